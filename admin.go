@@ -41,7 +41,8 @@ func (a admin) Here(ctx context.Context, _ *query.HereRequest) (*query.HereAnswe
 	n, s := a.n, a.n.Status()
 	answer := &query.HereAnswer{}
 	var err error
-	if denied := (*session.NotAllowedError)(nil); errors.As(queries.Allowed(queries.RightsOf(ctx), &query.StateRequest{}), &denied) {
+	if denied := (*session.NotAllowedError)(nil); errors.As(queries.Allowed(queries.RightsOf(ctx),
+		&query.StateRequest{}), &denied) {
 		answer.Denied = queries.DeniedOf(denied)
 		answer.Status, err = json.Marshal(s.wayIn())
 		return answer, err
@@ -138,7 +139,8 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 		case err != nil:
 			return nil, err
 		case len(events) == maxBegin:
-			return nil, fmt.Errorf("%w: there are more than %d holds to begin with: watch a longer prefix", ErrBadRequest, maxBegin)
+			return nil, fmt.Errorf("%w: there are more than %d holds to begin with: watch a longer prefix",
+				ErrBadRequest, maxBegin)
 		}
 		if events = append(events, e); e.What == EventReset {
 			events = append(events[:0], e) // it has begun anew
@@ -175,5 +177,6 @@ func (s Status) wayIn() Status {
 	for i := range s.Voters {
 		s.Voters[i].Zone = ""
 	}
-	return Status{Name: s.Name, Instance: s.Instance, Phase: s.Phase, Group: s.Group, Leader: s.Leader, Session: s.Session, Voters: s.Voters, Waiting: s.Waiting}
+	return Status{Name: s.Name, Instance: s.Instance, Phase: s.Phase, Group: s.Group, Leader: s.Leader,
+		Session: s.Session, Voters: s.Voters, Waiting: s.Waiting}
 }

@@ -37,10 +37,12 @@ func (c Config) validate() error {
 	return fmt.Errorf("mortise: the configuration has %d mistake(s):\n%w", len(wrong), errors.Join(wrong...))
 }
 
-// minSessionTTL leaves room for renewals, and for the margin between a holder's deadline and the leader's.
+// minSessionTTL leaves room for renewals, and for the margin between a holder's deadline and the
+// leader's.
 const minSessionTTL = time.Second
 
-// checkEach looks at each field for itself, so that it can be told also of a Config that is not complete yet.
+// checkEach looks at each field for itself, so that it can be told also of a Config that is not
+// complete yet.
 func (cs *complaints) checkEach(c Config) {
 	cs.checkText("Name", c.Name, 1, 128)
 	cs.checkText("Cluster", c.Cluster, 1, 128)
@@ -111,7 +113,8 @@ func (cs *complaints) checkBind(c Config) {
 	}
 }
 
-// checkSecurity reports a choice of more than one kind of security; what is wrong within one is told when it is made.
+// checkSecurity reports a choice of more than one kind of security; what is wrong within one is
+// told when it is made.
 func (cs *complaints) checkSecurity(c Config) {
 	chosen := 0
 	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != TLSFiles{}, c.Insecure} {
@@ -176,7 +179,8 @@ func (cs *complaints) checkFounders(founders []string) {
 	}
 }
 
-// checkAddress says what is wrong with a host:port, or nil. An address to reach somebody at needs a host and a port that is not 0.
+// checkAddress says what is wrong with a host:port, or nil. An address to reach somebody at needs a
+// host and a port that is not 0.
 func checkAddress(address string, reachable bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -222,7 +226,8 @@ func (c Config) credentials(wall func() time.Time, random func([]byte)) (*creden
 		return credentials.FromTLS(c.TLS, names)
 	case c.TLSFiles != TLSFiles{}:
 		return credentials.FromFiles(credentials.FilesConfig{
-			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA, ServerName: c.TLSFiles.ServerName, Names: names,
+			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA,
+			ServerName: c.TLSFiles.ServerName, Names: names,
 			Logger: c.Logger, Now: wall,
 		})
 	}

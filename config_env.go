@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/variables"
 )
 
-// ConfigFromEnv reads a Config from environment variables whose names begin with prefix and an underscore. With the prefix ORDERS_LOCK:
+// ConfigFromEnv reads a Config from environment variables whose names begin with prefix and an
+// underscore. With the prefix ORDERS_LOCK:
 //
 //	ORDERS_LOCK_NAME             Name
 //	ORDERS_LOCK_CLUSTER          Cluster
@@ -45,12 +46,14 @@ import (
 // in [slog.Default] names it. Its group may read it if it belongs to root: so do the files of
 // Kubernetes and systemd.
 //
-// White space around values and around the parts of a list does not count, and an empty variable is none. JoinFunc, TLS, History, Hooks and
-// Logger have no variables: set them in what is returned. Nothing else is read from the environment, here or in Start.
+// White space around values and around the parts of a list does not count, and an empty variable is
+// none. JoinFunc, TLS, History, Hooks and Logger have no variables: set them in what is returned.
+// Nothing else is read from the environment, here or in Start.
 //
-// The error names all mistakes at once, by variable, and a variable with the prefix that is none of these is one, since it is most
-// likely misspelt. What Kubernetes and Docker add for a service of that name (ORDERS_LOCK_SERVICE_HOST, ORDERS_LOCK_PORT_7947_TCP) is
-// passed over. What depends on several fields is checked by Start. No error holds a secret.
+// The error names all mistakes at once, by variable, and a variable with the prefix that is none of
+// these is one, since it is most likely misspelt. What Kubernetes and Docker add for a service of
+// that name (ORDERS_LOCK_SERVICE_HOST, ORDERS_LOCK_PORT_7947_TCP) is passed over. What depends on
+// several fields is checked by Start. No error holds a secret.
 func ConfigFromEnv(prefix string) (Config, error) {
 	return configFromEnv(prefix, os.Environ())
 }
@@ -66,12 +69,14 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 	}
 	e := environment{reader}
 	c := Config{
-		Name: e.Text("NAME"), Cluster: e.Text("CLUSTER"), Bind: e.Text("BIND"), Join: e.List("JOIN"), Replicas: e.Number("REPLICAS"),
+		Name: e.Text("NAME"), Cluster: e.Text("CLUSTER"), Bind: e.Text("BIND"), Join: e.List("JOIN"),
+		Replicas: e.Number("REPLICAS"),
 		Founders: e.List("FOUNDERS"), Voters: e.Number("VOTERS"), Zone: e.Text("ZONE"), Dir: e.Text("DIR"),
 		DirFreeBytes: e.Bytes("DIR_FREE_BYTES"), SessionTTL: e.Duration("SESSION_TTL", false),
 		Grace: e.Duration("GRACE", true), Insecure: e.Flag("INSECURE"),
 		MaxSessionBytes: e.Bytes("MAX_SESSION_BYTES"), MaxGroupBytes: e.Bytes("MAX_GROUP_BYTES"),
-		TLSFiles: TLSFiles{Cert: e.Text("TLS_CERT_FILE"), Key: e.Text("TLS_KEY_FILE"), CA: e.Text("TLS_CA_FILE"), ServerName: e.Text("TLS_SERVER_NAME")},
+		TLSFiles: TLSFiles{Cert: e.Text("TLS_CERT_FILE"), Key: e.Text("TLS_KEY_FILE"), CA: e.Text("TLS_CA_FILE"),
+			ServerName: e.Text("TLS_SERVER_NAME")},
 		TLSPeers: e.List("TLS_PEERS"), TLSGuests: e.guests(),
 	}
 	c.Advertise = e.advertise(c.Bind)
@@ -85,8 +90,8 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 	return c, nil
 }
 
-// advertise completes an IP address alone, as Kubernetes hands it to a pod, by the port of Bind. To write $(POD_IP):7947 instead fails with
-// IPv6.
+// advertise completes an IP address alone, as Kubernetes hands it to a pod, by the port of Bind. To
+// write $(POD_IP):7947 instead fails with IPv6.
 func (e environment) advertise(bind string) string {
 	text := e.Text("ADVERTISE")
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
@@ -113,7 +118,8 @@ func (e environment) secret() string {
 	case path != "":
 		lines := e.Lines("SECRET_FILE", path)
 		if len(lines) > 1 {
-			e.Fault("SECRET_FILE", "%s has more than one line: old secrets belong in %sOLD_SECRETS_FILE", path, e.Prefix)
+			e.Fault("SECRET_FILE", "%s has more than one line: old secrets belong in %sOLD_SECRETS_FILE", path,
+				e.Prefix)
 		}
 		if len(lines) == 1 {
 			return lines[0]
@@ -154,8 +160,8 @@ func (e environment) guests() map[string]string {
 	return rights
 }
 
-// check says by variable what Start would say by field, as far as it can be said of one field alone: what the program adds to the Config
-// is not known yet.
+// check says by variable what Start would say by field, as far as it can be said of one field
+// alone: what the program adds to the Config is not known yet.
 func (e environment) check(c Config) {
 	secret, old := "SECRET", "OLD_SECRETS"
 	if e.Set("SECRET_FILE") {
@@ -173,16 +179,21 @@ func (e environment) check(c Config) {
 		}
 	}
 	names := strings.NewReplacer(
-		"Config.SessionTTL", e.Prefix+"SESSION_TTL", "Config.OldSecrets", e.Prefix+old, "Config.Secret", e.Prefix+secret, "Config.Name", e.Prefix+"NAME",
-		"Config.Cluster", e.Prefix+"CLUSTER", "Config.Bind", e.Prefix+"BIND", "Config.Advertise", e.Prefix+"ADVERTISE", "Config.Join", e.Prefix+"JOIN",
-		"Config.Replicas", e.Prefix+"REPLICAS", "Config.Founders", e.Prefix+"FOUNDERS", "Config.Voters", e.Prefix+"VOTERS", "Config.Zone", e.Prefix+"ZONE",
-		"Config.Dir", e.Prefix+"DIR", "Config.Grace", e.Prefix+"GRACE", "Config.TLSPeers", e.Prefix+"TLS_PEERS", "Config.TLSGuests", e.Prefix+"TLS_GUESTS_FILE",
+		"Config.SessionTTL", e.Prefix+"SESSION_TTL", "Config.OldSecrets", e.Prefix+old, "Config.Secret",
+		e.Prefix+secret, "Config.Name", e.Prefix+"NAME",
+		"Config.Cluster", e.Prefix+"CLUSTER", "Config.Bind", e.Prefix+"BIND", "Config.Advertise",
+		e.Prefix+"ADVERTISE", "Config.Join", e.Prefix+"JOIN",
+		"Config.Replicas", e.Prefix+"REPLICAS", "Config.Founders", e.Prefix+"FOUNDERS", "Config.Voters",
+		e.Prefix+"VOTERS", "Config.Zone", e.Prefix+"ZONE",
+		"Config.Dir", e.Prefix+"DIR", "Config.Grace", e.Prefix+"GRACE", "Config.TLSPeers", e.Prefix+"TLS_PEERS",
+		"Config.TLSGuests", e.Prefix+"TLS_GUESTS_FILE",
 		"Config.MaxSessionBytes", e.Prefix+"MAX_SESSION_BYTES", "Config.MaxGroupBytes", e.Prefix+"MAX_GROUP_BYTES",
 	)
 	for _, err := range wrong {
 		e.Add(errors.New(names.Replace(err.Error())))
 	}
-	files := map[string]string{"TLS_CERT_FILE": c.TLSFiles.Cert, "TLS_KEY_FILE": c.TLSFiles.Key, "TLS_CA_FILE": c.TLSFiles.CA}
+	files := map[string]string{"TLS_CERT_FILE": c.TLSFiles.Cert, "TLS_KEY_FILE": c.TLSFiles.Key,
+		"TLS_CA_FILE": c.TLSFiles.CA}
 	for _, suffix := range [...]string{"TLS_CERT_FILE", "TLS_KEY_FILE", "TLS_CA_FILE"} {
 		if files[suffix] == "" && c.TLSFiles != (TLSFiles{}) {
 			e.Fault(suffix, "is not set, though other variables for TLS are: certificate, key and authorities belong together")

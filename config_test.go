@@ -10,14 +10,17 @@ import (
 func TestEveryMistakeIsReportedAtOnceByFieldName(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	_, err := Start(context.Background(), Config{
-		Name: "a\x00b", Cluster: long, Bind: "nonsense", Advertise: "0.0.0.0:80", Join: []string{"host", ":1", "h:0", "h:99999"},
-		Replicas: 2000, Founders: []string{"a", "a", "", long}, Voters: 4, Zone: long, SessionTTL: time.Millisecond, Grace: 2 * time.Hour, MaxSessionBytes: 2 << 40, MaxGroupBytes: 5,
+		Name: "a\x00b", Cluster: long, Bind: "nonsense", Advertise: "0.0.0.0:80",
+		Join:     []string{"host", ":1", "h:0", "h:99999"},
+		Replicas: 2000, Founders: []string{"a", "a", "", long}, Voters: 4, Zone: long, SessionTTL: time.Millisecond,
+		Grace: 2 * time.Hour, MaxSessionBytes: 2 << 40, MaxGroupBytes: 5,
 	})
 	if err == nil {
 		t.Fatal("Start accepted a configuration in which every field is wrong")
 	}
 	for _, field := range []string{
-		"Name", "Cluster", "Bind", "Advertise", "Join[0]", "Join[1]", "Join[2]", "Join[3]", "Replicas", "Founders", "Founders[2]",
+		"Name", "Cluster", "Bind", "Advertise", "Join[0]", "Join[1]", "Join[2]", "Join[3]", "Replicas", "Founders",
+		"Founders[2]",
 		"Founders[3]", "Voters", "Zone", "SessionTTL", "Grace", "MaxSessionBytes", "MaxGroupBytes",
 	} {
 		if !strings.Contains(err.Error(), "Config."+field+": ") {
@@ -34,13 +37,17 @@ func TestMistakesSayTheWayOut(t *testing.T) {
 	}{
 		{"open port", Config{Bind: "0.0.0.0:0"}, "set Insecure"},
 		{"open by default", Config{Join: []string{"a:1"}, Replicas: 3}, "set Insecure"},
-		{"too many Replicas", Config{Join: []string{"a:1"}, Replicas: 17, Insecure: true}, "not between 1 and 16; for a larger fleet set Founders"},
+		{"too many Replicas", Config{Join: []string{"a:1"}, Replicas: 17, Insecure: true},
+			"not between 1 and 16; for a larger fleet set Founders"},
 		{"Replicas alone", Config{Replicas: 3}, "list where the other instances are"},
 		{"Founders alone", Config{Founders: []string{"a"}}, "list where the other instances are"},
 		{"Join alone", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0"}, "set either Replicas"},
-		{"Join of no known form", Config{Join: []string{"a:1", "http://b:1"}, Replicas: 3, Insecure: true}, `Config.Join[1]: "http://b:1" begins with "http://"`},
-		{"the forms of Join", Config{Join: []string{"dns://a:1"}, Replicas: 3, Insecure: true}, "host:port, dns:///name:port, srv:///name or file:///path"},
-		{"JoinFunc alone", Config{JoinFunc: func(context.Context) ([]string, error) { return nil, nil }, Insecure: true}, "set either Replicas"},
+		{"Join of no known form", Config{Join: []string{"a:1", "http://b:1"}, Replicas: 3, Insecure: true},
+			`Config.Join[1]: "http://b:1" begins with "http://"`},
+		{"the forms of Join", Config{Join: []string{"dns://a:1"}, Replicas: 3, Insecure: true},
+			"host:port, dns:///name:port, srv:///name or file:///path"},
+		{"JoinFunc alone", Config{JoinFunc: func(context.Context) ([]string, error) { return nil, nil },
+			Insecure: true}, "set either Replicas"},
 		{"both", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0", Replicas: 1, Founders: []string{"a"}}, "not both"},
 		{"negative Replicas", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0", Replicas: -1}, "not between 1 and 16"},
 		{"grace too short", Config{Grace: time.Second}, "could still believe"},
@@ -53,7 +60,8 @@ func TestMistakesSayTheWayOut(t *testing.T) {
 
 func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	alone := Config{Name: "a"}.withDefaults()
-	if alone.Bind != "" || alone.Cluster != "mortise" || alone.Voters != 3 || alone.SessionTTL != 10*time.Second || alone.Grace != 10*time.Second {
+	if alone.Bind != "" || alone.Cluster != "mortise" || alone.Voters != 3 || alone.SessionTTL != 10*time.Second ||
+		alone.Grace != 10*time.Second {
 		t.Errorf("defaults without Join: %+v", alone)
 	}
 	joined := Config{Join: []string{"a:1"}}.withDefaults()

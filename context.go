@@ -23,8 +23,10 @@ type scope struct {
 
 type scopeKey struct{}
 
-// TokenFrom returns the fencing token of the lock under which ctx stands: of several the innermost. It reports false if ctx does not come from
-// [Lock.Context], from [Node.Do] or from [ContextWithToken]. So whatever writes to a resource at the bottom of a call finds the token there.
+// TokenFrom returns the fencing token of the lock under which ctx stands: of several the innermost.
+// It reports false if ctx does not come from [Lock.Context], from [Node.Do] or from
+// [ContextWithToken]. So whatever writes to a resource at the bottom of a call finds the token
+// there.
 func TokenFrom(ctx context.Context) (Token, bool) {
 	s := scopeOf(ctx)
 	switch {
@@ -36,8 +38,9 @@ func TokenFrom(ctx context.Context) (Token, bool) {
 	return s.lock.Token(), true
 }
 
-// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for those who stand in for a Node: a fake in a test, or a
-// wrapper that decides which of several tokens counts. It locks nothing, and ends only with parent; the locks of parent stay known.
+// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for those who
+// stand in for a Node: a fake in a test, or a wrapper that decides which of several tokens counts.
+// It locks nothing, and ends only with parent; the locks of parent stay known.
 func ContextWithToken(parent context.Context, token Token) context.Context {
 	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
@@ -47,10 +50,13 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of the same session that is held. One that
-// was entered again is where it was entered first: what was locked in between is further in, and cannot be unlocked without this request. The error
-// says that the lock covers the request and cannot give what it asks for besides.
-func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request, err error) {
+// scope looks for what a request is made under: a new handle of a lock that covers it, or else the
+// innermost lock of the same session that is held. One that was entered again is where it was
+// entered first: what was locked in between is further in, and cannot be unlocked without this
+// request. The error says that the lock covers the request and cannot give what it asks for
+// besides.
+func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
+	err error) {
 	if ctx.Err() != nil {
 		return nil, nil, nil // what is asked for must fail
 	}
@@ -135,8 +141,9 @@ const (
 	handleIsOverdue // its own time was over
 )
 
-// exit counts one handle less, the first time it is called for l. It reports whether others have the lock then, and whether this was the first
-// time. Whoever calls it meanwhile for the same handle waits: he must not find it unlocked, and the lock not yet.
+// exit counts one handle less, the first time it is called for l. It reports whether others have
+// the lock then, and whether this was the first time. Whoever calls it meanwhile for the same
+// handle waits: he must not find it unlocked, and the lock not yet.
 func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
 
 // exitAs is exit for a handle that is over as said; 0: it was unlocked.
@@ -156,10 +163,11 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 	return false, true
 }
 
-// This file is what a request asks for that enters a lock again. MaxHold is the handle's own. All else belongs to the hold, which the group has
-// granted on the terms of its first request.
+// This file is what a request asks for that enters a lock again. MaxHold is the handle's own. All
+// else belongs to the hold, which the group has granted on the terms of its first request.
 
-// enterable returns why the hold of l cannot give what r asks for, or nil. A request that asks for nothing is content with what there is.
+// enterable returns why the hold of l cannot give what r asks for, or nil. A request that asks for
+// nothing is content with what there is.
 func (l *Lock) enterable(r *Request) error {
 	t := client.Terms{}
 	if had := l.hold.Request().Terms; had != nil {
@@ -183,7 +191,8 @@ func (l *Lock) enterable(r *Request) error {
 	return &EnteredError{Key: l.Key(), Field: field, Token: l.Token()}
 }
 
-// EnteredError says that a lock cannot be entered again for a request that asks for more than the hold has. errors.Is reports it as ErrBadRequest.
+// EnteredError says that a lock cannot be entered again for a request that asks for more than the
+// hold has. errors.Is reports it as ErrBadRequest.
 type EnteredError struct {
 	Key   string
 	Field string // of Request
@@ -213,7 +222,8 @@ func (l *Lock) limitTo(longest time.Duration) {
 	n := l.node
 	l.limit = &handleLimit{
 		until: n.engine.Now().Add(longest), done: make(chan struct{}),
-		text: fmt.Sprintf("it was entered again for %v, the longest that this request allows, and was not unlocked", longest),
+		text: fmt.Sprintf("it was entered again for %v, the longest that this request allows, and was not unlocked",
+			longest),
 	}
 	if !n.engine.Spawn(l.watchLimit) {
 		close(l.limit.done) // the node is closed, and so is the hold
@@ -247,8 +257,9 @@ func (l *Lock) pastLimit() bool {
 	return l.limit != nil && !l.node.engine.Now().Before(l.limit.until)
 }
 
-// endOverdue ends a handle whose time is over and that was not unlocked before, and reports whether it ended so, now or earlier. The code under it may run
-// on. So if it was the last one, the hold lapses, and stays for its delay.
+// endOverdue ends a handle whose time is over and that was not unlocked before, and reports whether
+// it ended so, now or earlier. The code under it may run on. So if it was the last one, the hold
+// lapses, and stays for its delay.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A request under a lock enters it again if the lock covers it, and is asked for anew otherwise. Whatever the holder of a permit asks for, others
-// may hold permits too.
+// A request under a lock enters it again if the lock covers it, and is asked for anew otherwise.
+// Whatever the holder of a permit asks for, others may hold permits too.
 func TestWhatALockCovers(t *testing.T) {
 	n := alone(t, Config{})
 	held := map[string]Request{
@@ -28,9 +28,11 @@ func TestWhatALockCovers(t *testing.T) {
 		"a MaxHold of its own": {Key: "k", MaxHold: time.Hour},
 	}
 	enters := map[[2]string]bool{
-		{"exclusive", "exclusive"}: true, {"exclusive", "shared"}: true, {"exclusive", "one of the keys"}: true, {"exclusive", "a MaxHold of its own"}: true,
-		{"shared", "shared"}:      true,
-		{"two keys", "exclusive"}: true, {"two keys", "shared"}: true, {"two keys", "one of the keys"}: true, {"two keys", "both keys"}: true,
+		{"exclusive", "exclusive"}: true, {"exclusive", "shared"}: true, {"exclusive", "one of the keys"}: true,
+		{"exclusive", "a MaxHold of its own"}: true,
+		{"shared", "shared"}:                  true,
+		{"two keys", "exclusive"}:             true, {"two keys", "shared"}: true, {"two keys", "one of the keys"}: true,
+		{"two keys", "both keys"}:            true,
 		{"two keys", "a MaxHold of its own"}: true,
 	}
 	for have, first := range held {

@@ -13,26 +13,30 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Each error means one thing, and every one of them means that the caller holds nothing. Test with errors.Is; the text says what
-// happened and what to do. A call whose context ended also satisfies errors.Is for the context's own error.
+// Each error means one thing, and every one of them means that the caller holds nothing. Test with
+// errors.Is; the text says what happened and what to do. A call whose context ended also satisfies
+// errors.Is for the context's own error.
 var (
 	// ErrHeld says that TryLock found the lock taken. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
 
-	// ErrLost says that a lock ended before it was unlocked: its lease was not renewed in time, or the node ended its session.
+	// ErrLost says that a lock ended before it was unlocked: its lease was not renewed in time, or
+	// the node ended its session.
 	ErrLost = client.ErrLost
 
 	// ErrUnlocked says that a lock has ended because it was unlocked.
 	ErrUnlocked = client.ErrReleased
 
-	// ErrNotReady says that TryLock could not be decided: there has been no leader for 2 s, or the group is in its grace.
+	// ErrNotReady says that TryLock could not be decided: there has been no leader for 2 s, or the
+	// group is in its grace.
 	ErrNotReady = errors.New("mortise: not ready to decide")
 
 	// ErrLeaving says that the node has begun to leave and takes no new requests.
 	ErrLeaving = client.ErrLeaving
 
-	// ErrVoteLost says that Leave has ended with a vote that no instance has taken over, although some stay. The text says
-	// why. If it was the only vote of a group in memory, the locks of all instances end.
+	// ErrVoteLost says that Leave has ended with a vote that no instance has taken over, although
+	// some stay. The text says why. If it was the only vote of a group in memory, the locks of all
+	// instances end.
 	ErrVoteLost = instance.ErrVoteLost
 
 	// ErrClosed says that the node is closed.
@@ -41,33 +45,37 @@ var (
 	// ErrQueueFull says that as many requests as the group allows already wait for this key.
 	ErrQueueFull = client.ErrQueueFull
 
-	// ErrOverloaded says that this node has as many unfinished requests as it may have, by its own limit or the group's. Try again
-	// when some have finished.
+	// ErrOverloaded says that this node has as many unfinished requests as it may have, by its own
+	// limit or the group's. Try again when some have finished.
 	ErrOverloaded = client.ErrOverloaded
 
-	// ErrNoRoom says that the group, or this node, keeps as many of something as it may: data of keys, detached holds, sessions of its user's own, or
-	// bytes: the text says what, and names the budget that is used up (Config.MaxSessionBytes, Config.MaxGroupBytes). It passes when some
+	// ErrNoRoom says that the group, or this node, keeps as many of something as it may: data of
+	// keys, detached holds, sessions of its user's own, or bytes: the text says what, and names the
+	// budget that is used up (Config.MaxSessionBytes, Config.MaxGroupBytes). It passes when some
 	// are taken away.
 	ErrNoRoom = client.ErrNoRoom
 
-	// ErrConflict says that the data of a key is not what it was at the revision that Put was given.
+	// ErrConflict says that the data of a key is not what it was at the revision that Put was
+	// given.
 	ErrConflict = errors.New("mortise: the data has been changed")
 
 	// ErrNotHeld says that there is no hold with the token that was to be resumed.
 	ErrNotHeld = client.ErrNotHeld
 
-	// ErrBadRequest says that a Request contradicts itself or goes beyond a limit; the text names the field.
+	// ErrBadRequest says that a Request contradicts itself or goes beyond a limit; the text names
+	// the field.
 	ErrBadRequest = instance.ErrBadRequest
 
-	// ErrGuestSecret says that Config.Secret, or the certificate, grants rights on some keys only: a guest is
-	// never listed and dials only.
+	// ErrGuestSecret says that Config.Secret, or the certificate, grants rights on some keys only:
+	// a guest is never listed and dials only.
 	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the commands of mortise, or derive one with -member")
 
-	// ErrNotAllowed says that a derived secret, or a certificate of a guest, does not grant what was asked for. The error is a
-	// *NotAllowedError.
+	// ErrNotAllowed says that a derived secret, or a certificate of a guest, does not grant what
+	// was asked for. The error is a *NotAllowedError.
 	ErrNotAllowed = session.ErrNotAllowed
 
-	// ErrBadKey says that a key is empty, longer than 512 bytes, not UTF-8, or has control characters.
+	// ErrBadKey says that a key is empty, longer than 512 bytes, not UTF-8, or has control
+	// characters.
 	ErrBadKey = client.ErrBadKey
 )
 
@@ -83,8 +91,8 @@ func (e *NotAllowedError) Error() string { return (*session.NotAllowedError)(e).
 // Is makes errors.Is(err, ErrNotAllowed) true.
 func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed }
 
-// HeldError says who holds the lock that TryLock asked for, as the replicated state had it when the request was decided. errors.Is
-// reports it as ErrHeld.
+// HeldError says who holds the lock that TryLock asked for, as the replicated state had it when the
+// request was decided. errors.Is reports it as ErrHeld.
 type HeldError struct {
 	Key     string
 	Holder  string            // Name of the instance that holds it; an instance that says no name is shown by its ID
@@ -108,24 +116,28 @@ func (e *HeldError) Error() string {
 		holder += fmt.Sprintf(" in another life (session %s, which is none of this process: it ends by itself if that life is over)", e.Session)
 	}
 	if e.Token == 0 {
-		return fmt.Sprintf("mortise: lock %q is waited for by %s, who asked for several locks at once%s, %d waiting", e.Key, holder, value, e.Waiters)
+		return fmt.Sprintf("mortise: lock %q is waited for by %s, who asked for several locks at once%s, %d waiting",
+			e.Key, holder, value, e.Waiters)
 	}
-	return fmt.Sprintf("mortise: lock %q is held by %s since %s (token %d%s), %d waiting", e.Key, holder, e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
+	return fmt.Sprintf("mortise: lock %q is held by %s since %s (token %d%s), %d waiting", e.Key, holder,
+		e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
 }
 
 // Is makes errors.Is(err, ErrHeld) true.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// DeadlockError says that a request was refused because it would have waited for a lock under which it is made itself, by the steps of the
-// circle. The others of the circle go on. Unlock what you hold, and begin again; or ask for all locks at once, with LockAll.
+// DeadlockError says that a request was refused because it would have waited for a lock under which
+// it is made itself, by the steps of the circle. The others of the circle go on. Unlock what you
+// hold, and begin again; or ask for all locks at once, with LockAll.
 //
-// Only a request whose context comes from a [Lock.Context] is known to be made under a lock, and a circle is found when its last request comes. One
-// among more than 10,000 requests is not found, nor one through permits whose search takes more than 20,000 steps. A circle through permits of
-// a semaphore is found if nothing outside of the circle can give enough back;
-// it counts as one only in a group whose instances all know version 2 of the rules.
+// Only a request whose context comes from a [Lock.Context] is known to be made under a lock, and a
+// circle is found when its last request comes. One among more than 10,000 requests is not found,
+// nor one through permits whose search takes more than 20,000 steps. A circle through permits of a
+// semaphore is found if nothing outside of the circle can give enough back; it counts as one only
+// in a group whose instances all know version 2 of the rules.
 type DeadlockError struct {
-	// Circle begins with the refused request. Each link waits for its key, which the next one holds, or comes to first; the last one waits for a
-	// lock of the first.
+	// Circle begins with the refused request. Each link waits for its key, which the next one
+	// holds, or comes to first; the last one waits for a lock of the first.
 	Circle []DeadlockLink
 
 	upgrade bool // the request wants alone what it is made under, which is shared
@@ -152,7 +164,8 @@ func (e *DeadlockError) Error() string {
 	return text
 }
 
-// ForcedError is why a lock was lost that somebody has ended by [Node.ForceUnlock], or has taken up by [Request.Resume]. errors.Is reports it as ErrLost.
+// ForcedError is why a lock was lost that somebody has ended by [Node.ForceUnlock], or has taken up
+// by [Request.Resume]. errors.Is reports it as ErrLost.
 type ForcedError struct {
 	By      string // Name of the instance on which it was called
 	Reason  string // as it was given to ForceUnlock
@@ -187,7 +200,8 @@ func lossOf(err error) error {
 
 func heldError(e *client.HeldError) *HeldError {
 	h := &HeldError{
-		Key: e.Key, Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
+		Key: e.Key, Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token),
+		Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
 		Session: fmt.Sprint(uint64(e.Session)),
 	}
 	h.Value, h.Labels = shown.Decode(e.Value)
@@ -202,8 +216,8 @@ func deadlockError(e *client.DeadlockError) *DeadlockError {
 	return d
 }
 
-// ownError returns the error of this package for one that says which right is missing, and others as
-// they are.
+// ownError returns the error of this package for one that says which right is missing, and others
+// as they are.
 func ownError(err error) error {
 	var denied *session.NotAllowedError
 	if errors.As(err, &denied) {

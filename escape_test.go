@@ -25,7 +25,8 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 		"deadlock": (&DeadlockError{Circle: []DeadlockLink{{nasty, nasty}}}).Error(),
 		"forced":   (&ForcedError{By: nasty, Reason: nasty}).Error(),
 		"resumed":  (&ForcedError{By: nasty, Resumed: true}).Error(),
-		"holder":   replica.HolderName([]byte(`{"name":"x\u001b[2J\u202e","Name":"x\u001b[2J\u202e"}`), lockfsm.SessionID(1)),
+		"holder": replica.HolderName([]byte(`{"name":"x\u001b[2J\u202e","Name":"x\u001b[2J\u202e"}`),
+			lockfsm.SessionID(1)),
 	}
 	for what, text := range texts {
 		if plain.Text(text) != text || len(text) < 8 {
@@ -34,13 +35,15 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	}
 	s := Status{Name: nasty, Address: "a:1", Err: &ForcedError{By: nasty}}
 	c := cluster.Status{
-		Group: 1, Waiting: nasty, Members: []cluster.Member{{Name: nasty, Addr: nasty, Zone: nasty, Instance: nodeidtest.ID(7)}}, Voters: []cluster.Voter{{Addr: nasty, Instance: nodeidtest.ID(7)}},
+		Group: 1, Waiting: nasty, Members: []cluster.Member{{Name: nasty, Addr: nasty, Zone: nasty,
+			Instance: nodeidtest.ID(7)}}, Voters: []cluster.Voter{{Addr: nasty, Instance: nodeidtest.ID(7)}},
 	}
 	people := instance.People{nodeidtest.ID(7): {Name: plain.Text(nasty), Zone: plain.Text(nasty)}}
 	s.fill(&c, nodeidtest.ID(7), people, func(nodeid.ID) bool { return false })
 	s.Health = &Health{Leader: people.Name(nodeidtest.ID(7))}
 	member := nodeidtest.ID(8)
-	s.Members = membersOf(&query.MemberList{Members: []*query.Member{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: member[:]}}})
+	s.Members = membersOf(&query.MemberList{Members: []*query.Member{{Name: nasty, Addr: nasty, Zone: nasty,
+		For: nasty, Tier: nasty, Instance: member[:]}}})
 	for _, m := range append(s.Members, s.Voters...) {
 		if all := m.Name + m.Address + m.Zone + m.For + string(m.Tier); plain.Text(all) != all || all == "" {
 			t.Errorf("%q", all)

@@ -81,8 +81,8 @@ func ExampleNode_TryLock() {
 	// Output: held by orders-0, 0 waiting
 }
 
-// A service that is configured by its environment, here by a Deployment of Kubernetes, needs no code of its own for that. Every mistake in
-// the variables is in the error, by name.
+// A service that is configured by its environment, here by a Deployment of Kubernetes, needs no
+// code of its own for that. Every mistake in the variables is in the error, by name.
 func ExampleConfigFromEnv() {
 	os.Setenv("ORDERS_LOCK_JOIN", "dns:///orders-lock:7947") // a headless Service
 	os.Setenv("ORDERS_LOCK_REPLICAS", "3")
@@ -109,7 +109,8 @@ func ExampleConfig() {
 		Bind:     ":7947",
 		Join:     []string{"orders-0.orders:7947", "orders-1.orders:7947", "orders-2.orders:7947"},
 		Founders: []string{"orders-0", "orders-1", "orders-2"}, // or Replicas: 3
-		Secret:   os.Getenv("ORDERS_LOCK_SECRET"),              // `mortise secret` prints one: the same for all founders
+		// `mortise secret` prints one: the same for all founders
+		Secret: os.Getenv("ORDERS_LOCK_SECRET"),
 	}
 	fmt.Println(len(config.Join), "addresses")
 	// Output: 3 addresses

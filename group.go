@@ -20,20 +20,21 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Health is how the voters of the group stand, as its leader sees them: for people who ask whether they may stop an instance now, and for
-// programs that deploy. It is a value of its own.
+// Health is how the voters of the group stand, as its leader sees them: for people who ask whether
+// they may stop an instance now, and for programs that deploy. It is a value of its own.
 type Health struct {
 	Leader   string // Name of the instance that leads
 	Eligible int    // instances that could vote
 	Target   int    // how many of them should
 
-	Missing    []MissingVoter // voters that are not heard of
-	CannotLose []string       // Names of the instances any one of whose loss now would leave the group without a majority
-	Due        bool           // a change of the voters is due or in flight: stop nobody now
-	Change     string         // what that is, or why there is none, in a sentence
-	Disks      []FaultyDisk   // instances whose disk has a fault, as they have reported to the leader
-	Differs    []string       // settings that are not equal on all instances, one sentence each
-	Advice     string         // the next safe step
+	Missing []MissingVoter // voters that are not heard of
+	// Names of the instances any one of whose loss now would leave the group without a majority
+	CannotLose []string
+	Due        bool         // a change of the voters is due or in flight: stop nobody now
+	Change     string       // what that is, or why there is none, in a sentence
+	Disks      []FaultyDisk // instances whose disk has a fault, as they have reported to the leader
+	Differs    []string     // settings that are not equal on all instances, one sentence each
+	Advice     string       // the next safe step
 }
 
 // MissingVoter is a voter that the leader does not hear of.
@@ -43,8 +44,9 @@ type MissingVoter struct {
 	Silent   time.Duration // for how long this leader has not heard of it
 }
 
-// Health asks the leader how the voters stand. ctx bounds the wait for one who answers; an error that wraps the context's means that nobody
-// leads, and says which voters are missing as far as this instance knows.
+// Health asks the leader how the voters stand. ctx bounds the wait for one who answers; an error
+// that wraps the context's means that nobody leads, and says which voters are missing as far as
+// this instance knows.
 func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err
@@ -53,14 +55,17 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err != nil {
 		return Health{}, n.explain("ask how the voters stand", err)
 	}
-	return n.health(n.engine.Picture(), counsel.Report, counsel.Leader, counsel.Remarks, n.engine.AskDisks(ctx, counsel.Leader)), nil
+	return n.health(n.engine.Picture(), counsel.Report, counsel.Leader, counsel.Remarks,
+		n.engine.AskDisks(ctx, counsel.Leader)), nil
 }
 
 // health puts a report into names.
-func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, remarks []string, disks []instance.FaultyDisk) Health {
+func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, remarks []string,
+	disks []instance.FaultyDisk) Health {
 	c, people := &p.Cluster, p.People
 	h := Health{
-		Leader: people.Name(leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks),
+		Leader: people.Name(leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due,
+		Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks),
 	}
 	for _, remark := range remarks {
 		h.Differs = append(h.Differs, plain.Text(remark))
@@ -101,7 +106,8 @@ func (h *Health) advice(quorum, sole bool) string {
 	case h.foundersDiffer():
 		return "restart every instance that names other Founders or Replicas than the rest (differs shows them), one at a time and with Leave: the voters follow once all name the same"
 	case h.Eligible <= 1 && sole:
-		return "let three instances vote: start two more with Founders that name all three, then restart " + orNone(h.Leader) +
+		return "let three instances vote: start two more with Founders that name all three, then restart " +
+			orNone(h.Leader) +
 			" with the same Founders (docs/OPERATION.md, Scaling); while one votes, its loss ends the group and all locks"
 	case h.Eligible <= 1:
 		return "start a second and a third instance: while there is one, its loss ends the group and all locks"
@@ -127,7 +133,8 @@ func (h *Health) missing() string {
 	var names []string
 	for _, m := range h.Missing {
 		if f := h.diskOf(m.Instance); f != nil {
-			names = append(names, plain.Sprintf("%s (it answers and locks; %s)", m.Name, instance.DiskWords(instance.DiskState(f.State))))
+			names = append(names, plain.Sprintf("%s (it answers and locks; %s)", m.Name,
+				instance.DiskWords(instance.DiskState(f.State))))
 			continue
 		}
 		names = append(names, fmt.Sprintf("%s (silent for %v)", m.Name, m.Silent.Round(time.Second/10)))
@@ -156,7 +163,8 @@ func (h *Health) faulty() string {
 	return strings.Join(list, "; ")
 }
 
-// low says whose disks are almost full, or returns "". Their next write that needs room ends a vote.
+// low says whose disks are almost full, or returns "". Their next write that needs room ends a
+// vote.
 func (h *Health) low() string {
 	var list []string
 	for _, f := range h.Disks {
@@ -210,7 +218,8 @@ const (
 	DiskLow     DiskState = "low"     // a warning: less than Config.DirFreeBytes is left
 )
 
-// DiskFault is what is wrong with the disk of an instance with Config.Dir. It is a value of its own.
+// DiskFault is what is wrong with the disk of an instance with Config.Dir. It is a value of its
+// own.
 type DiskFault struct {
 	State  DiskState
 	Since  time.Time // when the instance noticed it, by its own wall clock
@@ -218,9 +227,11 @@ type DiskFault struct {
 	Remedy string    // what to do
 }
 
-// String returns the fault in a sentence. Texts are escaped: a fault that was received may contain anything.
+// String returns the fault in a sentence. Texts are escaped: a fault that was received may contain
+// anything.
 func (f DiskFault) String() string {
-	return plain.Sprintf("%s since %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)), f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
+	return plain.Sprintf("%s since %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)),
+		f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
 }
 
 // FaultyDisk is an instance whose disk has a fault. It is a value of its own.
@@ -313,7 +324,8 @@ func cursorBehind(session string) (*query.SessionCursor, error) {
 	}
 	id, err := strconv.ParseUint(session, 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%w: Members: %q is no session: after is the Session of a Member", ErrBadRequest, session)
+		return nil, fmt.Errorf("%w: Members: %q is no session: after is the Session of a Member", ErrBadRequest,
+			session)
 	}
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
@@ -337,8 +349,10 @@ func membersOf(page *query.MemberList) []Member {
 	list := make([]Member, 0, len(page.Members))
 	for _, m := range page.Members {
 		one := Member{
-			Name: plain.Text(m.Name), Instance: queries.ID(m.Instance).String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone), Version: plain.Text(m.Version),
-			Votes: m.Votes, Tier: Tier(plain.Text(m.Tier)), For: plain.Text(m.For), Session: instance.SessionText(lockfsm.SessionID(m.Session)), Leaving: m.Leaving,
+			Name: plain.Text(m.Name), Instance: queries.ID(m.Instance).String(), Address: plain.Text(m.Addr),
+			Zone: plain.Text(m.Zone), Version: plain.Text(m.Version),
+			Votes: m.Votes, Tier: Tier(plain.Text(m.Tier)), For: plain.Text(m.For),
+			Session: instance.SessionText(lockfsm.SessionID(m.Session)), Leaving: m.Leaving,
 		}
 		if m.Since != 0 {
 			one.Since = time.UnixMilli(m.Since)

@@ -18,12 +18,15 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// KeyInfo is who holds a key and who waits for it, as the leader had it at a moment between the call and its return. It is a value of its own.
+// KeyInfo is who holds a key and who waits for it, as the leader had it at a moment between the
+// call and its return. It is a value of its own.
 type KeyInfo struct {
-	Key     string
-	Queue   []Standing // from the front: first those who hold it, then those who wait; at most 1,000 of Peek and 3 of List
-	Held    int        // how many hold it: more than one if they share it
-	Waiting int        // how many wait, all of them
+	Key string
+	// from the front: first those who hold it, then those who wait; at most 1,000 of Peek and 3 of
+	// List
+	Queue   []Standing
+	Held    int // how many hold it: more than one if they share it
+	Waiting int // how many wait, all of them
 
 	Data     []byte // see [Node.Get]
 	Revision uint64 // of Data; 0: there is none
@@ -36,22 +39,25 @@ type Standing struct {
 	Value   string            // Request.Value
 	Labels  map[string]string // Request.Labels
 
-	Token Token         // of the hold; 0: it waits
-	Since time.Time     // when it was granted, by the leader's wall clock; zero: it waits
-	Left  time.Duration // until its session ends, if nothing more is heard of its instance; 0 where the leader does not know, as right after it began
+	Token Token     // of the hold; 0: it waits
+	Since time.Time // when it was granted, by the leader's wall clock; zero: it waits
+	// until its session ends, if nothing more is heard of its instance; 0 where the leader does not
+	// know, as right after it began
+	Left time.Duration
 
 	Expired     bool     // its session has expired, and only Request.LockDelay keeps the lock, for Left
 	Shared      bool     // Request.Shared
 	Permits, Of int      // Request.Permits and Of
 	Keys        []string // all keys of the request, if there are several
 
-	// WaitsFor is the place in Queue of the one directly before it, for which it waits; -1 if it holds the lock, or waits for another of its
-	// keys, or only for the end of the grace.
+	// WaitsFor is the place in Queue of the one directly before it, for which it waits; -1 if it
+	// holds the lock, or waits for another of its keys, or only for the end of the grace.
 	WaitsFor int
 }
 
-// Peek returns who holds key and who waits for it, in order. Nobody does: a KeyInfo with an empty Queue. It asks the leader, and waits for one
-// until ctx ends. To be told while a lock is awaited is what HeldError is for; nothing may be decided by what Peek says, since it is over when it
+// Peek returns who holds key and who waits for it, in order. Nobody does: a KeyInfo with an empty
+// Queue. It asks the leader, and waits for one until ctx ends. To be told while a lock is awaited
+// is what HeldError is for; nothing may be decided by what Peek says, since it is over when it
 // returns: compare tokens.
 func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	seen, err := look(ctx, n, query.QueryClient.Peek, &query.KeyRequest{Key: []byte(key)})
@@ -69,8 +75,9 @@ func keyInfo(l *query.Lock) KeyInfo {
 	}
 	for i, e := range l.Queue {
 		st := Standing{
-			Holder: replica.HolderName(e.Record, lockfsm.SessionID(e.Session)), Session: fmt.Sprint(e.Session), Token: Token(e.Token),
-			Left: time.Duration(e.Left), WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
+			Holder: replica.HolderName(e.Record, lockfsm.SessionID(e.Session)), Session: fmt.Sprint(e.Session),
+			Token: Token(e.Token),
+			Left:  time.Duration(e.Left), WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
 		}
 		for _, key := range e.Keys {
 			st.Keys = append(st.Keys, string(key))
@@ -89,9 +96,10 @@ func keyInfo(l *query.Lock) KeyInfo {
 	return info
 }
 
-// List goes through all keys that begin with prefix and are held or waited for, or have data, in the order in which they came to be. What is there from the
-// beginning of the walk to its end is told once; what comes or goes meanwhile may be. It asks the leader for a hundred at a time. After an error,
-// which comes with a zero KeyInfo, the walk ends.
+// List goes through all keys that begin with prefix and are held or waited for, or have data, in
+// the order in which they came to be. What is there from the beginning of the walk to its end is
+// told once; what comes or goes meanwhile may be. It asks the leader for a hundred at a time. After
+// an error, which comes with a zero KeyInfo, the walk ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
 		q := &query.ListRequest{Prefix: []byte(prefix)}
@@ -117,17 +125,21 @@ type SessionInfo struct {
 	Holder  string // Name of the instance
 	Own     bool   // one that its user has opened by NewSession, or a guest's: not the instance's first
 	TTL     time.Duration
-	Left    time.Duration // until it ends, if nothing more is heard of its instance; 0 where the leader does not know, as right after it began
-	Leaving bool          // its instance is about to leave
-	Expired bool          // it has, and only Request.LockDelay or Lock.Detach keeps locks in it
+	// until it ends, if nothing more is heard of its instance; 0 where the leader does not know, as
+	// right after it began
+	Left    time.Duration
+	Leaving bool // its instance is about to leave
+	Expired bool // it has, and only Request.LockDelay or Lock.Detach keeps locks in it
 
-	Since   time.Time // when its instance became a member, or its guest began, as the clock there says; zero if it has not said
-	Held    int       // how many keys it holds
-	Waiting int       // and waits for
+	// when its instance became a member, or its guest began, as the clock there says; zero if it
+	// has not said
+	Since   time.Time
+	Held    int // how many keys it holds
+	Waiting int // and waits for
 }
 
-// Sessions lists the sessions of the group, the oldest first, at most 1,000, and how much time they have left. It asks the leader for a
-// hundred at a time, and waits for one until ctx ends.
+// Sessions lists the sessions of the group, the oldest first, at most 1,000, and how much time they
+// have left. It asks the leader for a hundred at a time, and waits for one until ctx ends.
 func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	var all []SessionInfo
 	q := &query.PageRequest{}
@@ -160,20 +172,24 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 	return list
 }
 
-// Check reports whether key is held with token. The answer is linearizable: it was true at a moment between the call and its return, whoever
-// leads. It is what a resource asks that cannot compare tokens; one that can needs no question and no lock server to be there.
+// Check reports whether key is held with token. The answer is linearizable: it was true at a moment
+// between the call and its return, whoever leads. It is what a resource asks that cannot compare
+// tokens; one that can needs no question and no lock server to be there.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
 	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
 	return seen.GetHeld(), err
 }
 
-// ForceUnlock ends the hold of key with token, whoever has it: for a person who has seen that it will not end by itself. A hold of several keys ends
-// with all of them. The holder's [Lock.Err] is a *[ForcedError] then, with the reason and this instance's name, as soon as its instance hears of it: until then
-// its code believes and may act, and only the token protects the resource. So stop the holder first, if you can.
+// ForceUnlock ends the hold of key with token, whoever has it: for a person who has seen that it
+// will not end by itself. A hold of several keys ends with all of them. The holder's [Lock.Err] is
+// a *[ForcedError] then, with the reason and this instance's name, as soon as its instance hears of
+// it: until then its code believes and may act, and only the token protects the resource. So stop
+// the holder first, if you can.
 //
 // The instance that leads writes a line into its log.
 //
-// It reports whether this call has ended the hold, and false if nobody had that token any more. After an error it may have or not; call again.
+// It reports whether this call has ended the hold, and false if nobody had that token any more.
+// After an error it may have or not; call again.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
 	if err := badForce(uint64(token), reason); err != nil {
 		return false, err
@@ -187,7 +203,8 @@ func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason 
 func badForce(token uint64, reason string) error {
 	switch {
 	case len(reason) > lockfsm.MaxValueBytes:
-		return fmt.Errorf("%w: the reason of a forced end has %d bytes, at most %d", ErrBadRequest, len(reason), lockfsm.MaxValueBytes)
+		return fmt.Errorf("%w: the reason of a forced end has %d bytes, at most %d", ErrBadRequest, len(reason),
+			lockfsm.MaxValueBytes)
 	case !plain.Is(reason):
 		return fmt.Errorf("%w: the reason of a forced end, %q, %s", ErrBadRequest, reason, plain.NotText)
 	case token == 0:
@@ -196,8 +213,8 @@ func badForce(token uint64, reason string) error {
 	return nil
 }
 
-// ForceUnlockAll is ForceUnlock for all that is held of the keys that begin with prefix, and returns how many holds it has ended. What is granted
-// while it goes on may be ended too.
+// ForceUnlockAll is ForceUnlock for all that is held of the keys that begin with prefix, and
+// returns how many holds it has ended. What is granted while it goes on may be ended too.
 func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended int, err error) {
 	for info, err := range n.List(ctx, prefix) {
 		if err != nil {
@@ -256,22 +273,28 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 	}
 }
 
-// Get returns the data of key and its revision, or nothing and revision 0 if it has none. The answer is linearizable. Data is for a few bytes that must
-// outlive their writer and be the same to all: the configuration in force, the version of an order, how far a job has come. It is kept until somebody
-// takes it away with Put, in the memory of every voter, and lives as long as the group: a group that is founded anew has none.
+// Get returns the data of key and its revision, or nothing and revision 0 if it has none. The
+// answer is linearizable. Data is for a few bytes that must outlive their writer and be the same to
+// all: the configuration in force, the version of an order, how far a job has come. It is kept
+// until somebody takes it away with Put, in the memory of every voter, and lives as long as the
+// group: a group that is founded anew has none.
 func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
 	d, err := look(ctx, n, query.QueryClient.Get, &query.KeyRequest{Key: []byte(key)})
 	return d.GetValue(), d.GetRevision(), err
 }
 
-// Put changes the data of key, at most 4,096 bytes, if it still is what it was at revision, as [Node.Get] or an earlier Put has told it; 0: if it has none. It returns
-// the new revision. No data takes it away; the new revision is 0 then. It needs no lock, and heeds none: of those who put at once one succeeds, and for
-// the others it is ErrConflict. At most 16,384 keys can have data; what is more is ErrNoRoom, as
-// is data for which the group's budget (Config.MaxGroupBytes) has no room.
+// Put changes the data of key, at most 4,096 bytes, if it still is what it was at revision, as
+// [Node.Get] or an earlier Put has told it; 0: if it has none. It returns the new revision. No data
+// takes it away; the new revision is 0 then. It needs no lock, and heeds none: of those who put at
+// once one succeeds, and for the others it is ErrConflict. At most 16,384 keys can have data; what
+// is more is ErrNoRoom, as is data for which the group's budget (Config.MaxGroupBytes) has no room.
 //
-// After any other error, as when ctx ends, it may have happened or not, or may yet happen: Get tells only what there is now. Whoever must know puts once more at the
-// same revision, and looks at what there is if that is ErrConflict; of the two no more than one takes effect, unless revision is 0 and somebody takes the data away. If the leader was lost in the middle of the call and another instance put something
-// over ours before it could be asked again, ErrConflict is returned though ours was there for a moment.
+// After any other error, as when ctx ends, it may have happened or not, or may yet happen: Get
+// tells only what there is now. Whoever must know puts once more at the same revision, and looks at
+// what there is if that is ErrConflict; of the two no more than one takes effect, unless revision
+// is 0 and somebody takes the data away. If the leader was lost in the middle of the call and
+// another instance put something over ours before it could be asked again, ErrConflict is returned
+// though ours was there for a moment.
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	var nonce lockfsm.Nonce
 	for nonce == (lockfsm.Nonce{}) {
@@ -280,13 +303,14 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put is Put, perhaps for another program, which has drawn the nonce: it can repeat a question whose
-// answer was lost.
+// put is Put, perhaps for another program, which has drawn the nonce: it can repeat a question
+// whose answer was lost.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {
 	case len(data) > lockfsm.MaxDataBytes:
-		return 0, fmt.Errorf("%w: Put: the data has %d bytes, at most %d", ErrBadRequest, len(data), lockfsm.MaxDataBytes)
+		return 0, fmt.Errorf("%w: Put: the data has %d bytes, at most %d", ErrBadRequest, len(data),
+			lockfsm.MaxDataBytes)
 	case len(q.Nonce) != len(lockfsm.Nonce{}) || lockfsm.Nonce(q.Nonce) == lockfsm.Nonce{}:
 		return 0, fmt.Errorf("%w: Put: the nonce is missing", ErrBadRequest)
 	}
@@ -296,7 +320,8 @@ func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	}
 	now := s.Revision
 	switch code := lockfsm.Code(s.Code); {
-	case code == lockfsm.Done || code == lockfsm.Changed && now == 0 && len(data) == 0 && revision != 0: // taken away, perhaps by a call of ours whose answer was lost
+	// taken away, perhaps by a call of ours whose answer was lost
+	case code == lockfsm.Done || code == lockfsm.Changed && now == 0 && len(data) == 0 && revision != 0:
 		return now, nil
 	case code == lockfsm.Changed:
 		return 0, fmt.Errorf("%w: %q is at revision %d, not %d", ErrConflict, key, now, revision)

@@ -26,7 +26,8 @@ func alone(t *testing.T, c Config) *Node {
 func TestBadKeysAreRefused(t *testing.T) {
 	n := alone(t, Config{})
 	for _, key := range []string{"", string(make([]byte, 513)), "a\x00b", "a\nb", "\xff", "a\u0085b"} {
-		for name, lock := range map[string]func(context.Context, string) (*Lock, error){"Lock": n.Lock, "TryLock": n.TryLock} {
+		for name, lock := range map[string]func(context.Context, string) (*Lock, error){"Lock": n.Lock,
+			"TryLock": n.TryLock} {
 			if _, err := lock(t.Context(), key); !errors.Is(err, ErrBadKey) {
 				t.Errorf("%s(%q): %v", name, key, err)
 			}

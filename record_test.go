@@ -7,7 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// TestRecordsNameWhatFounds: an instance must name in its record what it founds with, or a fresh group would adopt at once what it has.
+// TestRecordsNameWhatFounds: an instance must name in its record what it founds with, or a fresh
+// group would adopt at once what it has.
 func TestRecordsNameWhatFounds(t *testing.T) {
 	for name, c := range map[string]Config{
 		"alone":    {},

@@ -18,7 +18,8 @@ func TestNoSecretIsPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close()
-	withTLS := Config{Name: "a", TLS: &tls.Config{Certificates: []tls.Certificate{{PrivateKey: key, Certificate: [][]byte{[]byte(key)}}}}}
+	withTLS := Config{Name: "a", TLS: &tls.Config{Certificates: []tls.Certificate{{PrivateKey: key,
+		Certificate: [][]byte{[]byte(key)}}}}}
 	type holder struct {
 		Config  Config
 		Pointer *Config
@@ -29,13 +30,15 @@ func TestNoSecretIsPrinted(t *testing.T) {
 	}
 	printed := func(text string) {
 		t.Helper()
-		for _, word := range []string{secret, old, key, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", old), fmt.Sprint([]byte(secret)), fmt.Sprintf("%x", key)} {
+		for _, word := range []string{secret, old, key, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", old),
+			fmt.Sprint([]byte(secret)), fmt.Sprintf("%x", key)} {
 			if strings.Contains(text, word) {
 				t.Errorf("%q is printed: %s", word, text)
 			}
 		}
 	}
-	for _, v := range []any{c, &c, withTLS, &withTLS, n, holder{c, &c, n}, &holder{c, &c, n}, inner{n}, []Config{c}, map[string]Config{"c": c}} {
+	for _, v := range []any{c, &c, withTLS, &withTLS, n, holder{c, &c, n}, &holder{c, &c, n}, inner{n}, []Config{c},
+		map[string]Config{"c": c}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%T"} {
 			if _, hidden := v.(inner); hidden && (verb == "%s" || verb == "%q") {
 				continue // fmt then walks the node itself, without any lock; it keeps no secret, see below
@@ -53,7 +56,8 @@ func TestNoSecretIsPrinted(t *testing.T) {
 			}
 		}
 	}
-	if text := fmt.Sprintf("%+v", c); !strings.Contains(text, "Secret:[redacted] OldSecrets:[[redacted]]") || !strings.Contains(text, "Name:a") {
+	if text := fmt.Sprintf("%+v", c); !strings.Contains(text, "Secret:[redacted] OldSecrets:[[redacted]]") ||
+		!strings.Contains(text, "Name:a") {
 		t.Errorf("%s", text)
 	}
 	if c.Secret != secret || c.OldSecrets[0] != old {

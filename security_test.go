@@ -42,7 +42,8 @@ func TestSecurityMistakesNameTheField(t *testing.T) {
 		{Config{OldSecrets: []string{secretA}}, "Config.OldSecrets: is set without Secret"},
 		{Config{Secret: secretA, OldSecrets: []string{"x"}}, "Config.OldSecrets[0]"},
 		{Config{TLSFiles: TLSFiles{Cert: "nowhere.pem", Key: "nowhere.pem", CA: "nowhere.pem"}}, "nowhere.pem"},
-		{Config{TLSFiles: TLSFiles{Cert: "nowhere.pem", Key: "nowhere.pem", CA: "nowhere.pem"}}, "Config.TLSPeers: is empty"},
+		{Config{TLSFiles: TLSFiles{Cert: "nowhere.pem", Key: "nowhere.pem", CA: "nowhere.pem"}},
+			"Config.TLSPeers: is empty"},
 		{Config{TLS: &tls.Config{}}, "Config.TLSPeers: is empty"},
 		{Config{Secret: "correct horse battery staple"}, "Config.Secret: can be guessed: it is estimated at"},
 	} {
@@ -54,7 +55,8 @@ func TestSecurityMistakesNameTheField(t *testing.T) {
 	}
 }
 
-// TestDerivedSecretsAtStart: what no derived secret may be is refused before anything listens, by the name of the field.
+// TestDerivedSecretsAtStart: what no derived secret may be is refused before anything listens, by
+// the name of the field.
 func TestDerivedSecretsAtStart(t *testing.T) {
 	guest, member := derived(t, "lock cron/*"), derived(t, "member")
 	join := []string{"127.0.0.1:1"}
@@ -62,13 +64,18 @@ func TestDerivedSecretsAtStart(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"a guest":                    {Config{Secret: guest, Join: join, Founders: []string{"a"}}, "Config.Secret: mortise: a guest's secret cannot start an instance"},
-		"a guest alone":              {Config{Secret: guest}, "Config.Secret: mortise: a guest's secret"},
-		"a member founds":            {Config{Name: "a", Secret: member, Join: join, Founders: []string{"a", "b"}}, `Config.Founders: names this instance, "a"`},
-		"a member among replicas":    {Config{Secret: member, Join: join, Replicas: 3}, "Config.Replicas: is set beside a member's secret"},
-		"a member alone":             {Config{Secret: member}, "Config.Join: is empty, and a member's secret"},
-		"derived old secrets":        {Config{Secret: secretA, OldSecrets: []string{member}}, "Config.OldSecrets[0]: is a derived secret"},
-		"names without certificates": {Config{Secret: secretA, TLSPeers: []string{"a"}}, "Config.TLSPeers: and TLSGuests are for TLS and TLSFiles"},
+		"a guest": {Config{Secret: guest, Join: join, Founders: []string{"a"}},
+			"Config.Secret: mortise: a guest's secret cannot start an instance"},
+		"a guest alone": {Config{Secret: guest}, "Config.Secret: mortise: a guest's secret"},
+		"a member founds": {Config{Name: "a", Secret: member, Join: join, Founders: []string{"a", "b"}},
+			`Config.Founders: names this instance, "a"`},
+		"a member among replicas": {Config{Secret: member, Join: join, Replicas: 3},
+			"Config.Replicas: is set beside a member's secret"},
+		"a member alone": {Config{Secret: member}, "Config.Join: is empty, and a member's secret"},
+		"derived old secrets": {Config{Secret: secretA, OldSecrets: []string{member}},
+			"Config.OldSecrets[0]: is a derived secret"},
+		"names without certificates": {Config{Secret: secretA, TLSPeers: []string{"a"}},
+			"Config.TLSPeers: and TLSGuests are for TLS and TLSFiles"},
 	} {
 		_, err := Start(t.Context(), c.config)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -102,7 +109,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			fmt.Fprintf(&log, verb, value)
 		}
 	}
-	fmt.Fprintf(&log, "%+v %#v", struct{ c Config }{n.config}, struct{ c Config }{n.config}) // as fmt sees the field of a Node
+	// as fmt sees the field of a Node
+	fmt.Fprintf(&log, "%+v %#v", struct{ c Config }{n.config}, struct{ c Config }{n.config})
 	for _, secret := range []string{secretA, secretB} {
 		if strings.Contains(log.String(), secret) || strings.Contains(log.String(), fmt.Sprintf("%x", secret)) {
 			t.Error("a secret is printed")

@@ -20,7 +20,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Status is a picture of a node at one moment, for people and for programs that watch. It is a value of its own.
+// Status is a picture of a node at one moment, for people and for programs that watch. It is a
+// value of its own.
 type Status struct {
 	Name     string // of this instance
 	Instance string // ID of its present life
@@ -28,48 +29,67 @@ type Status struct {
 	Zone     string // Config.Zone
 	Version  string // of this library in its build
 	Phase    Phase
-	Tier     Tier // what its secret or certificate makes of it: TierRoot, or TierMember, which never votes and serves nothing
+	// what its secret or certificate makes of it: TierRoot, or TierMember, which never votes and
+	// serves nothing
+	Tier Tier
 
-	Group        string   // ID of the group, "" without one
-	Leader       string   // Name of the instance that leads as far as known, its ID while no name is known; "" if none leads
-	Leading      bool     // this instance leads
-	Term         uint64   // of the group, 0 on an instance that does not vote
-	Votes        bool     // this instance is a voter
-	Voters       []Member // who has a replica: the voters, and learners, which get the log and may be needed as voters later
-	Promised     int      // Config.Replicas: how many instances run, as the configuration says; 0: it names Founders, or the node is on its own
-	VotersWanted int      // how many vote if all are there that the configuration names
-	Health       *Health  // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
+	Group string // ID of the group, "" without one
+	// Name of the instance that leads as far as known, its ID while no name is known; "" if none
+	// leads
+	Leader  string
+	Leading bool   // this instance leads
+	Term    uint64 // of the group, 0 on an instance that does not vote
+	Votes   bool   // this instance is a voter
+	// who has a replica: the voters, and learners, which get the log and may be needed as voters
+	// later
+	Voters []Member
+	// Config.Replicas: how many instances run, as the configuration says; 0: it names Founders, or
+	// the node is on its own
+	Promised     int
+	VotersWanted int     // how many vote if all are there that the configuration names
+	Health       *Health // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
 
-	// Members is what Node.Members was answered last on this instance: the first page of a hundred at most. Nothing refreshes it but a call
-	// of Members; the console and cmd/mortise make it when a person looks.
+	// Members is what Node.Members was answered last on this instance: the first page of a hundred
+	// at most. Nothing refreshes it but a call of Members; the console and cmd/mortise make it when
+	// a person looks.
 	Members      []Member
 	MembersAge   time.Duration // how old that is; 0: Members was never answered
 	MembersTotal int           // how many there were then; on the instance that leads, how many there are now
 
-	Session       SessionPhase
-	Lease         LeaseState
-	LeaseFor      time.Duration // until the locks of this instance are lost unless a renewal is acknowledged before
-	LeaseTightest time.Duration // LeaseFor of the session that has least, of the node's and of those of NewSession; 0: one is lost
-	Held          int           // locks that this instance holds
-	Waiting       string        // what this node waits for and the way out, in a sentence; "" if nothing
-	Waiters       int           // calls on this instance that wait for a lock
-	Standby       int           // those of Waiters that may wait long by design, by the label mortise.purpose, as candidates of an election do
-	Sessions      []string      // IDs of its sessions in the group, its own first: Standing.Session names one of them if this process holds the lock
-	Namesake      string        // a sentence: another instance has the Name of this one, which must not be; "" if none is seen
-	Err           error         // as Node.Err
-	Disk          *DiskFault    // what is wrong with the disk of Config.Dir; nil if nothing, or there is none
-	FaultyDisks   []FaultyDisk  // of all instances, as far as this one knows; all voters are told
+	Session  SessionPhase
+	Lease    LeaseState
+	LeaseFor time.Duration // until the locks of this instance are lost unless a renewal is acknowledged before
+	// LeaseFor of the session that has least, of the node's and of those of NewSession; 0: one is
+	// lost
+	LeaseTightest time.Duration
+	Held          int    // locks that this instance holds
+	Waiting       string // what this node waits for and the way out, in a sentence; "" if nothing
+	Waiters       int    // calls on this instance that wait for a lock
+	// those of Waiters that may wait long by design, by the label mortise.purpose, as candidates of
+	// an election do
+	Standby int
+	// IDs of its sessions in the group, its own first: Standing.Session names one of them if this
+	// process holds the lock
+	Sessions []string
+	// a sentence: another instance has the Name of this one, which must not be; "" if none is seen
+	Namesake    string
+	Err         error        // as Node.Err
+	Disk        *DiskFault   // what is wrong with the disk of Config.Dir; nil if nothing, or there is none
+	FaultyDisks []FaultyDisk // of all instances, as far as this one knows; all voters are told
 
-	Age          time.Duration // since Start
-	Available    time.Duration // for how long of that this instance could be granted locks: attached to a leader, its lease not lost, and no grace
-	HooksDropped uint64        // calls of Config.Hooks that were left out because they were too slow
+	Age time.Duration // since Start
+	// for how long of that this instance could be granted locks: attached to a leader, its lease
+	// not lost, and no grace
+	Available    time.Duration
+	HooksDropped uint64 // calls of Config.Hooks that were left out because they were too slow
 }
 
 // Status returns the present picture. It asks nobody.
 func (n *Node) Status() Status {
 	p := n.engine.Picture()
 	s := Status{
-		Name: n.config.Name, Zone: n.config.Zone, Version: version, Instance: p.ID.String(), Address: p.Address, Tier: Tier(p.Tier.String()), Err: p.Err,
+		Name: n.config.Name, Zone: n.config.Zone, Version: version, Instance: p.ID.String(), Address: p.Address,
+		Tier: Tier(p.Tier.String()), Err: p.Err,
 		Promised: n.config.Replicas, VotersWanted: n.config.votersWanted(), Standby: int(n.standby.Load()),
 		Votes: p.Votes, Term: p.Term, Leading: p.Leading, MembersAge: p.MembersAge, MembersTotal: p.MembersTotal,
 		Age: p.Age, Available: p.Available, HooksDropped: n.engine.Tracer().Dropped(),
@@ -133,7 +153,8 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	return s.waitsFor(mine, p.Now)
 }
 
-// votersWanted is how many instances vote if all are there that the configuration names: an odd number, so that each counts.
+// votersWanted is how many instances vote if all are there that the configuration names: an odd
+// number, so that each counts.
 func (c *Config) votersWanted() int {
 	n := c.Voters
 	if c.Replicas > 0 {
@@ -272,11 +293,13 @@ func (s Status) waitsForDisks() string {
 	if len(faults) == 0 || s.Leader != "" && !blocks {
 		return ""
 	}
-	return "nothing is granted: a majority of the voters must have disks that work, and reach each other; " + strings.Join(faults, "; ") +
+	return "nothing is granted: a majority of the voters must have disks that work, and reach each other; " +
+		strings.Join(faults, "; ") +
 		"; the voters are " + s.votersText()
 }
 
-// explain turns an error of the session room into one of this package, and says what a wait that was broken off waited for.
+// explain turns an error of the session room into one of this package, and says what a wait that
+// was broken off waited for.
 func (n *Node) explain(doing string, err error) error {
 	var held *client.HeldError
 	var wait *client.WaitError
@@ -301,15 +324,16 @@ func (n *Node) explain(doing string, err error) error {
 	return fmt.Errorf("%w (%s)", err, doing)
 }
 
-// met is heldError for a caller of this node. The process before this one, under the same name, can still hold the lock.
+// met is heldError for a caller of this node. The process before this one, under the same name, can
+// still hold the lock.
 func (n *Node) met(e *client.HeldError) *HeldError {
 	h := heldError(e)
 	h.namesake = h.Holder == n.config.Name && !n.isOwn(e.Session)
 	return h
 }
 
-// because says what a wait waits for, as the end of an error's text: what the node itself waits for, or else who held the lock when
-// the request was queued.
+// because says what a wait waits for, as the end of an error's text: what the node itself waits
+// for, or else who held the lock when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
@@ -332,7 +356,8 @@ func (n *Node) because(behind *client.HeldError) string {
 	case before > 1:
 		others = fmt.Sprintf("%d other requests were waiting", before)
 	}
-	return fmt.Sprintf(" (when this request was queued, %s held it, since %s, token %d, and %s%s)", holder, h.Since.Format(time.RFC3339), h.Token, others, advice)
+	return fmt.Sprintf(" (when this request was queued, %s held it, since %s, token %d, and %s%s)", holder,
+		h.Since.Format(time.RFC3339), h.Token, others, advice)
 }
 
 // isOwn reports whether a session is one of this node's.
@@ -345,12 +370,12 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 	return false
 }
 
-// The words that Status, Event, LockEvent, NodeEvent and DiskFault carry have a type each, so that a
-// program compares them with constants. In JSON they are strings with these values. A later version may
-// add a word: a program has to ignore a word that it does not know.
+// The words that Status, Event, LockEvent, NodeEvent and DiskFault carry have a type each, so that
+// a program compares them with constants. In JSON they are strings with these values. A later
+// version may add a word: a program has to ignore a word that it does not know.
 
-// Phase says how far an instance has come in its present life. It only goes forward; a new life begins
-// at PhaseNewborn.
+// Phase says how far an instance has come in its present life. It only goes forward; a new life
+// begins at PhaseNewborn.
 type Phase string
 
 // The phases of an instance.
@@ -358,25 +383,4 @@ const (
 	PhaseNewborn Phase = "newborn" // belongs to no group
 	PhaseBound   Phase = "bound"   // has accepted the charter of a group that may not be founded yet
 	PhaseMember  Phase = "member"  // belongs to a group that is founded
-)
-
-// SessionPhase says how far an instance is on its way to a session with the leader.
-type SessionPhase string
-
-// The phases of a session, in the order of the way.
-const (
-	SessionSeeking   SessionPhase = "seeking"   // has no instance to ask at the moment
-	SessionOpening   SessionPhase = "opening"   // has asked for a session
-	SessionAttaching SessionPhase = "attaching" // has asked the leader to take its session up again
-	SessionAttached  SessionPhase = "attached"  // talks to the leader: it can be granted locks
-)
-
-// LeaseState says how far the lease of a session is from its end.
-type LeaseState string
-
-// The states of a lease.
-const (
-	LeaseSafe     LeaseState = "safe"     // neither of the two below
-	LeaseJeopardy LeaseState = "jeopardy" // two thirds of the TTL have passed since the last renewal that was acknowledged
-	LeaseLost     LeaseState = "lost"     // there is none, or its end has passed: nothing is held
 )

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A child is this program again, to measure one peer in a process of its own: what one leaves behind on the heap, or in goroutines,
-// does not weigh on the next.
+// A child is this program again, to measure one peer in a process of its own: what one leaves
+// behind on the heap, or in goroutines, does not weigh on the next.
 
 // childResult is what a child prints.
 type childResult struct {
@@ -101,7 +101,8 @@ func measure(ctx context.Context, o childOptions) (c childResult, err error) {
 	return c, nil
 }
 
-// profiled runs a workload and writes what the processor and the heap did meanwhile, if dir is not "".
+// profiled runs a workload and writes what the processor and the heap did meanwhile, if dir is not
+// "".
 func profiled(ctx context.Context, w Workload, r *Run, dir string) Result {
 	stop := func() error { return nil }
 	var err error
@@ -128,7 +129,8 @@ func oneLine(err error) string {
 	return text
 }
 
-// startProfiles writes base.cpu, base.allocs.before and base.allocs; the two last are to be compared: go tool pprof -base.
+// startProfiles writes base.cpu, base.allocs.before and base.allocs; the two last are to be
+// compared: go tool pprof -base.
 func startProfiles(base string) (stop func() error, err error) {
 	cpu, err := os.Create(base + ".cpu")
 	if err != nil {

@@ -97,7 +97,8 @@ type returned struct {
 	Waits []time.Duration // for a free lock, of callers whose session was attached again
 }
 
-// returns waits until all sessions are attached, and meanwhile has callers on those that are lock and unlock free keys.
+// returns waits until all sessions are attached, and meanwhile has callers on those that are lock
+// and unlock free keys.
 func (c *crowd) returns(ctx context.Context, first int) (r returned, err error) {
 	var mu sync.Mutex
 	err = together(4, func(caller int) error {
@@ -140,7 +141,8 @@ type crowdOptions struct {
 	First, N  int
 }
 
-// serveCrowd is a process with a crowd: it says "attached" when all are, and does what the lines of in ask for until they end.
+// serveCrowd is a process with a crowd: it says "attached" when all are, and does what the lines of
+// in ask for until they end.
 func serveCrowd(ctx context.Context, text string, in io.Reader, out io.Writer) error {
 	var o crowdOptions
 	if err := json.Unmarshal([]byte(text), &o); err != nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A crowd attaches to a leader, with TLS and without, finds it again, and its callers are granted locks.
+// A crowd attaches to a leader, with TLS and without, finds it again, and its callers are granted
+// locks.
 func TestACrowdAttaches(t *testing.T) {
 	for _, name := range []string{"mortise", "mortise-tls"} {
 		t.Run(name, func(t *testing.T) {

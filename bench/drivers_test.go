@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestDriversLockAndExclude starts every peer that is there, lets callers of all instances into one key, and looks whether two are inside.
+// TestDriversLockAndExclude starts every peer that is there, lets callers of all instances into one
+// key, and looks whether two are inside.
 func TestDriversLockAndExclude(t *testing.T) {
 	for _, p := range peers() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -23,7 +24,8 @@ func TestDriversLockAndExclude(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			dir, err := os.MkdirTemp("", "mortise-bench-") // not t.TempDir: PostgreSQL runs as somebody else, who may not look into that
+			// not t.TempDir: PostgreSQL runs as somebody else, who may not look into that
+			dir, err := os.MkdirTemp("", "mortise-bench-")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +50,8 @@ func TestDriversLockAndExclude(t *testing.T) {
 	}
 }
 
-// exclude fails the test if two of six callers get into one key at once, or if somebody who may not wait gets in anyhow.
+// exclude fails the test if two of six callers get into one key at once, or if somebody who may not
+// wait gets in anyhow.
 func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 	callers, err := callersOf(ctx, cluster, 6, true)
 	if err != nil {
@@ -100,13 +103,15 @@ func (broken) Caller(context.Context, bool) (Locker, error) { return broken{}, n
 func (broken) Lock(context.Context, string) (Hold, error)   { return broken{}, nil }
 func (broken) Unlock(context.Context) error                 { return nil }
 
-// TestWorkloadsNoticeTwoInside: the workloads in which callers share keys must fail with a peer that does not exclude.
+// TestWorkloadsNoticeTwoInside: the workloads in which callers share keys must fail with a peer
+// that does not exclude.
 func TestWorkloadsNoticeTwoInside(t *testing.T) {
 	r := &Run{Cluster: broken{}, Duration: 100 * time.Millisecond, Quick: true}
 	for _, name := range []string{"handover64", "zipf", "waiters"} {
 		w, _ := workloadNamed(name)
 		var err error
-		for tries := 0; err == nil && tries < 20; tries++ { // two must be inside at the same instant, which takes two cores that are free
+		// two must be inside at the same instant, which takes two cores that are free
+		for tries := 0; err == nil && tries < 20; tries++ {
 			_, err = w.Run(t.Context(), r)
 		}
 		if err == nil || !strings.Contains(err.Error(), "at once") {

@@ -51,7 +51,8 @@ func etcdConfig(dir string, addresses []string, i int, durable bool) *embed.Conf
 
 func httpURL(address string) url.URL { return url.URL{Scheme: "http", Host: address} }
 
-// etcdMember is one embedded server, a client of it and a session that callers with keys of their own share.
+// etcdMember is one embedded server, a client of it and a session that callers with keys of their
+// own share.
 type etcdMember struct {
 	server *embed.Etcd
 	remote bool
@@ -79,7 +80,8 @@ func (m *etcdMember) Ready(ctx context.Context) (err error) {
 	}
 	if !m.remote {
 		m.client = v3client.New(m.server.Server)
-	} else if m.client, err = clientv3.New(clientv3.Config{Endpoints: []string{m.server.Clients[0].Addr().String()}, Logger: zap.NewNop()}); err != nil {
+	} else if m.client, err = clientv3.New(clientv3.Config{Endpoints: []string{m.server.Clients[0].Addr().String()},
+		Logger: zap.NewNop()}); err != nil {
 		return err
 	}
 	m.session, err = m.newSession()
@@ -94,7 +96,8 @@ func (m *etcdMember) newSession() (*concurrency.Session, error) {
 func (m *etcdMember) Leads() bool     { return m.server.Server.Leader() == m.server.Server.MemberID() }
 func (m *etcdMember) Version() string { return version.Version }
 
-// Caller gives a shared caller a session of its own: two mutexes of one session do not exclude each other.
+// Caller gives a shared caller a session of its own: two mutexes of one session do not exclude each
+// other.
 func (m *etcdMember) Caller(_ context.Context, shared bool) (Locker, error) {
 	if shared {
 		session, err := m.newSession()

@@ -39,7 +39,8 @@ func showPlainly(v float64) string { return shortNumber(v) }
 func goals() []goal {
 	var list []goal
 	versus := func(ours, theirs, workload string, must, reach float64) {
-		g := goal{about: workloadTitle(workload) + ", " + theirs, workload: workload, ours: ours, theirs: theirs, value: rate, must: must, reach: reach, show: showRate}
+		g := goal{about: workloadTitle(workload) + ", " + theirs, workload: workload, ours: ours, theirs: theirs,
+			value: rate, must: must, reach: reach, show: showRate}
 		if workload == "serial" || workload == "relock" {
 			g.value, g.lower, g.show, g.about = halfTime, true, showTime, g.about+", median of Lock"
 		}
@@ -66,25 +67,38 @@ func goals() []goal {
 	versus(memory, "postgres", "handover3", 0, 1.1)
 	versus(memory, "postgres", "handover64", 0, 1.6)
 	versus(memory, "postgres", "relock", 0, 10)
-	absolute := func(about, ours, workload string, value func(Result) float64, must, reach float64, show func(float64) string) {
-		list = append(list, goal{about: about, workload: workload, ours: ours, value: value, lower: true, must: must, reach: reach, show: show})
+	absolute := func(about, ours, workload string, value func(Result) float64, must, reach float64,
+		show func(float64) string) {
+		list = append(list, goal{about: about, workload: workload, ours: ours, value: value, lower: true, must: must,
+			reach: reach, show: show})
 	}
-	absolute("kill -9 of the leader to the next grant, durable", durable, "kill", halfTime, float64(500*time.Millisecond), float64(100*time.Millisecond), showTime)
-	absolute("kill -9 of the leader to the next grant, memory", memory, "kill", halfTime, float64(500*time.Millisecond), float64(100*time.Millisecond), showTime)
-	absolute("re-lock on the same instance, nobody else waiting", memory, "relock", halfTime, float64(10*time.Microsecond), float64(time.Microsecond), showTime)
+	absolute("kill -9 of the leader to the next grant, durable", durable, "kill", halfTime,
+		float64(500*time.Millisecond), float64(100*time.Millisecond), showTime)
+	absolute("kill -9 of the leader to the next grant, memory", memory, "kill", halfTime,
+		float64(500*time.Millisecond), float64(100*time.Millisecond), showTime)
+	absolute("re-lock on the same instance, nobody else waiting", memory, "relock", halfTime,
+		float64(10*time.Microsecond), float64(time.Microsecond), showTime)
 	absolute("allocations of all three nodes for a pair, serial", memory, "serial", allocsPair, 700, 500, showPlainly)
-	absolute("allocations of all three nodes for a pair, 1,024 callers", memory, "parallel1024", allocsPair, 20, 6, showPlainly)
+	absolute("allocations of all three nodes for a pair, 1,024 callers", memory, "parallel1024", allocsPair, 20, 6,
+		showPlainly)
 	absolute("heap of all three nodes for a held lock", memory, "held", heapOfLock, 2048, 600, showBytes)
-	absolute("1,000 instances in one process, from nothing to all ready", memory, "coldstart1000", wholeTime, float64(time.Minute), float64(20*time.Second), showTime)
-	absolute("sockets of an idle member of 1,000, and of its peers for it", memory, "idle1000", sockets, 40, 10, showPlainly)
+	absolute("1,000 instances in one process, from nothing to all ready", memory, "coldstart1000", wholeTime,
+		float64(time.Minute), float64(20*time.Second), showTime)
+	absolute("sockets of an idle member of 1,000, and of its peers for it", memory, "idle1000", sockets, 40, 10,
+		showPlainly)
 	absolute("heap of an idle member of 1,000", memory, "idle1000", heapOfLock, 1.2e6, 700e3, showBytes)
 	absolute("processor of an idle member of 1,000, of one core", memory, "idle1000", cpuOfEach, 1e-3, 3e-4, showShare)
-	absolute("processor of an instance on its own at rest, of one core", memory, "idle1", cpuOfEach, 3e-3, 5e-4, showShare)
-	absolute("heap and stacks of the leader for each of 10,000 attached sessions", memory, "sessions", heapOfLock, 60e3, 20e3, showBytes)
+	absolute("processor of an instance on its own at rest, of one core", memory, "idle1", cpuOfEach, 3e-3, 5e-4,
+		showShare)
+	absolute("heap and stacks of the leader for each of 10,000 attached sessions", memory, "sessions", heapOfLock,
+		60e3, 20e3, showBytes)
 	absolute("kill -9 of the leader under 10,000 sessions: 99th percentile of Lock on a session that is attached again", memory, "storm", tail, float64(2*time.Second), float64(300*time.Millisecond), showTime)
-	absolute("the same: until the last is attached again", memory, "storm", wholeTime, float64(15*time.Second), float64(5*time.Second), showTime)
-	absolute("99th percentile of Lock beside 1,000 idle members, against alone", memory, "beside1000", timesAlone, 2, 1.1, showTimes)
-	list = append(list, goal{about: "hand-overs of a million waiters on 1,000 keys, served in order", workload: "line", ours: memory, value: rate, must: 1, reach: 100e3, show: showRate})
+	absolute("the same: until the last is attached again", memory, "storm", wholeTime, float64(15*time.Second),
+		float64(5*time.Second), showTime)
+	absolute("99th percentile of Lock beside 1,000 idle members, against alone", memory, "beside1000", timesAlone, 2,
+		1.1, showTimes)
+	list = append(list, goal{about: "hand-overs of a million waiters on 1,000 keys, served in order",
+		workload: "line", ours: memory, value: rate, must: 1, reach: 100e3, show: showRate})
 	return list
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// handover is callers that all want one key. Measured is the gap: from one holder's call of Unlock to the next holder's return from Lock.
-// Two inside at once are an error.
+// handover is callers that all want one key. Measured is the gap: from one holder's call of Unlock
+// to the next holder's return from Lock. Two inside at once are an error.
 func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		callers, err := callersOf(ctx, r.Cluster, n, true)
@@ -45,7 +45,8 @@ func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// waiters is a long queue: one holds the key while all the others ask for it, and then each gets it once.
+// waiters is a long queue: one holds the key while all the others ask for it, and then each gets it
+// once.
 func waiters(ctx context.Context, r *Run) (Result, error) {
 	n := r.scaled(10_000)
 	callers, err := callersOf(ctx, r.Cluster, n+1, true)
@@ -99,5 +100,6 @@ func waiters(ctx context.Context, r *Run) (Result, error) {
 	case <-ended:
 	case <-time.After(5 * time.Second):
 	}
-	return Result{Rate: count / took.Seconds(), Count: count, Took: took, P50: latency.quantile(0.5), P99: latency.quantile(0.99)}, nil
+	return Result{Rate: count / took.Seconds(), Count: count, Took: took, P50: latency.quantile(0.5),
+		P99: latency.quantile(0.99)}, nil
 }

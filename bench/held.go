@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// held takes locks and keeps them, as many as fit into its patience, and gives them back. Its heap is that of this process: all three
-// replicas and the handles, where they are in it.
+// held takes locks and keeps them, as many as fit into its patience, and gives them back. Its heap
+// is that of this process: all three replicas and the handles, where they are in it.
 func held(ctx context.Context, r *Run) (Result, error) {
 	n := r.scaled(100_000)
 	callers, err := callersOf(ctx, r.Cluster, len(r.Cluster.Instances()), false)

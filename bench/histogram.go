@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets 3% wide. Adding costs one atomic addition and no memory, so that measuring is not what is measured.
+// histogram counts durations in buckets 3% wide. Adding costs one atomic addition and no memory, so
+// that measuring is not what is measured.
 type histogram struct {
 	buckets [64 * subBuckets]atomic.Uint32
 }

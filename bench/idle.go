@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// idle is instances that nobody uses: what they cost in processor time, bytes over loopback and memory. All are in this process.
+// idle is instances that nobody uses: what they cost in processor time, bytes over loopback and
+// memory. All are in this process.
 func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		if r.Quick && n > 100 {
@@ -42,7 +43,8 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// openSockets is how many sockets this process has. Both ends of a connection of two instances are here: half of them are those of a member.
+// openSockets is how many sockets this process has. Both ends of a connection of two instances are
+// here: half of them are those of a member.
 func openSockets() (n int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -89,8 +91,9 @@ func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	return nodes, nil
 }
 
-// What a member at rest may take, twice its goals: the ends of its connections that are its own, and memory. It has a link to the leader and
-// connections for questions to a few others, and only founders have links to each other.
+// What a member at rest may take, twice its goals: the ends of its connections that are its own,
+// and memory. It has a link to the leader and connections for questions to a few others, and only
+// founders have links to each other.
 const (
 	memberSockets = 20
 	memberBytes   = 2400 << 10
@@ -99,14 +102,17 @@ const (
 // roomFor says whether this process can have so many more sockets and bytes.
 func roomFor(sockets, bytes uint64) error {
 	if free, ok := availableBytes(); ok && free < bytes {
-		return fmt.Errorf("this needs some %s of memory, and %s are free", shortBytes(float64(bytes)), shortBytes(float64(free)))
+		return fmt.Errorf("this needs some %s of memory, and %s are free", shortBytes(float64(bytes)),
+			shortBytes(float64(free)))
 	}
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur >= sockets {
 		return nil
 	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: sockets, Max: max(sockets, files.Max)}); err != nil {
-		return fmt.Errorf("this needs some %d sockets, and the process may open %d files (ulimit -n)", sockets, files.Cur)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE,
+		&syscall.Rlimit{Cur: sockets, Max: max(sockets, files.Max)}); err != nil {
+		return fmt.Errorf("this needs some %d sockets, and the process may open %d files (ulimit -n)", sockets,
+			files.Cur)
 	}
 	return nil
 }

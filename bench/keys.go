@@ -23,7 +23,8 @@ func (l *loop) pair(ctx context.Context, by Locker, key string) error {
 	return nil
 }
 
-// serial goes to and fro between two instances, so that none of them locks what it has just unlocked: that is relock.
+// serial goes to and fro between two instances, so that none of them locks what it has just
+// unlocked: that is relock.
 func serial(ctx context.Context, r *Run) (Result, error) {
 	callers, err := callersOf(ctx, r.Cluster, 2, false)
 	if err != nil {
@@ -41,7 +42,8 @@ func relock(ctx context.Context, r *Run) (Result, error) {
 		return Result{}, err
 	}
 	var l loop
-	return l.run(ctx, 1, r.Duration, func(ctx context.Context, _, _ int) error { return l.pair(ctx, callers[0], "relock") })
+	return l.run(ctx, 1, r.Duration,
+		func(ctx context.Context, _, _ int) error { return l.pair(ctx, callers[0], "relock") })
 }
 
 // parallel is many callers that do not disturb each other.
@@ -59,7 +61,8 @@ func parallel(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// zipf is many callers that want few keys often and many keys rarely. Two at once in one key are an error.
+// zipf is many callers that want few keys often and many keys rarely. Two at once in one key are an
+// error.
 func zipf(ctx context.Context, r *Run) (Result, error) {
 	const callers, keyCount, s = 256, 10_000, 1.1
 	lockers, err := callersOf(ctx, r.Cluster, callers, true)

@@ -17,8 +17,8 @@ import (
 
 var errTooLong = errors.New("left out, since it has to be quick")
 
-// kill starts three members as processes, kills the one that leads, and measures until another has been granted a free lock. It does so a
-// few times, each time with new members.
+// kill starts three members as processes, kills the one that leads, and measures until another has
+// been granted a free lock. It does so a few times, each time with new members.
 func kill(ctx context.Context, r *Run) (Result, error) {
 	times := 3
 	if r.Quick {
@@ -105,7 +105,8 @@ type memberProcess struct {
 }
 
 func startMember(ctx context.Context, peer, dir string, addresses []string, i int) (*memberProcess, error) {
-	return startSelf(ctx, "-member", peer, "-dir", dir, "-index", fmt.Sprint(i), "-addresses", strings.Join(addresses, ","))
+	return startSelf(ctx, "-member", peer, "-dir", dir, "-index", fmt.Sprint(i), "-addresses",
+		strings.Join(addresses, ","))
 }
 
 // startSelf starts this program, which then answers lines.
@@ -147,8 +148,10 @@ func (m *memberProcess) kill() {
 	_ = m.cmd.Wait() // it was killed
 }
 
-// serveMember is the other side: it opens member i and does what the lines of in ask for, until they end.
-func serveMember(ctx context.Context, p Peer, dir string, addresses []string, i int, in io.Reader, out io.Writer) error {
+// serveMember is the other side: it opens member i and does what the lines of in ask for, until
+// they end.
+func serveMember(ctx context.Context, p Peer, dir string, addresses []string, i int, in io.Reader,
+	out io.Writer) error {
 	m, err := p.Member(ctx, dir, addresses, i)
 	if err != nil {
 		return err
@@ -204,8 +207,8 @@ func answerAsMember(ctx context.Context, m Member, question string) (string, err
 	return "", fmt.Errorf("what is %q?", question)
 }
 
-// probe begins a call for a new key every 50 ms until one is granted: a call that begins while nobody leads may hang, or fail, much longer
-// than it takes until the next one is served.
+// probe begins a call for a new key every 50 ms until one is granted: a call that begins while
+// nobody leads may hang, or fail, much longer than it takes until the next one is served.
 func probe(ctx context.Context, m Member, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

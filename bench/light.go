@@ -20,14 +20,15 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// lightBytes is what a light session takes here, generously, and about what it takes in the leader's process too.
+// lightBytes is what a light session takes here, generously, and about what it takes in the
+// leader's process too.
 const lightBytes = 200 << 10
 
 // lightTTL is the lease of a light session, that of a node by default.
 const lightTTL = 10 * time.Second
 
-// A light is an instance with nothing but a session: a port that does not listen, and a client. To the leader it is as any other instance
-// that does not vote: a connection and an ID of its own.
+// A light is an instance with nothing but a session: a port that does not listen, and a client. To
+// the leader it is as any other instance that does not vote: a connection and an ID of its own.
 type light struct {
 	port   *transport.Port
 	client *client.Client
@@ -76,7 +77,8 @@ func lightSecurity(encrypted bool) (transport.Security, error) {
 	return credentials.FromSecret(credentials.SecretConfig{Secret: benchSecret, Cluster: "mortise"})
 }
 
-// openLight begins the session of number i. changed is told each change of its phase, on a goroutine that must not be held up.
+// openLight begins the session of number i. changed is told each change of its phase, on a
+// goroutine that must not be held up.
 func openLight(g groupAnswer, security transport.Security, i int, changed func(client.Phase)) (*light, error) {
 	group, err := strconv.ParseUint(g.Group, 16, 64)
 	if err != nil {
@@ -87,7 +89,8 @@ func openLight(g groupAnswer, security transport.Security, i int, changed func(c
 		l.voters = append(l.voters, transport.Peer{Instance: v.Peer, Addr: v.Addr})
 	}
 	random := func(b []byte) { _, _ = rand.Read(b) }
-	l.client = client.New(client.Config{Clock: clock.Boot(), TTL: lightTTL, Send: l.send, Random: random, Changed: changed})
+	l.client = client.New(client.Config{Clock: clock.Boot(), TTL: lightTTL, Send: l.send, Random: random,
+		Changed: changed})
 	l.port, err = transport.New(transport.Config{
 		Cluster: "mortise", Self: transport.Self{Key: nodeid.NewKey(random), Group: group}, Listener: transport.Deaf(),
 		Dial: dialTCP, Handler: lightHandler{l}, TLS: security,
@@ -104,7 +107,8 @@ func (l *light) send(to session.Target, renewals, commands []byte) error {
 	if len(renewals) > 0 {
 		l.port.Spare(to.Peer, l.voters, 2) // as a node does
 	}
-	return l.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
+	return l.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr},
+		transport.Frame{Renewals: renewals, Commands: commands})
 }
 
 func (l *light) close() error {

@@ -15,8 +15,9 @@ const (
 	lineSessions = 20 // one of them may have 65,536 calls under way
 )
 
-// line is many waiters on many keys: each key has a queue, whose places are taken one after the other, so that who must come next is
-// known. Then the queues are served once through. It fails if one is served out of its turn.
+// line is many waiters on many keys: each key has a queue, whose places are taken one after the
+// other, so that who must come next is known. Then the queues are served once through. It fails if
+// one is served out of its turn.
 func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		rounds := r.scaled(n) / lineKeys
@@ -68,7 +69,8 @@ func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 			return Result{}, err
 		}
 		took := time.Since(began)
-		return Result{Count: float64(rounds * lineKeys), Took: took, Rate: float64(rounds*lineKeys) / took.Seconds()}, nil
+		return Result{Count: float64(rounds * lineKeys), Took: took, Rate: float64(rounds*lineKeys) / took.Seconds()},
+			nil
 	}
 }
 
@@ -88,7 +90,8 @@ func newLine(ctx context.Context, n int) *waitingLine {
 	return w
 }
 
-// join has a waiter take its place in the queue of key k. turn is the turn of the key: it must be place when the waiter is served.
+// join has a waiter take its place in the queue of key k. turn is the turn of the key: it must be
+// place when the waiter is served.
 func (w *waitingLine) join(by *client.Client, h *client.Hold, k int, place int64, turn *atomic.Int64) {
 	go func() {
 		err := by.AcquireInto(w.ctx, h, client.Request{Key: lineKey(k)})

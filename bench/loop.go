@@ -33,9 +33,10 @@ func (l *loop) fail(err error) {
 	l.stopping.Store(true)
 }
 
-// run calls call(i, turn) for every i below callers, each on a goroutine of its own with a context of its own, again and again for the
-// duration; then it waits until all have returned.
-func (l *loop) run(ctx context.Context, callers int, duration time.Duration, call func(ctx context.Context, i, turn int) error) (Result, error) {
+// run calls call(i, turn) for every i below callers, each on a goroutine of its own with a context
+// of its own, again and again for the duration; then it waits until all have returned.
+func (l *loop) run(ctx context.Context, callers int, duration time.Duration,
+	call func(ctx context.Context, i, turn int) error) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*duration+30*time.Second)
 	defer cancel()
 	var all sync.WaitGroup

@@ -27,7 +27,8 @@ type Machine struct {
 
 // look describes this machine and its disk at dir.
 func look(dir string) Machine {
-	m := Machine{When: time.Now().UTC().Format("2 January 2006, 15:04 MST"), CPU: "unknown", Cores: runtime.NumCPU(), Go: runtime.Version()}
+	m := Machine{When: time.Now().UTC().Format("2 January 2006, 15:04 MST"), CPU: "unknown", Cores: runtime.NumCPU(),
+		Go: runtime.Version()}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if _, name, ok := strings.Cut(string(text), "model name\t: "); ok {
 			m.CPU, _, _ = strings.Cut(name, "\n")
@@ -45,7 +46,8 @@ func disk(dir string) (kind string, sync time.Duration) {
 	kind = "unknown"
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) == nil {
-		known := map[int64]string{0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs", 0x01021994: "tmpfs (not a disk)", 0x794c7630: "overlay"}
+		known := map[int64]string{0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs",
+			0x01021994: "tmpfs (not a disk)", 0x794c7630: "overlay"}
 		if name, ok := known[int64(st.Type)]; ok {
 			kind = name
 		} else {
@@ -72,7 +74,8 @@ func disk(dir string) (kind string, sync time.Duration) {
 	return kind, times[len(times)/2]
 }
 
-// busy is the processor time that everybody on this machine has used, what the hypervisor gave to others included.
+// busy is the processor time that everybody on this machine has used, what the hypervisor gave to
+// others included.
 func busy() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -98,14 +101,16 @@ func used(who int) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// othersMeter measures how many cores others keep busy. What our children use counts as ours once they have ended.
+// othersMeter measures how many cores others keep busy. What our children use counts as ours once
+// they have ended.
 type othersMeter struct {
 	began       time.Time
 	busy, owned time.Duration
 }
 
 func newOthersMeter() othersMeter {
-	return othersMeter{began: time.Now(), busy: busy(), owned: used(syscall.RUSAGE_SELF) + used(syscall.RUSAGE_CHILDREN)}
+	return othersMeter{began: time.Now(), busy: busy(), owned: used(syscall.RUSAGE_SELF) +
+		used(syscall.RUSAGE_CHILDREN)}
 }
 
 // cores is what it was on average since the meter was made.

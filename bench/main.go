@@ -58,7 +58,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		if c.Profile != "" {
-			runtime.MemProfileRate = 16 << 10 // often enough to count by function, and rare enough not to be what is seen
+			// often enough to count by function, and rare enough not to be what is seen
+			runtime.MemProfileRate = 16 << 10
 		}
 		result, err := measure(ctx, c)
 		if err != nil {
@@ -92,15 +93,19 @@ func run(ctx context.Context, args []string) error {
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.BoolVar(&o.quick, "quick", false, "one short round with a tenth of the held locks and waiters: to see that it works")
+	flags.BoolVar(&o.quick, "quick", false,
+		"one short round with a tenth of the held locks and waiters: to see that it works")
 	only := flags.String("only", ".", "run only the workloads whose name matches")
 	list := flags.String("peers", "", "measure only these, with commas; default: all that are there")
 	flags.IntVar(&o.rounds, "rounds", 3, "run everything so many times, the peers by turns, and take medians")
 	flags.DurationVar(&o.duration, "time", 2*time.Second, "of each measurement")
-	flags.StringVar(&o.out, "out", "", "write SPEED.md, speed.svg and speed.json to this directory, which is made if it is missing; default: the text to standard output")
+	flags.StringVar(&o.out, "out", "",
+		"write SPEED.md, speed.svg and speed.json to this directory, which is made if it is missing; default: the text to standard output")
 	flags.StringVar(&o.from, "from", "", "measure nothing: take this speed.json")
-	flags.StringVar(&o.profile, "profile", "", "write profiles of mortise to this directory, a set for each workload; then figures mean nothing")
-	flags.StringVar(&o.dir, "dir", "", "where the peers' directories go; a disk, if the durable figures shall mean something; default: the system's temporary directory")
+	flags.StringVar(&o.profile, "profile", "",
+		"write profiles of mortise to this directory, a set for each workload; then figures mean nothing")
+	flags.StringVar(&o.dir, "dir", "",
+		"where the peers' directories go; a disk, if the durable figures shall mean something; default: the system's temporary directory")
 	flags.BoolVar(&o.install, "install", false, "only install what is missing, with apt-get, as root")
 	flags.StringVar(&o.child, "child", "", "used by the benchmark itself")
 	flags.StringVar(&o.member, "member", "", "used by the benchmark itself")

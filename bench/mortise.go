@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-const benchSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c" // only for the benchmark, on loopback
+// only for the benchmark, on loopback
+const benchSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 
 // mortisePeer is mortise in memory or on disk, with or without TLS.
 func mortisePeer(name string, durable, encrypted bool) Peer {
@@ -76,7 +77,8 @@ func (h soonHold) Unlock(context.Context) error { return h.UnlockSoon() }
 // mortiseConfig is what instance i of those at addresses, addressesEach for each, is told.
 func mortiseConfig(encrypted bool, addresses []string, i int) mortise.Config {
 	c := mortise.Config{
-		Name: fmt.Sprintf("node-%d", i), Bind: addresses[i*addressesEach], Grace: -1, Logger: slog.New(slog.DiscardHandler),
+		Name: fmt.Sprintf("node-%d", i), Bind: addresses[i*addressesEach], Grace: -1,
+		Logger:        slog.New(slog.DiscardHandler),
 		MaxGroupBytes: 1 << 30, // a million waiters take more than the default
 	}
 	for m := range membersOf {
@@ -118,7 +120,8 @@ func (m mortiseMember) Version() string {
 		return "of this tree"
 	}
 	version := strings.TrimSpace(string(commit))
-	if changes, err := exec.Command("git", "status", "--porcelain", "--", ":/*.go", ":!/bench").Output(); err == nil && len(changes) > 0 {
+	if changes, err := exec.Command("git", "status", "--porcelain", "--", ":/*.go",
+		":!/bench").Output(); err == nil && len(changes) > 0 {
 		version += " with changes"
 	}
 	return version

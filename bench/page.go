@@ -70,7 +70,8 @@ func (r Record) medians() string {
 	return fmt.Sprintf("Medians of %d rounds", r.Rounds)
 }
 
-// others is how many cores others kept busy during the measurements: the median, and in the worst of them.
+// others is how many cores others kept busy during the measurements: the median, and in the worst
+// of them.
 func (r Record) others() (usual, most float64) {
 	var all []float64
 	for _, x := range r.Results {

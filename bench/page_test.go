@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestPageAndPicture compares both with what they were for a fixed record. After a wanted change: go test -run PageAndPicture -update.
+// TestPageAndPicture compares both with what they were for a fixed record. After a wanted change:
+// go test -run PageAndPicture -update.
 func TestPageAndPicture(t *testing.T) {
 	record, err := readRecord("testdata/speed.json")
 	if err != nil {
@@ -63,7 +64,8 @@ func TestPageOfNothing(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	record := func(ours, theirs float64) Record {
-		return Record{Results: []Result{{Peer: "a", Workload: "w", Rate: ours, P50: time.Duration(ours)}, {Peer: "b", Workload: "w", Rate: theirs, P50: time.Duration(theirs)}}}
+		return Record{Results: []Result{{Peer: "a", Workload: "w", Rate: ours, P50: time.Duration(ours)},
+			{Peer: "b", Workload: "w", Rate: theirs, P50: time.Duration(theirs)}}}
 	}
 	for _, c := range []struct {
 		ours, theirs float64
@@ -103,12 +105,14 @@ func TestMedianLeavesFailuresOut(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 4.5: "4.5", 12.34: "12.3", 374: "374", 1849: "1,849", 11_300: "11.3K", 373_600: "374K", 2_000_000: "2M"} {
+	for v, want := range map[float64]string{0: "0", 4.5: "4.5", 12.34: "12.3", 374: "374", 1849: "1,849",
+		11_300: "11.3K", 373_600: "374K", 2_000_000: "2M"} {
 		if got := shortNumber(v); got != want {
 			t.Errorf("%v is shown as %s, want %s", v, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{67_000: "67 µs", 1_190_000: "1.19 ms", 254_000_000: "254 ms", 1_500_000_000: "1.5 s", 12: "12 ns"} {
+	for d, want := range map[time.Duration]string{67_000: "67 µs", 1_190_000: "1.19 ms", 254_000_000: "254 ms",
+		1_500_000_000: "1.5 s", 12: "12 ns"} {
 		if got := shortTime(d); got != want {
 			t.Errorf("%v is shown as %s, want %s", d, got, want)
 		}

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// A Peer is one way to get a lock from three instances of a service, with one choice of what is kept where.
+// A Peer is one way to get a lock from three instances of a service, with one choice of what is
+// kept where.
 type Peer struct {
 	Name    string // what tables and flags call it
 	Kind    string // peers of one kind share a colour
@@ -14,15 +15,16 @@ type Peer struct {
 	Missing func() string
 	Open    func(ctx context.Context, dir string) (Cluster, error)
 
-	// Member opens one of three members in a process of its own, at addresses that all of them are told. Nil: there are no members, or
-	// they are no Go.
+	// Member opens one of three members in a process of its own, at addresses that all of them are
+	// told. Nil: there are no members, or they are no Go.
 	Member func(ctx context.Context, dir string, addresses []string, i int) (Member, error)
 
 	// Lacks says why a workload cannot be run, by the workload's name.
 	Lacks map[string]string
 }
 
-// A Cluster is a running service with three instances of a user. The instance whose member leads, if members are in the instances, is the last.
+// A Cluster is a running service with three instances of a user. The instance whose member leads,
+// if members are in the instances, is the last.
 type Cluster interface {
 	Instances() []Instance
 	Version() string
@@ -31,8 +33,9 @@ type Cluster interface {
 
 // An Instance is one process of a user, as far as the peer can tell.
 type Instance interface {
-	// Caller returns what one goroutine locks by. If it is shared, the goroutine locks keys that others of this instance lock too, at the
-	// same time; some peers exclude only whole connections or sessions.
+	// Caller returns what one goroutine locks by. If it is shared, the goroutine locks keys that
+	// others of this instance lock too, at the same time; some peers exclude only whole connections
+	// or sessions.
 	Caller(ctx context.Context, shared bool) (Locker, error)
 }
 

@@ -20,7 +20,8 @@ const (
 	axisTo     = 1e6
 )
 
-// style has the colours, for light and for dark pages: a picture in a page follows what the reader's system prefers.
+// style has the colours, for light and for dark pages: a picture in a page follows what the
+// reader's system prefers.
 const style = `<style>
 text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 .title { font-size: 15px; font-weight: 600 } .head { font-weight: 600 } .small { font-size: 11px; fill: #59636e }
@@ -32,7 +33,8 @@ text { fill: #e6edf3 } .small { fill: #9198a1 } .axis { stroke: #3d444d }
 </style>
 `
 
-// picture is docs/speed.svg: a row for each peer, a panel for each workload, bars on a logarithmic scale.
+// picture is docs/speed.svg: a row for each peer, a panel for each workload, bars on a logarithmic
+// scale.
 func picture(r Record) string {
 	panels := []string{"serial", "parallel64", "parallel1024", "handover3", "handover64"}
 	peers := r.measured(panels...)
@@ -48,9 +50,11 @@ func picture(r Record) string {
 		fmt.Fprintf(&b, `<text class="head" x="%.0f" y="44">%s</text>`+"\n", x, workloadTitle(w))
 		for decade := axisFrom; decade <= axisTo; decade *= 10 {
 			at := x + along(decade)
-			fmt.Fprintf(&b, `<line class="axis" x1="%.1f" y1="%d" x2="%.1f" y2="%.0f"/>`+"\n", at, headHeight-12, at, bottom)
+			fmt.Fprintf(&b, `<line class="axis" x1="%.1f" y1="%d" x2="%.1f" y2="%.0f"/>`+"\n", at, headHeight-12, at,
+				bottom)
 			if math.Mod(math.Log10(decade), 2) == 1 {
-				fmt.Fprintf(&b, `<text class="small" x="%.1f" y="%.0f" text-anchor="middle">%s</text>`+"\n", at, bottom+14, shortNumber(decade))
+				fmt.Fprintf(&b, `<text class="small" x="%.1f" y="%.0f" text-anchor="middle">%s</text>`+"\n", at,
+					bottom+14, shortNumber(decade))
 			}
 		}
 	}

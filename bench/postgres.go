@@ -18,7 +18,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgresPeer is advisory locks of one PostgreSQL server, whose tables nobody uses: nothing of a lock is on disk.
+// postgresPeer is advisory locks of one PostgreSQL server, whose tables nobody uses: nothing of a
+// lock is on disk.
 func postgresPeer() Peer {
 	const connection = "a lock that is held or waited for needs a connection of its own"
 	return Peer{
@@ -31,8 +32,9 @@ func postgresPeer() Peer {
 			_, why := postgresUser()
 			return why
 		},
-		Open:  openPostgres,
-		Lacks: map[string]string{"idle": "no instances of its own", "kill": "no leader", "held": connection, "waiters": connection},
+		Open: openPostgres,
+		Lacks: map[string]string{"idle": "no instances of its own", "kill": "no leader", "held": connection,
+			"waiters": connection},
 	}
 }
 
@@ -68,7 +70,8 @@ type postgresCluster struct {
 	instances []Instance
 }
 
-// connectionsEach is how many connections the pool of one instance may have: what a server is usually allowed.
+// connectionsEach is how many connections the pool of one instance may have: what a server is
+// usually allowed.
 const connectionsEach = 32
 
 func openPostgres(ctx context.Context, dir string) (_ Cluster, err error) {
@@ -90,13 +93,15 @@ func openPostgres(ctx context.Context, dir string) (_ Cluster, err error) {
 	}
 	host, port, _ := net.SplitHostPort(addresses[0])
 	c := &postgresCluster{}
-	c.server, err = startServer(dir, as, filepath.Join(postgresPrograms(), "postgres"), "-D", data, "-h", host, "-p", port, "-k", "",
+	c.server, err = startServer(dir, as, filepath.Join(postgresPrograms(), "postgres"), "-D", data, "-h", host, "-p",
+		port, "-k", "",
 		"-c", fmt.Sprintf("max_connections=%d", membersOf*connectionsEach+10))
 	if err != nil {
 		return nil, err
 	}
 	for range membersOf {
-		pool, err := pgxpool.New(ctx, fmt.Sprintf("postgres://bench@%s/postgres?sslmode=disable&pool_max_conns=%d", addresses[0], connectionsEach))
+		pool, err := pgxpool.New(ctx, fmt.Sprintf("postgres://bench@%s/postgres?sslmode=disable&pool_max_conns=%d",
+			addresses[0], connectionsEach))
 		if err == nil {
 			c.instances = append(c.instances, postgresInstance{pool})
 			err = c.server.await(ctx, func() error { return pool.Ping(ctx) })

@@ -20,7 +20,8 @@ func redisPeer(name string, servers int, durable bool) Peer {
 		Name: name, Kind: "redis", Durable: durable,
 		Promise: "whoever polls at the right moment (every 5 ms here) gets it; no fencing token; nothing renews the lock and nobody is told of a loss",
 		Missing: needs("redis-server"),
-		Lacks:   map[string]string{"idle": "no instances of its own", "kill": "no leader", "waiters": "10,000 callers that poll every 5 ms are no queue"},
+		Lacks: map[string]string{"idle": "no instances of its own", "kill": "no leader",
+			"waiters": "10,000 callers that poll every 5 ms are no queue"},
 	}
 	if servers == 1 {
 		p.Promise = "one server: its loss is the loss of all locks; " + p.Promise
@@ -72,7 +73,8 @@ func openRedis(ctx context.Context, dir string, servers int, durable bool) (_ Cl
 
 func startRedis(dir, address string, durable bool) (*server, error) {
 	host, port, _ := strings.Cut(address, ":")
-	args := []string{"--bind", host, "--port", port, "--save", "", "--daemonize", "no", "--maxclients", "4096", "--dir", dir}
+	args := []string{"--bind", host, "--port", port, "--save", "", "--daemonize", "no", "--maxclients", "4096",
+		"--dir", dir}
 	if durable {
 		args = append(args, "--appendonly", "yes", "--appendfsync", "always")
 	}
@@ -103,7 +105,8 @@ type redisInstance struct{ redsync *redsync.Redsync }
 func (i redisInstance) Caller(context.Context, bool) (Locker, error) { return i, nil }
 
 func (i redisInstance) Lock(ctx context.Context, key string) (Hold, error) {
-	mutex := i.redsync.NewMutex(key, redsync.WithExpiry(10*time.Second), redsync.WithTries(1<<30), redsync.WithRetryDelay(5*time.Millisecond))
+	mutex := i.redsync.NewMutex(key, redsync.WithExpiry(10*time.Second), redsync.WithTries(1<<30),
+		redsync.WithRetryDelay(5*time.Millisecond))
 	if err := mutex.LockContext(ctx); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,8 @@ type Result struct {
 	Failed     string        `json:",omitempty"` // why there is no result
 }
 
-// median puts the runs of one workload of one peer together, field by field. A run that failed counts only if all have.
+// median puts the runs of one workload of one peer together, field by field. A run that failed
+// counts only if all have.
 func median(runs []Result) Result {
 	good := slices.DeleteFunc(slices.Clone(runs), func(r Result) bool { return r.Failed != "" })
 	if len(good) == 0 {
@@ -86,7 +87,10 @@ type PeerRecord struct {
 
 // find returns the result of a workload for a peer.
 func (r Record) find(peer, workload string) (Result, bool) {
-	i := slices.IndexFunc(r.Results, func(x Result) bool { return x.Peer == peer && x.Workload == workload && x.Failed == "" })
+	i := slices.IndexFunc(r.Results, func(x Result) bool {
+		return x.Peer == peer && x.Workload == workload &&
+			x.Failed == ""
+	})
 	if i < 0 {
 		return Result{}, false
 	}

@@ -34,7 +34,8 @@ func rounds(ctx context.Context, o options, progress io.Writer) (Record, error) 
 	runs := map[[2]string][]Result{}
 	for round := range o.rounds {
 		for _, p := range chosen {
-			c := childOptions{Peer: p.Name, Workloads: workloadsFor(p, o), Dir: filepath.Join(dir, fmt.Sprintf("%s-%d", p.Name, round)), Duration: o.duration, Quick: o.quick}
+			c := childOptions{Peer: p.Name, Workloads: workloadsFor(p, o),
+				Dir: filepath.Join(dir, fmt.Sprintf("%s-%d", p.Name, round)), Duration: o.duration, Quick: o.quick}
 			if p.Kind == "mortise" {
 				c.Profile = o.profile
 			}
@@ -58,7 +59,8 @@ func rounds(ctx context.Context, o options, progress io.Writer) (Record, error) 
 			}
 			record.versionOf(p.Name, child.Version)
 			_ = os.RemoveAll(c.Dir)
-			fmt.Fprintf(progress, "round %d of %d: %-16s %4.0f s, others %.2f cores\n", round+1, o.rounds, p.Name, time.Since(began).Seconds(), othersOf(child.Results))
+			fmt.Fprintf(progress, "round %d of %d: %-16s %4.0f s, others %.2f cores\n", round+1, o.rounds, p.Name,
+				time.Since(began).Seconds(), othersOf(child.Results))
 		}
 	}
 	for _, p := range chosen {
@@ -91,7 +93,8 @@ func (r *Record) choose(o options, progress io.Writer) (chosen []Peer) {
 			continue
 		}
 		missing := p.Missing()
-		r.Peers = append(r.Peers, PeerRecord{Name: p.Name, Kind: p.Kind, Durable: p.Durable, Promise: p.Promise, Missing: missing, Lacks: p.Lacks})
+		r.Peers = append(r.Peers, PeerRecord{Name: p.Name, Kind: p.Kind, Durable: p.Durable, Promise: p.Promise,
+			Missing: missing, Lacks: p.Lacks})
 		if missing != "" {
 			fmt.Fprintf(progress, "*** SKIPPED: %s: %s (-install installs it)\n", p.Name, missing)
 			continue
@@ -149,9 +152,11 @@ func install(ctx context.Context) error {
 	if os.Getuid() != 0 {
 		return errors.New("-install needs root")
 	}
-	for _, args := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "redis-server", "zookeeper", "default-jre-headless", "postgresql"}} {
+	for _, args := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "redis-server",
+		"zookeeper", "default-jre-headless", "postgresql"}} {
 		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1") // in run level 1 no service starts
+		// in run level 1 no service starts
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("apt-get %s: %w", args[0], err)

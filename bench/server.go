@@ -22,7 +22,8 @@ type server struct {
 	err    error         // why, once it has
 }
 
-// startServer starts a program that writes its output to a file in dir, as another user unless as is nil. It dies with us.
+// startServer starts a program that writes its output to a file in dir, as another user unless as
+// is nil. It dies with us.
 func startServer(dir string, as *syscall.Credential, program string, args ...string) (*server, error) {
 	s := &server{cmd: exec.Command(program, args...), log: filepath.Join(dir, "log"), exited: make(chan struct{})}
 	log, err := os.Create(s.log)
@@ -88,7 +89,8 @@ func needs(program string) func() string {
 	}
 }
 
-// freeAddresses returns addresses on loopback at which nobody listens now. Their ports are below those that outgoing connections get.
+// freeAddresses returns addresses on loopback at which nobody listens now. Their ports are below
+// those that outgoing connections get.
 func freeAddresses(n int) (addresses []string, err error) {
 	for tries := 0; len(addresses) < n && tries < 1000+10*n; tries++ {
 		l, listenErr := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))

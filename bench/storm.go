@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// crowdEach is how many sessions one process has, so that it needs no more files than processes usually may open.
+// crowdEach is how many sessions one process has, so that it needs no more files than processes
+// usually may open.
 const crowdEach = 4000
 
 // A gathering is three members, each in a process of its own, and many light sessions in some more.
@@ -43,7 +44,8 @@ func gather(ctx context.Context, r *Run, n int) (g *gathering, err error) {
 		return g, err
 	}
 	err = together(membersOf, func(i int) (err error) {
-		if g.members[i], err = startMember(ctx, r.Peer.Name, memberDir(filepath.Join(r.Dir, "gathering"), i), addresses, i); err == nil {
+		if g.members[i], err = startMember(ctx, r.Peer.Name, memberDir(filepath.Join(r.Dir, "gathering"), i),
+			addresses, i); err == nil {
 			_, err = g.members[i].ask("ready")
 		}
 		return err
@@ -64,7 +66,8 @@ func gather(ctx context.Context, r *Run, n int) (g *gathering, err error) {
 		return g, err
 	}
 	for first := 0; first < n; first += crowdEach {
-		text, err := json.Marshal(crowdOptions{Group: group, Encrypted: encrypted(r.Peer), First: first, N: min(crowdEach, n-first)})
+		text, err := json.Marshal(crowdOptions{Group: group, Encrypted: encrypted(r.Peer), First: first,
+			N: min(crowdEach, n-first)})
 		if err != nil {
 			return g, err
 		}
@@ -117,7 +120,8 @@ func (m *memberProcess) number(question string) (float64, error) {
 // attachTime bounds how long n sessions may take to be attached.
 func attachTime(n int) time.Duration { return 3*time.Minute + time.Duration(n)*20*time.Millisecond }
 
-// sessions is a leader with many sessions at rest: its memory for each of them, stacks included, and its processor time in a second.
+// sessions is a leader with many sessions at rest: its memory for each of them, stacks included,
+// and its processor time in a second.
 func sessions(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		n := r.scaled(n)
@@ -148,8 +152,9 @@ func sessions(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// storm kills the leader under many attached sessions. Took is until the last of them is attached again; P50 and P99 are of the waits for
-// a free lock, from the kill to the last attachment, of callers whose session is attached again.
+// storm kills the leader under many attached sessions. Took is until the last of them is attached
+// again; P50 and P99 are of the waits for a free lock, from the kill to the last attachment, of
+// callers whose session is attached again.
 func storm(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		n := r.scaled(n)

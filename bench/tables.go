@@ -118,11 +118,14 @@ func writeIdle(b *strings.Builder, r Record) {
 				continue
 			}
 			percent := 100 * x.CPU.Seconds()
-			rows = append(rows, []string{p.Name, shortNumber(x.Count), fmt.Sprintf("%s%% (%s%% each)", threeDigits(percent), threeDigits(percent/x.Count)),
-				fmt.Sprintf("%s (%s each)", shortBytes(x.Wire), shortBytes(x.Wire/x.Count)), shortBytes(x.Heap), shortNumber(x.Sockets)})
+			rows = append(rows, []string{p.Name, shortNumber(x.Count),
+				fmt.Sprintf("%s%% (%s%% each)", threeDigits(percent), threeDigits(percent/x.Count)),
+				fmt.Sprintf("%s (%s each)", shortBytes(x.Wire), shortBytes(x.Wire/x.Count)), shortBytes(x.Heap),
+				shortNumber(x.Sockets)})
 		}
 	}
-	writeTable(b, []string{"", "instances", "of one core", "over loopback, a second", "heap of each", "sockets of each, both ends"}, rows)
+	writeTable(b, []string{"", "instances", "of one core", "over loopback, a second", "heap of each",
+		"sockets of each, both ends"}, rows)
 }
 
 func writeFleet(b *strings.Builder, r Record) {

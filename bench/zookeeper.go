@@ -78,7 +78,8 @@ func openZookeeper(ctx context.Context, dir string) (_ Cluster, err error) {
 	return c, nil
 }
 
-// startZookeeper starts server i; of addresses the first three are for clients, the next for the log, the last for elections.
+// startZookeeper starts server i; of addresses the first three are for clients, the next for the
+// log, the last for elections.
 func startZookeeper(dir string, addresses []string, i int) (*server, error) {
 	_, port, _ := net.SplitHostPort(addresses[i])
 	var b strings.Builder
@@ -89,10 +90,12 @@ func startZookeeper(dir string, addresses []string, i int) (*server, error) {
 		fmt.Fprintf(&b, "server.%d=%s:%s\n", m+1, addresses[membersOf+m], election)
 	}
 	config := filepath.Join(dir, "zoo.cfg")
-	if err := errors.Join(os.WriteFile(config, []byte(b.String()), 0o600), os.WriteFile(filepath.Join(dir, "myid"), fmt.Append(nil, i+1), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(config, []byte(b.String()), 0o600), os.WriteFile(filepath.Join(dir, "myid"),
+		fmt.Append(nil, i+1), 0o600)); err != nil {
 		return nil, err
 	}
-	return startServer(dir, nil, "java", "-Xmx512m", "-cp", dir+":"+zookeeperJar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
+	return startServer(dir, nil, "java", "-Xmx512m", "-cp", dir+":"+zookeeperJar,
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
 }
 
 // connect waits until server i serves.

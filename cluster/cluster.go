@@ -36,8 +36,9 @@ type Cluster struct {
 	own owner // touched by the owner goroutine only
 }
 
-// Start starts to look for the others, and to found a group with them or to join theirs, or to go on in the one that Records holds. It
-// waits for none of that, only for Records. An error of the directory wraps ErrDirectory or ErrUnsaved.
+// Start starts to look for the others, and to found a group with them or to join theirs, or to go
+// on in the one that Records holds. It waits for none of that, only for Records. An error of the
+// directory wraps ErrDirectory or ErrUnsaved.
 func Start(cfg Config) (*Cluster, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -62,7 +63,8 @@ func Start(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// answerWithin is how long a question may wait for the owner, who may be busy ending an old life. The asker has given up by then.
+// answerWithin is how long a question may wait for the owner, who may be busy ending an old life.
+// The asker has given up by then.
 const answerWithin = time.Second
 
 // Answer answers the question of another instance, or returns nil where silence is the answer.
@@ -70,13 +72,14 @@ func (c *Cluster) Answer(from Asker, question []byte) []byte {
 	return asked(c, func() []byte { return c.answer(from, question) })
 }
 
-// Tell answers a peer that is no instance of the cluster but may use it: who this instance is. Any other question is answered by nil, and
-// nothing that the peer says is taken in.
+// Tell answers a peer that is no instance of the cluster but may use it: who this instance is. Any
+// other question is answered by nil, and nothing that the peer says is taken in.
 func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
 	return asked(c, func() []byte { return c.own.core.Founding.Tell(c.now(), c.wall(), from, question) })
 }
 
-// asked has the owner goroutine answer a question, and waits a while. Without an answer it returns zero.
+// asked has the owner goroutine answer a question, and waits a while. Without an answer it returns
+// zero.
 func asked[T any](c *Cluster, answer func() T) (none T) {
 	reply := make(chan T, 1)
 	if !c.in.post(func() { reply <- answer() }) {
@@ -93,14 +96,16 @@ func asked[T any](c *Cluster, answer func() T) (none T) {
 	return none
 }
 
-// Voter returns where the voter with the raft ID is, if the group has one. It takes no lock, so it may be called for every message.
+// Voter returns where the voter with the raft ID is, if the group has one. It takes no lock, so it
+// may be called for every message.
 func (c *Cluster) Voter(raft uint64) (Voter, bool) {
 	v, ok := c.view.Load().byRaft[raft]
 	return v, ok
 }
 
-// Leave says goodbye by gossip, so that the others need not find out. It returns when that was sent, when ctx ends, or after two
-// seconds. It leaves the group as it is, and Close has still to be called.
+// Leave says goodbye by gossip, so that the others need not find out. It returns when that was
+// sent, when ctx ends, or after two seconds. It leaves the group as it is, and Close has still to
+// be called.
 func (c *Cluster) Leave(ctx context.Context) {
 	if c.gossip == nil || c.left.Swap(true) {
 		return
@@ -119,15 +124,18 @@ func (c *Cluster) Leave(ctx context.Context) {
 // closeWaitMax is how long Close waits for a call to Host or Records that does not return.
 const closeWaitMax = 5 * time.Second
 
-// ErrHung is returned by Close if a call to Host or Records has not returned: a disk that does not answer.
+// ErrHung is returned by Close if a call to Host or Records has not returned: a disk that does not
+// answer.
 var ErrHung = errors.New("cluster: something does not answer, the disk of the directory or the Logger")
 
-// Close stops everything and returns when all goroutines have ended. It waits for a call to Host or Records that is under way, and up to
-// two seconds for a goodbye. It tells nobody. It may be called more than once, and must not be called by Host.
+// Close stops everything and returns when all goroutines have ended. It waits for a call to Host or
+// Records that is under way, and up to two seconds for a goodbye. It tells nobody. It may be called
+// more than once, and must not be called by Host.
 //
-// A goroutine that is stuck in a system call cannot be ended. If the call under way has not returned after 5 s, Close ends everything
-// else, says so with ErrHung and returns; the one goroutine that is left ends when the call does, without saying, storing or deciding
-// anything more.
+// A goroutine that is stuck in a system call cannot be ended. If the call under way has not
+// returned after 5 s, Close ends everything else, says so with ErrHung and returns; the one
+// goroutine that is left ends when the call does, without saying, storing or deciding anything
+// more.
 func (c *Cluster) Close() error {
 	if !c.closing.CompareAndSwap(false, true) { // no sync.Once, which would hold a lock across the wait
 		<-c.closed
@@ -142,7 +150,8 @@ func (c *Cluster) Close() error {
 	case <-c.done:
 	case <-limit.C:
 		c.hush()
-		c.hung = fmt.Errorf("%w: a call has not returned for %v; what waits for it ends when it does", ErrHung, closeWaitMax)
+		c.hung = fmt.Errorf("%w: a call has not returned for %v; what waits for it ends when it does", ErrHung,
+			closeWaitMax)
 	}
 	return c.hung
 }

@@ -45,7 +45,8 @@ func TestThreeStartedWithinASecondAreOneGroupAtOnce(t *testing.T) {
 			t.Error("gossip does not show everybody to everybody")
 		}
 		if lines := len(f.logs); lines > 3 {
-			t.Errorf("a birth without trouble wrote %d log lines, want one per instance:\n%s", lines, strings.Join(f.logs, ""))
+			t.Errorf("a birth without trouble wrote %d log lines, want one per instance:\n%s", lines,
+				strings.Join(f.logs, ""))
 		}
 	})
 }
@@ -73,7 +74,8 @@ func TestLateAndRestartedInstancesJoinTheRunningGroup(t *testing.T) {
 		again := f.start(f.config(0, 3))
 		f.raft(time.Second)
 		if got := f.oneGroup(); got != group || again.calls() != "member" {
-			t.Errorf("the restarted instance is in group %x and was told %q, want a plain member of %x", got, again.calls(), group)
+			t.Errorf("the restarted instance is in group %x and was told %q, want a plain member of %x", got,
+				again.calls(), group)
 		}
 	})
 }
@@ -94,11 +96,13 @@ func TestSilentJoinAddressBlocksBirthAndIsNamedAndHoldsUpNobodyElse(t *testing.T
 			s := n.Status()
 			if s.Phase != Newborn || !strings.Contains(s.Waiting, "10.0.0.9:7947") ||
 				!strings.HasSuffix(s.Waiting, "If that machine is gone, take it out of Join") {
-				t.Errorf("%s is %v and waits for %q, want birth blocked by the silent address, with the way out", n.cfg.Name, s.Phase, s.Waiting)
+				t.Errorf("%s is %v and waits for %q, want birth blocked by the silent address, with the way out",
+					n.cfg.Name, s.Phase, s.Waiting)
 			}
 		}
 		if n := f.logged("10.0.0.9:7947"); n != 3 {
-			t.Errorf("%d log lines about the silent address in a minute, want one per instance\n%s", n, strings.Join(f.logs, ""))
+			t.Errorf("%d log lines about the silent address in a minute, want one per instance\n%s", n,
+				strings.Join(f.logs, ""))
 		}
 		f.net.muffle("10.0.0.9:7947", false) // now it refuses: the machine is back and nobody listens
 		f.raft(2500 * time.Millisecond)
@@ -134,7 +138,8 @@ func TestSoloIsAGroupAtOnceAndRefusesOthers(t *testing.T) {
 		other := f.config(1, 2)
 		late := f.start(other)
 		f.raft(time.Minute)
-		if s := solo.Status(); s.Phase != PhaseMember || len(s.Voters) != 1 || solo.calls() != "bound, all bound, member" {
+		if s := solo.Status(); s.Phase != PhaseMember || len(s.Voters) != 1 ||
+			solo.calls() != "bound, all bound, member" {
 			t.Errorf("solo: %+v, host told %q", s, solo.calls())
 		}
 		if s := late.Status(); s.Phase != Newborn || !strings.Contains(s.Waiting, "set Join on all") {
@@ -181,7 +186,8 @@ func TestReportsOfAnOldLifeDoNotCount(t *testing.T) {
 		defer f.stop()
 		f.born(3)
 		n := f.nodes[0]
-		// What the old life reported while it was being ended is dropped; what is reported afterwards counts.
+		// What the old life reported while it was being ended is dropped; what is reported
+		// afterwards counts.
 		var got []string
 		n.in.postOfLife(func() { got = append(got, "old") })
 		n.in.nextLife()
@@ -208,7 +214,8 @@ func TestNamesAreResolvedAnewAndAFailedLookupBlocks(t *testing.T) {
 			f.start(cfg)
 		}
 		f.raft(10 * time.Second)
-		if w := f.nodes[1].Status().Waiting; !strings.Contains(w, "ill.example") || f.nodes[1].Status().Phase != Newborn {
+		if w := f.nodes[1].Status().Waiting; !strings.Contains(w, "ill.example") ||
+			f.nodes[1].Status().Phase != Newborn {
 			t.Errorf("waits for %q, want the name that cannot be resolved", w)
 		}
 		f.mu.Lock()
@@ -224,7 +231,8 @@ func TestTwoGroupsWithLeadersAreLoudAndStayApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
-		// Replicas below the fleet is what the design does not claim to be safe: here it makes the second group.
+		// Replicas below the fleet is what the design does not claim to be safe: here it makes the
+		// second group.
 		for i := range 4 {
 			cfg := f.config(i, 4)
 			cfg.Settings.Replicas = 2

@@ -23,9 +23,11 @@ type Config struct {
 	Zone      string     // at most 128 bytes; may be empty
 	Advertise string     // host:port at which the others reach this instance
 	Key       nodeid.Key // of the first life: what StoredKey returns of Records, else a new one
-	Join      []string   // see discovery.Check; this instance's own address among them or not; with JoinFunc, nothing exactly if Settings.Solo
-	Settings  founding.Settings
-	Rules     uint32 // newest version of the lock rules that this build knows; 0: 1
+	// see discovery.Check; this instance's own address among them or not; with JoinFunc, nothing
+	// exactly if Settings.Solo
+	Join     []string
+	Settings founding.Settings
+	Rules    uint32 // newest version of the lock rules that this build knows; 0: 1
 
 	// Member is set for an instance with a member's secret: it asks others, and is asked by none.
 	// It neither gossips nor founds nor votes. An instance that Settings.Founders does not name
@@ -36,18 +38,23 @@ type Config struct {
 	Host    Host    // a DurableHost if Records is set
 	Records Records // what survives a restart; nil: nothing does (memory mode)
 	Clock   clock.Clock
-	Wall    func() time.Time                                         // the wall clock; nil: time.Now
-	Resolve func(ctx context.Context, host string) ([]string, error) // all addresses behind a name, without port; a name that does not exist has none. nil: the system's resolver
-	// Services returns the host:port of every SRV record under a name; a name that does not exist has none. nil: the system's resolver.
+	Wall    func() time.Time // the wall clock; nil: time.Now
+	// all addresses behind a name, without port; a name that does not exist has none. nil: the
+	// system's resolver
+	Resolve func(ctx context.Context, host string) ([]string, error)
+	// Services returns the host:port of every SRV record under a name; a name that does not exist
+	// has none. nil: the system's resolver.
 	Services func(ctx context.Context, name string) ([]string, error)
-	// JoinFunc returns further addresses, host:port each, as an entry of Join would lead to. It is called now and then, on a goroutine of
-	// its own, never twice at a time; ctx ends after two seconds and with Close, and it has to return then. nil: there is none.
+	// JoinFunc returns further addresses, host:port each, as an entry of Join would lead to. It is
+	// called now and then, on a goroutine of its own, never twice at a time; ctx ends after two
+	// seconds and with Close, and it has to return then. nil: there is none.
 	JoinFunc func(ctx context.Context) ([]string, error)
-	// Changed is told whom gossip saw before and sees now, whenever that or what is known of one of them has changed. It must not block or keep the
-	// slices; it is called on the owner goroutine, and once before Start returns. nil: nobody wants to know.
+	// Changed is told whom gossip saw before and sees now, whenever that or what is known of one of
+	// them has changed. It must not block or keep the slices; it is called on the owner goroutine,
+	// and once before Start returns. nil: nobody wants to know.
 	Changed func(before, after []Member)
-	// Awaited returns what to log in place of what this instance waits for, on the owner goroutine: the
-	// host may know the reason behind it. It must not block. Nil logs what is awaited.
+	// Awaited returns what to log in place of what this instance waits for, on the owner goroutine:
+	// the host may know the reason behind it. It must not block. Nil logs what is awaited.
 	Awaited func(waiting string) string
 	Random  func([]byte) // fills with unpredictable bytes; nil: crypto/rand
 	Logger  *slog.Logger // nil: slog.Default()
@@ -76,7 +83,8 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// An address that Join may name has room in what gossip says of an instance: else this does not compile.
+// An address that Join may name has room in what gossip says of an instance: else this does not
+// compile.
 const _ = uint(gossip.AddrBytesMax - discovery.AddrBytesMax)
 
 // check reports everything that is wrong with cfg, by field.
@@ -105,7 +113,8 @@ func (cfg *Config) check() error {
 	}
 	s := cfg.Settings
 	if s.Solo != (len(cfg.Join) == 0 && cfg.JoinFunc == nil) {
-		wrong("Settings.Solo is %v with %d entries in Join: it must be true exactly without Join and JoinFunc", s.Solo, len(cfg.Join))
+		wrong("Settings.Solo is %v with %d entries in Join: it must be true exactly without Join and JoinFunc",
+			s.Solo, len(cfg.Join))
 	}
 	if !s.Solo && (s.Replicas > 0) == (len(s.Founders) > 0) {
 		wrong("Settings need exactly one of Replicas and Founders")

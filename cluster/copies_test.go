@@ -14,7 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// refuses fails unless the node has refused to take part with these words, for good, and was never bound.
+// refuses fails unless the node has refused to take part with these words, for good, and was never
+// bound.
 func (n *node) refuses(before string, words ...string) {
 	n.f.t.Helper()
 	err := n.failure()
@@ -32,7 +33,8 @@ func (n *node) refuses(before string, words ...string) {
 	}
 }
 
-// A copy of the directory of a process that runs has the higher life when it starts, one of a process that was stopped has the same.
+// A copy of the directory of a process that runs has the higher life when it starts, one of a
+// process that was stopped has the same.
 func TestACopiedDirectoryIsRefused(t *testing.T) {
 	for name, stopped := range map[string]bool{"copied while it ran": false, "copied while it was stopped": true} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +85,8 @@ func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 		f.net.heal()
 		f.raft(time.Minute)
 		if n := strings.Count(c.calls()+original.calls(), "refused"); n != 1 {
-			t.Errorf("the original was told %q and the copy %q, want exactly one to refuse", original.calls(), c.calls())
+			t.Errorf("the original was told %q and the copy %q, want exactly one to refuse", original.calls(),
+				c.calls())
 		}
 	})
 }
@@ -210,9 +213,11 @@ func TestDirectoriesThatDoNotFitAreRefusedAtStart(t *testing.T) {
 		try("another ID", func(cfg *Config, _ *disk) { cfg.Key = nodeidtest.Key(4711) }, "StoredKey")
 		try("no Join", func(cfg *Config, _ *disk) { cfg.Join, cfg.Settings.Solo = nil, true }, "set Join as before")
 		try("full", func(_ *Config, d *disk) { d.fails = errDisk }, errDisk.Error(), "mend it")
-		try("a host that has no directory", func(cfg *Config, _ *disk) { cfg.Host = struct{ Host }{was} }, "DurableHost")
+		try("a host that has no directory", func(cfg *Config, _ *disk) { cfg.Host = struct{ Host }{was} },
+			"DurableHost")
 		for _, name := range []string{recordIdentity, recordState, recordBook} {
-			try("a flipped bit", func(_ *Config, d *disk) { d.values[name][3] ^= 4 }, name, "damaged", "empty the directory")
+			try("a flipped bit", func(_ *Config, d *disk) { d.values[name][3] ^= 4 }, name, "damaged",
+				"empty the directory")
 			try("a record that is missing", func(_ *Config, d *disk) { delete(d.values, name) }, name, "missing")
 		}
 	})
@@ -235,7 +240,8 @@ func TestChangedSettingsAreWarnedOf(t *testing.T) {
 	})
 }
 
-// The directory fails while the instance takes part. Whatever its phase, it promises nothing new, and goes on as far as it can.
+// The directory fails while the instance takes part. Whatever its phase, it promises nothing new,
+// and goes on as far as it can.
 func TestADirectoryThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -249,11 +255,13 @@ func TestADirectoryThatFails(t *testing.T) {
 		f.start(newDisk().durable(f.config(1, 3)))
 		f.start(newDisk().durable(f.config(2, 3)))
 		f.raft(time.Minute)
-		if got := first.calls(); got != "unsaved, restart" || !errors.Is(first.failure(), ErrUnsaved) || !errors.Is(first.failure(), errDisk) {
+		if got := first.calls(); got != "unsaved, restart" || !errors.Is(first.failure(), ErrUnsaved) ||
+			!errors.Is(first.failure(), errDisk) {
 			t.Errorf("its host was told %q, %v", got, first.failure())
 		}
 		for _, n := range f.nodes {
-			if s := n.Status(); s.Phase != Newborn || !strings.Contains(s.Waiting, "cannot be written (no space left on device)") {
+			if s := n.Status(); s.Phase != Newborn ||
+				!strings.Contains(s.Waiting, "cannot be written (no space left on device)") {
 				t.Errorf("%s is %v and waits for %q", n.cfg.Name, s.Phase, s.Waiting)
 			}
 		}

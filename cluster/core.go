@@ -17,8 +17,8 @@ type Sight interface {
 	// Facts returns what the replica here sees if it leads the group and its first own entry is
 	// applied, and its term.
 	Facts() (f voters.Facts, term uint64, leads bool)
-	// Guide returns the leader to which this instance is attached or is about to be, whose word about
-	// the configuration counts: a voter has named it. Zero means none.
+	// Guide returns the leader to which this instance is attached or is about to be, whose word
+	// about the configuration counts: a voter has named it. Zero means none.
 	Guide() nodeid.ID
 	// Leader returns which instance leads the group as far as is known here, and where it is. Zero
 	// means unknown.

@@ -56,7 +56,8 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }
 	pick := func(addr string) bool {
-		if full() || addr == "" || addr == f.self || f.busy[addr] || slices.Contains(here, addr) || slices.Contains(out, addr) {
+		if full() || addr == "" || addr == f.self || f.busy[addr] || slices.Contains(here, addr) ||
+			slices.Contains(out, addr) {
 			return false
 		}
 		out = append(out, addr)

@@ -8,8 +8,8 @@ import (
 
 // Bounds of a departure.
 const (
-	// Leaderless is how long a leaver goes on asking for a leader to hand its vote to: longer than any
-	// election of a group that has a majority.
+	// Leaderless is how long a leaver goes on asking for a leader to hand its vote to: longer than
+	// any election of a group that has a majority.
 	Leaderless = 3 * time.Second
 	// LastWords bounds what perhaps no instance is left to answer: the end of a session when all
 	// leave.
@@ -25,7 +25,8 @@ const (
 type Departure struct {
 	// Alone says, at the end, that perhaps no instance is left to answer.
 	Alone bool
-	// Lost says, at the end, why a vote is lost to the instances that stay. Empty means that none is.
+	// Lost says, at the end, why a vote is lost to the instances that stay. Empty means that none
+	// is.
 	Lost string
 
 	stage  stage

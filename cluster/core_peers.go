@@ -116,7 +116,8 @@ func (c *Core) seekRival(now time.Duration) (next time.Duration) {
 			met, ok := c.Founding.Met(now, addr, rivalFresh)
 			if !ok {
 				c.Founding.Inquire(now, addr)
-			} else if met.Phase == founding.Member && met.Leader && met.Group != c.Founding.Group() && !met.Settings.Solo {
+			} else if met.Phase == founding.Member && met.Leader && met.Group != c.Founding.Group() &&
+				!met.Settings.Solo {
 				c.rival = met
 				return now + rivalAgain
 			}

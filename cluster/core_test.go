@@ -44,7 +44,8 @@ func member(t *testing.T, s *sight) (c *Core, now time.Duration) {
 	settings := founding.Settings{Replicas: 3, Voters: 3, SessionTTL: time.Second}
 	c = NewCore(CoreConfig{Sight: s, Founding: founding.Config{
 		Instance: nodeidtest.ID(1), Name: "a", Addr: addrOf(0), Settings: settings, Durable: true, Life: 2,
-		Stored: &founding.State{Instance: nodeidtest.ID(1), Phase: founding.Member, Group: testGroup, Settings: settings, At: 1, Raft: 1, Voters: replicas(3)},
+		Stored: &founding.State{Instance: nodeidtest.ID(1), Phase: founding.Member, Group: testGroup,
+			Settings: settings, At: 1, Raft: 1, Voters: replicas(3)},
 	}})
 	now = time.Minute
 	for range 3 {
@@ -70,8 +71,9 @@ func addresses(acts Acts) (list []string) {
 	return list
 }
 
-// TestALeaderTellsAfterItsLook: a leader that applies a configuration before it has looked for the first
-// time tells the replica that is left out all the same, and one that does not lead tells none.
+// TestALeaderTellsAfterItsLook: a leader that applies a configuration before it has looked for the
+// first time tells the replica that is left out all the same, and one that does not lead tells
+// none.
 func TestALeaderTellsAfterItsLook(t *testing.T) {
 	for term, want := range map[uint64][]string{0: nil, 5: {addrOf(2)}} {
 		s := &sight{}
@@ -97,8 +99,8 @@ func TestALeaderTellsAfterItsLook(t *testing.T) {
 	}
 }
 
-// TestAnAnnouncementNamesTheNewest: one that was not heard is made again a second later, with what is
-// known by then, and none of an earlier life is.
+// TestAnAnnouncementNamesTheNewest: one that was not heard is made again a second later, with what
+// is known by then, and none of an earlier life is.
 func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	c, now := member(t, &sight{})
 	c.Stray(nodeidtest.ID(8), addrOf(8))
@@ -116,7 +118,8 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 		t.Fatalf("told at once: %q; the next turn is due after %v", addresses(acts), acts.Next-now)
 	}
 	_, acts = turn(c, now+announcePause)
-	if len(acts.Errands) != 1 || !slices.Equal(acts.Errands[0].Body, c.announcementTo(nodeidtest.ID(7))) || c.At() != 9 {
+	if len(acts.Errands) != 1 || !slices.Equal(acts.Errands[0].Body, c.announcementTo(nodeidtest.ID(7))) ||
+		c.At() != 9 {
 		t.Fatalf("told again: %q, as of configuration %d", addresses(acts), c.At())
 	}
 	c.Done(now, acts.Errands[0], founding.Silent, nil)
@@ -142,8 +145,8 @@ func consulted(t *testing.T, acts Acts) Errand {
 	return acts.Errands[0]
 }
 
-// TestAnInquiryFollowsAFew: an attempt goes on with a few instances that are named one by another, and
-// none that names itself, and begins anew after a pause. A leader asks no other instance.
+// TestAnInquiryFollowsAFew: an attempt goes on with a few instances that are named one by another,
+// and none that names itself, and begins anew after a pause. A leader asks no other instance.
 func TestAnInquiryFollowsAFew(t *testing.T) {
 	s := &sight{leader: nodeidtest.ID(2)}
 	c, now := member(t, s)
@@ -187,7 +190,10 @@ func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 		c, now := member(t, &sight{leader: nodeidtest.ID(2)})
 		c.Configured(now, testGroup, 9, replicas(3)[1:])
 		events, acts := turn(c, now)
-		if !slices.ContainsFunc(events, func(e founding.Event) bool { return e.Kind == founding.Removed && e.Raft == 1 }) {
+		if !slices.ContainsFunc(events, func(e founding.Event) bool {
+			return e.Kind == founding.Removed &&
+				e.Raft == 1
+		}) {
 			t.Fatalf("it is not removed: %+v", events)
 		}
 		for range 3 {
@@ -229,7 +235,8 @@ func leaver(change func(*Leaver)) Leaver {
 func TestWhatADepartureComesTo(t *testing.T) {
 	over := leaver(func(l *Leaver) { l.TimeOver = true })
 	plain := leaver(func(l *Leaver) { l.Votes = false })
-	waits := &Counsel{Report: voters.Report{Next: voters.Step{Why: "the heir catches up"}}, Remarks: []string{"settings differ"}}
+	waits := &Counsel{Report: voters.Report{Next: voters.Step{Why: "the heir catches up"}},
+		Remarks: []string{"settings differ"}}
 	words := "the heir catches up; settings differ"
 	for _, c := range []struct {
 		name   string
@@ -243,13 +250,16 @@ func TestWhatADepartureComesTo(t *testing.T) {
 		{"it belongs to no group", Leaver{Raft: 1}, false, nil, Part, true, ""},
 		{"it has no replica", Leaver{Member: true}, false, nil, Part, false, ""},
 		{"its time is over", over, false, nil, Part, false, words},
-		{"its time is over, and it does not vote", leaver(func(l *Leaver) { l.TimeOver, l.Votes = true, false }), false, nil, Part, false, ""},
+		{"its time is over, and it does not vote", leaver(func(l *Leaver) { l.TimeOver, l.Votes = true, false }),
+			false, nil, Part, false, ""},
 		{"it is needed", leaver(nil), true, waits, Pause, false, ""},
 		{"it may stop", leaver(nil), true, &Counsel{MayStop: true}, Part, false, ""},
 		{"all leave", leaver(nil), true, &Counsel{AllLeaving: true, MayStop: true}, Part, true, ""},
-		{"all leave that it leads", leaver(func(l *Leaver) { l.Leads = true }), true, &Counsel{AllLeaving: true}, Pause, true, ""},
+		{"all leave that it leads", leaver(func(l *Leaver) { l.Leads = true }), true, &Counsel{AllLeaving: true},
+			Pause, true, ""},
 		{"no leader answers", leaver(nil), true, nil, Part, true, "no leader has answered"},
-		{"no leader answers, and no other is here", leaver(func(l *Leaver) { l.Company = false }), true, nil, Part, true, ""},
+		{"no leader answers, and no other is here", leaver(func(l *Leaver) { l.Company = false }), true, nil, Part,
+			true, ""},
 		{"no leader answers, and it does not vote", plain, true, nil, Part, true, ""},
 	} {
 		d := Departure{words: words}
@@ -265,7 +275,8 @@ func TestWhatADepartureComesTo(t *testing.T) {
 			step = d.Next(0, c.leaver)
 		}
 		if step != c.want || d.Alone != c.alone || d.Lost != c.lost {
-			t.Errorf("%s: step %d, alone %v, lost %q; want %d, %v, %q", c.name, step, d.Alone, d.Lost, c.want, c.alone, c.lost)
+			t.Errorf("%s: step %d, alone %v, lost %q; want %d, %v, %q", c.name, step, d.Alone, d.Lost, c.want,
+				c.alone, c.lost)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 // Owner carries out what a Core decides in a turn, in the order of its methods.
 type Owner interface {
-	// Store makes Founding.State durable before anything shows it. If that fails, the owner leaves of
-	// the output what Core.Unsaved leaves of it.
+	// Store makes Founding.State durable before anything shows it. If that fails, the owner leaves
+	// of the output what Core.Unsaved leaves of it.
 	Store(*founding.Output)
 	// Ended reports whether the instance has ended: then nothing more is done.
 	Ended() bool

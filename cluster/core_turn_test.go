@@ -39,7 +39,10 @@ func TestTheOrderOfATurn(t *testing.T) {
 		core.acts.Told, core.acts.Dismissed = []Told{told}, 3
 		owner := &carried{last: last}
 		next := core.Turn(now, 1, founding.Random{Instance: nodeidtest.ID(9), Group: 9, Spread: 9}, 99, 5, owner)
-		owner.calls = slices.DeleteFunc(owner.calls, func(call string) bool { return call == "question" || call == "gossip" })
+		owner.calls = slices.DeleteFunc(owner.calls, func(call string) bool {
+			return call == "question" ||
+				call == "gossip"
+		})
 		if !slices.Equal(owner.calls, want) {
 			t.Errorf("ending after %q: %q, want %q", last, owner.calls, want)
 		}

@@ -11,13 +11,15 @@ import (
 // ErrNoLeader is what Consult returns if nobody leads, or nobody who leads has answered.
 var ErrNoLeader = errors.New("cluster: no leader has answered")
 
-// Consult asks the leader, or this instance itself if it leads, how the voters stand and whether the replica here may stop. It asks until
-// somebody who leads has answered, one question at a time; when ctx ends before, the error wraps ErrNoLeader and its cause.
+// Consult asks the leader, or this instance itself if it leads, how the voters stand and whether
+// the replica here may stop. It asks until somebody who leads has answered, one question at a time;
+// when ctx ends before, the error wraps ErrNoLeader and its cause.
 func (c *Cluster) Consult(ctx context.Context) (Counsel, error) {
 	return c.consult(ctx, Inquiry{Own: true})
 }
 
-// ConsultFor is Consult about the replica with that raft ID: that of this instance may be in no configuration any more.
+// ConsultFor is Consult about the replica with that raft ID: that of this instance may be in no
+// configuration any more.
 func (c *Cluster) ConsultFor(ctx context.Context, raft uint64) (Counsel, error) {
 	return c.consult(ctx, Inquiry{Raft: raft})
 }

@@ -22,7 +22,8 @@ func (n *node) consults(leader *node, within time.Duration) Counsel {
 	began := time.Now()
 	counsel, err := n.Consult(ctx)
 	if took := time.Since(began); err != nil || counsel.Leader != leader.instance || took > within {
-		n.f.t.Fatalf("after %v the answer is %+v, %v; want that of %s within %v", took, counsel, err, leader.cfg.Name, within)
+		n.f.t.Fatalf("after %v the answer is %+v, %v; want that of %s within %v", took, counsel, err, leader.cfg.Name,
+			within)
 	}
 	return counsel
 }
@@ -45,7 +46,8 @@ func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
 			got := n.consults(g.leader, 50*time.Millisecond)
 			want, _ := g.leader.Report()
 			got.Report.Next.Next, want.Next = 0, voters.Step{Kind: want.Next.Kind, Why: want.Next.Why}
-			if !got.Known || got.AllLeaving || !reflect.DeepEqual(got.Report, want) || !slices.Equal(got.Remarks, facts.Remarks) || got.Due != want.Due {
+			if !got.Known || got.AllLeaving || !reflect.DeepEqual(got.Report, want) ||
+				!slices.Equal(got.Remarks, facts.Remarks) || got.Due != want.Due {
 				t.Errorf("%s hears %+v, want the leader's %+v", n.cfg.Name, got, want)
 			}
 			if got.MayStop != (n == plain) {
@@ -53,7 +55,8 @@ func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
 			}
 		}
 		for _, n := range []*node{plain, g.leader} {
-			if a, ok := n.Advise(Consultation{Group: g.id + 1, Instance: nodeidtest.ID(5), Raft: 6}); !ok || a != (Advice{}) {
+			if a, ok := n.Advise(Consultation{Group: g.id + 1, Instance: nodeidtest.ID(5), Raft: 6}); !ok ||
+				a != (Advice{}) {
 				t.Errorf("another group is answered %+v by %s", a, n.cfg.Name)
 			}
 		}
@@ -75,8 +78,10 @@ func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
 		if got, err := f.nodes[1].ConsultFor(ctx, gone); err != nil || got.MayStop {
 			t.Errorf("%+v, %v about a replica that votes", got, err)
 		}
-		facts.Config.Voters = slices.DeleteFunc(slices.Clone(facts.Config.Voters), func(id uint64) bool { return id == gone })
-		facts.Replicas = slices.DeleteFunc(slices.Clone(facts.Replicas), func(r voters.Replica) bool { return r.ID == gone })
+		facts.Config.Voters = slices.DeleteFunc(slices.Clone(facts.Config.Voters),
+			func(id uint64) bool { return id == gone })
+		facts.Replicas = slices.DeleteFunc(slices.Clone(facts.Replicas),
+			func(r voters.Replica) bool { return r.ID == gone })
 		g.leader.lead(1, facts)
 		time.Sleep(lead.Pause)
 		if got, err := f.nodes[1].ConsultFor(ctx, gone); err != nil || !got.MayStop {
@@ -135,7 +140,8 @@ func TestConsultWithoutALeader(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		_, err := plain.Consult(ctx)
-		if took := time.Since(began); !errors.Is(err, ErrNoLeader) || !errors.Is(err, context.DeadlineExceeded) || took > 3*time.Second {
+		if took := time.Since(began); !errors.Is(err, ErrNoLeader) || !errors.Is(err, context.DeadlineExceeded) ||
+			took > 3*time.Second {
 			t.Errorf("after %v: %v", took, err)
 		}
 		asks := f.net.played(kindConsultation, addrOf(3), "")
@@ -181,7 +187,8 @@ func TestConsultWithoutALeader(t *testing.T) {
 		}
 		plain.follows(nil) // it finds the leader by asking the voters
 		plain.consults(g.leader, 500*time.Millisecond)
-		plain.follows(&node{instance: nodeidtest.ID(4711), cfg: Config{Advertise: addrOf(66)}}) // or though it is wrong about it
+		// or though it is wrong about it
+		plain.follows(&node{instance: nodeidtest.ID(4711), cfg: Config{Advertise: addrOf(66)}})
 		plain.consults(g.leader, 500*time.Millisecond)
 	})
 }

@@ -19,7 +19,8 @@ type notebook struct {
 	failed   bool
 }
 
-// begin reads the directory, if there is one, counts the start, and stores that before anything is said.
+// begin reads the directory, if there is one, counts the start, and stores that before anything is
+// said.
 func (c *Cluster) begin() error {
 	cfg := &c.cfg
 	if cfg.Records == nil {
@@ -48,7 +49,8 @@ func (c *Cluster) begin() error {
 	return nil
 }
 
-// fits says why the instance that is being started cannot be the one of the directory, and warns of what has changed.
+// fits says why the instance that is being started cannot be the one of the directory, and warns of
+// what has changed.
 func (s *stored) fits(cfg *Config) error {
 	if s.identity.Label != cfg.Label {
 		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or set the name of the cluster right",
@@ -59,7 +61,8 @@ func (s *stored) fits(cfg *Config) error {
 		return nil
 	}
 	if st.Instance != cfg.Key.ID() {
-		return fmt.Errorf("%w: it belongs to instance %s, and Key is that of %s: ask StoredKey first", ErrDirectory, st.Instance, cfg.Key.ID())
+		return fmt.Errorf("%w: it belongs to instance %s, and Key is that of %s: ask StoredKey first", ErrDirectory,
+			st.Instance, cfg.Key.ID())
 	}
 	if st.Settings.Solo != cfg.Settings.Solo {
 		if st.Settings.Solo {
@@ -73,16 +76,19 @@ func (s *stored) fits(cfg *Config) error {
 			"last", s.identity.Name, "now", cfg.Name)
 	}
 	if which := founding.Difference(cfg.Settings, st.Settings); which != "" && !st.Settings.Solo {
-		cfg.Logger.Warn(which+" differs from the group's, which holds: make it equal on all instances", "group", idText(st.Group))
+		cfg.Logger.Warn(which+" differs from the group's, which holds: make it equal on all instances", "group",
+			idText(st.Group))
 	}
 	return nil
 }
 
-// save stores changes and the present state of the core in one unit, leaving out what is stored already.
+// save stores changes and the present state of the core in one unit, leaving out what is stored
+// already.
 func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	st, revision := o.core.Founding.State(), o.core.Founding.Revision()
 	for name, content := range map[string][]byte{
-		recordState: st.Append(nil), recordBook: founding.AppendVoters(nil, st.Voters), recordKey: o.keyOf(st.Instance).Seed(),
+		recordState: st.Append(nil), recordBook: founding.AppendVoters(nil, st.Voters),
+		recordKey: o.keyOf(st.Instance).Seed(),
 	} {
 		if b := seal(content); !bytes.Equal(b, n.written[name]) {
 			changes[name] = b
@@ -101,8 +107,9 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	return nil
 }
 
-// persist is the durable step: it stands between birth's decision and everything that shows it to anybody, and blocks until the state
-// is stored. If that fails it returns false; of out only what needs no promise is left, and the answer that was to go out must not.
+// persist is the durable step: it stands between birth's decision and everything that shows it to
+// anybody, and blocks until the state is stored. If that fails it returns false; of out only what
+// needs no promise is left, and the answer that was to go out must not.
 func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
 	if n.records == nil || n.failed || n.revision == c.own.core.Founding.Revision() {

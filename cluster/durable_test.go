@@ -12,7 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// bornDurably starts n instances with directories, found through one name, and returns their configurations once they are one group.
+// bornDurably starts n instances with directories, found through one name, and returns their
+// configurations once they are one group.
 func (f *fleet) bornDurably(n int) []Config {
 	f.t.Helper()
 	var cfgs []Config
@@ -69,17 +70,21 @@ func restartAllAt(t *testing.T, addrs ...string) {
 				if got := n.calls(); !strings.HasPrefix(got, "bound, member") || strings.Contains(got, "restart") {
 					t.Errorf("%s's host was told %q", n.cfg.Name, got)
 				}
-				if got := fmt.Sprintf("%x %x", s.Instance, n.raft); got != was[n.cfg.Name] || s.Life != life || s.Waiting != "" {
-					t.Errorf("%s is %s in life %d and waits for %q, want %s in life %d", n.cfg.Name, got, s.Life, s.Waiting, was[n.cfg.Name], life)
+				if got := fmt.Sprintf("%x %x", s.Instance, n.raft); got != was[n.cfg.Name] || s.Life != life ||
+					s.Waiting != "" {
+					t.Errorf("%s is %s in life %d and waits for %q, want %s in life %d", n.cfg.Name, got, s.Life,
+						s.Waiting, was[n.cfg.Name], life)
 				}
 				for _, o := range f.nodes {
-					if v, _ := n.Voter(o.raft); v.Addr != o.cfg.Advertise || v.Instance != o.Status().Instance || v.Life != life {
+					if v, _ := n.Voter(o.raft); v.Addr != o.cfg.Advertise || v.Instance != o.Status().Instance ||
+						v.Life != life {
 						t.Errorf("%s has %+v in its book for %s at %s", n.cfg.Name, v, o.cfg.Name, o.cfg.Advertise)
 					}
 				}
 			}
 			time.Sleep(2 * time.Second)
-			if book := cfgs[0].Records.(*disk).state(t).Voters; !slices.ContainsFunc(book, func(v Voter) bool { return v.Addr == addrs[2] && v.Life == life }) {
+			if book := cfgs[0].Records.(*disk).state(t).Voters; !slices.ContainsFunc(book,
+				func(v Voter) bool { return v.Addr == addrs[2] && v.Life == life }) {
 				t.Errorf("the stored book says %+v", book)
 			}
 			f.stop()
@@ -97,7 +102,8 @@ func TestTwoOfThreeRestartWithSwappedAddresses(t *testing.T) {
 	restartAllAt(t, addrOf(1), addrOf(0), addrOf(2))
 }
 
-// One restarts at a new address while the group runs: the others learn it without asking, and it is bound as the voter that it was.
+// One restarts at a new address while the group runs: the others learn it without asking, and it is
+// bound as the voter that it was.
 func TestOneVoterRestartsElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -122,7 +128,8 @@ func TestOneVoterRestartsElsewhere(t *testing.T) {
 	})
 }
 
-// A process that dies in a Save has said nothing of it: whoever asked it to accept still waits, and all ends well once it is back.
+// A process that dies in a Save has said nothing of it: whoever asked it to accept still waits, and
+// all ends well once it is back.
 func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -153,7 +160,8 @@ func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 	})
 }
 
-// Rule 5: bound, and the others are gone and come back as others. The charter and its raft ID leave the directory before the new life begins.
+// Rule 5: bound, and the others are gone and come back as others. The charter and its raft ID leave
+// the directory before the new life begins.
 func TestRule5DropsTheCharterDurably(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -193,7 +201,8 @@ func TestRule5DropsTheCharterDurably(t *testing.T) {
 	})
 }
 
-// Rules 6 and 7: a durable member never gives up; it names who is missing; newborns wait for it, by name, with the way out.
+// Rules 6 and 7: a durable member never gives up; it names who is missing; newborns wait for it, by
+// name, with the way out.
 func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -205,7 +214,8 @@ func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 		f.nodes[0].stop()
 		f.raft(time.Minute)
 		waits := keeper.Status().Waiting
-		if !strings.Contains(waits, `"n0" (10.0.0.1:7947) (since 2000-01-01 00:00:`) || !strings.Contains(waits, "bring them back") {
+		if !strings.Contains(waits, `"n0" (10.0.0.1:7947) (since 2000-01-01 00:00:`) ||
+			!strings.Contains(waits, "bring them back") {
 			t.Errorf("it waits for %q, want who is missing, since when, and what to do", waits)
 		}
 		for i := range 2 { // both are lost for good
@@ -218,7 +228,8 @@ func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 			t.Errorf("the durable member is %v of group %x", s.Phase, s.Group)
 		}
 		for _, n := range f.nodes[1:] {
-			if s := n.Status(); s.Phase != Newborn || !strings.Contains(s.Waiting, `"n2"`) || !strings.Contains(s.Waiting, "bring back its voters") {
+			if s := n.Status(); s.Phase != Newborn || !strings.Contains(s.Waiting, `"n2"`) ||
+				!strings.Contains(s.Waiting, "bring back its voters") {
 				t.Errorf("%s is %v and waits for %q", n.cfg.Name, s.Phase, s.Waiting)
 			}
 		}
@@ -232,7 +243,8 @@ func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 	})
 }
 
-// What joined a running group is stored too, and a newborn that is started again is another instance.
+// What joined a running group is stored too, and a newborn that is started again is another
+// instance.
 func TestPlainMembersAndNewbornsAcrossRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -282,7 +294,8 @@ func TestSoloGoesOnAlone(t *testing.T) {
 		n.stop()
 		with := f.config(0, 3)
 		with.Records, with.Key, with.Host, with.Net = cfg.Records, n.cfg.Key, n, n.port
-		if _, err := Start(with); !errors.Is(err, ErrDirectory) || !strings.Contains(err.Error(), "start without Join, or empty the directory") {
+		if _, err := Start(with); !errors.Is(err, ErrDirectory) ||
+			!strings.Contains(err.Error(), "start without Join, or empty the directory") {
 			t.Errorf("with Join: %v", err)
 		}
 	})

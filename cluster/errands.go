@@ -6,11 +6,12 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// errand puts a question of the core's. Each has a helper goroutine of its own and ends after a second.
-// What comes of it in a later life means nothing.
+// errand puts a question of the core's. Each has a helper goroutine of its own and ends after a
+// second. What comes of it in a later life means nothing.
 func (c *Cluster) errand(e Errand) {
 	if step := e.Prepare; step != nil {
-		c.cfg.Logger.Debug("asking an instance for a replica", "raft", idText(step.ID), "instance", step.Instance, "why", step.Why)
+		c.cfg.Logger.Debug("asking an instance for a replica", "raft", idText(step.ID), "instance", step.Instance,
+			"why", step.Why)
 	}
 	c.help(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, askWithin)

@@ -39,7 +39,8 @@ func prepareAnswer(raft uint64, state byte) []byte {
 	return append(b, state, 0)
 }
 
-// offered waits for the next raft ID that the leader offers to anybody, and returns it and how long it took.
+// offered waits for the next raft ID that the leader offers to anybody, and returns it and how long
+// it took.
 func (n *node) offered(last uint64, within time.Duration) (uint64, time.Duration) {
 	for began := time.Now(); time.Since(began) < within; time.Sleep(10 * time.Millisecond) {
 		if r, ok := n.Report(); ok && r.Next.Kind == voters.Prepare && r.Next.ID != last {
@@ -103,10 +104,12 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 				if c.again == silent {
 					steps := n.carriedOut()
 					want := Voter{Raft: first, Instance: nodeidtest.ID(77), Addr: addrOf(50), Life: 1}
-					if second != 0 || len(steps) == 0 || steps[0].step.Kind != voters.AddLearner || steps[0].about != want || steps[0].term != 4 {
+					if second != 0 || len(steps) == 0 || steps[0].step.Kind != voters.AddLearner ||
+						steps[0].about != want || steps[0].term != 4 {
 						t.Errorf("offered %x then, and carried out %+v", second, steps)
 					}
-				} else if second == 0 || took < c.again-time.Millisecond || took > c.again+askWithin+2*lead.Pause || len(n.carriedOut()) > 0 {
+				} else if second == 0 || took < c.again-time.Millisecond || took > c.again+askWithin+2*lead.Pause ||
+					len(n.carriedOut()) > 0 {
 					t.Errorf("offered another after %v, want %v; carried out %v", took, c.again, kinds(n.carriedOut()))
 				}
 				asks := f.net.played(kindPrepare, addrOf(0), addrOf(50))
@@ -118,7 +121,8 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 	}
 }
 
-// A life is over if its address refuses, or another instance proves that it is there. Then nobody waits until its silence is long enough.
+// A life is over if its address refuses, or another instance proves that it is there. Then nobody
+// waits until its silence is long enough.
 func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -163,7 +167,8 @@ func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 				if c.over && took > 500*time.Millisecond || !c.over && (took < 5*time.Second || took > 6*time.Second) {
 					t.Errorf("it is replaced after %v", took)
 				}
-				if probes := f.net.played(kindProbe, addrOf(0), ""); len(probes) == 0 || probes[0].to != addrOf(2) || len(probes) > 60 {
+				if probes := f.net.played(kindProbe, addrOf(0), ""); len(probes) == 0 || probes[0].to != addrOf(2) ||
+					len(probes) > 60 {
 					t.Errorf("%d probes", len(probes))
 				}
 			})
@@ -200,7 +205,8 @@ func TestAnswersToAnEarlierLeadAreDropped(t *testing.T) {
 	})
 }
 
-// A replica that has stopped by itself is known to be over by what its instance says on its stream, though that goes on.
+// A replica that has stopped by itself is known to be over by what its instance says on its stream,
+// though that goes on.
 func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -213,7 +219,8 @@ func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 		over := f.nodes[1].place()
 		f.nodes[1].Retired(over.Raft + 1) // not its own
 		g.run(100 * time.Millisecond)
-		if n := f.nodes[1].Status().Members; !slices.ContainsFunc(n, func(m Member) bool { return m.Self && m.Raft == over.Raft }) {
+		if n := f.nodes[1].Status().Members; !slices.ContainsFunc(n,
+			func(m Member) bool { return m.Self && m.Raft == over.Raft }) {
 			t.Errorf("it gives up its raft ID because of another: %+v", n)
 		}
 		f.nodes[1].Retired(over.Raft)

@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// fakeNet is a network in memory for bubbles: questions take a millisecond each way, gossip packets may be dropped, streams are pipes,
-// and pairs of addresses can be cut, which makes everything between them silent.
+// fakeNet is a network in memory for bubbles: questions take a millisecond each way, gossip packets
+// may be dropped, streams are pipes, and pairs of addresses can be cut, which makes everything
+// between them silent.
 type fakeNet struct {
 	mu    sync.Mutex // guards the rest
 	ports map[string]*fakePort
@@ -48,7 +49,8 @@ func (n *fakeNet) tape() {
 	n.taped, n.heard = true, nil
 }
 
-// played returns the recorded questions of a kind (the second byte) from an address, "": any, to an address, "": any.
+// played returns the recorded questions of a kind (the second byte) from an address, "": any, to an
+// address, "": any.
 func (n *fakeNet) played(kind byte, from, to string) []heard {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,7 +110,8 @@ func (n *fakeNet) unlisten(p *fakePort) {
 	}
 }
 
-// cut makes everything between the two addresses silent, both ways, and breaks the streams between them.
+// cut makes everything between the two addresses silent, both ways, and breaks the streams between
+// them.
 func (n *fakeNet) cut(a, b string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -186,7 +189,8 @@ func nameOf(kind byte) string {
 	return "question"
 }
 
-func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (reply []byte, from nodeid.ID, err error) {
+func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (reply []byte, from nodeid.ID,
+	err error) {
 	from, err = p.exchange(ctx, addr, to, question, func(other *fakePort, self Asker) bool {
 		other.mu.Lock()
 		answer := other.answer
@@ -228,7 +232,8 @@ func (p *fakePort) owner() *Cluster {
 	return cluster()
 }
 
-// exchange brings one question to the instance at an address and back. answer reports false for silence.
+// exchange brings one question to the instance at an address and back. answer reports false for
+// silence.
 func (p *fakePort) exchange(
 	ctx context.Context, addr string, to nodeid.ID, question []byte, answer func(other *fakePort, self Asker) bool,
 ) (from nodeid.ID, err error) {

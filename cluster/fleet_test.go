@@ -54,7 +54,8 @@ type node struct {
 
 func newFleet(t *testing.T) *fleet {
 	return &fleet{
-		t: t, net: newFakeNet(), clock: clock.Monotonic(), births: map[uint64]bool{}, dns: map[string][]string{}, slow: map[string]bool{},
+		t: t, net: newFakeNet(), clock: clock.Monotonic(), births: map[uint64]bool{}, dns: map[string][]string{},
+		slow: map[string]bool{},
 	}
 }
 
@@ -114,7 +115,8 @@ func (f *fleet) logged(what string) int {
 	return n
 }
 
-// fleetKeys are the keys of the instances in the order of their starts: each has a higher ID than those before it.
+// fleetKeys are the keys of the instances in the order of their starts: each has a higher ID than
+// those before it.
 var fleetKeys = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(512) })
 
 func (f *fleet) start(cfg Config) *node {
@@ -262,8 +264,9 @@ func (n *node) calls() string {
 	return strings.Join(n.told, ", ")
 }
 
-// raft is the stand-in for raft: every 50 ms for the given time, groups with a majority of live voters get a leader, Born is applied,
-// and every instance of such a group is told that it has a leader.
+// raft is the stand-in for raft: every 50 ms for the given time, groups with a majority of live
+// voters get a leader, Born is applied, and every instance of such a group is told that it has a
+// leader.
 func (f *fleet) raft(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		for _, n := range f.nodes {
@@ -322,7 +325,8 @@ func (f *fleet) oneGroup() uint64 {
 	group := f.nodes[0].Status().Group
 	for _, n := range f.nodes {
 		if s := n.Status(); s.Phase != PhaseMember || s.Group != group || group == 0 {
-			f.t.Fatalf("%s is %v of group %x, want a member of %x; it waits for: %s", n.cfg.Name, s.Phase, s.Group, group, s.Waiting)
+			f.t.Fatalf("%s is %v of group %x, want a member of %x; it waits for: %s", n.cfg.Name, s.Phase, s.Group,
+				group, s.Waiting)
 		}
 	}
 	return group

@@ -43,7 +43,8 @@ func TestALongCutHeals(t *testing.T) {
 	})
 }
 
-// Some Join addresses may name nobody any more; then voters and former members are what is left to meet again by.
+// Some Join addresses may name nobody any more; then voters and former members are what is left to
+// meet again by.
 func TestACutHealsWithoutHelpFromJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -148,7 +149,8 @@ func TestALabelKeepsClustersApart(t *testing.T) {
 		cfg.Label = "another"
 		f.start(cfg)
 		f.raft(10 * time.Second)
-		// The fake network passes questions between labels, which the real one refuses; gossip has to keep them apart by itself.
+		// The fake network passes questions between labels, which the real one refuses; gossip has
+		// to keep them apart by itself.
 		for _, n := range f.nodes {
 			if got := len(n.Members()); got != 1 {
 				t.Errorf("%s (%s) sees %d members by gossip, want itself alone", n.cfg.Name, n.cfg.Label, got)
@@ -185,7 +187,8 @@ func TestLeaveIsHeardAndBounded(t *testing.T) {
 	})
 }
 
-// A Close that overtakes a Leave lets it say goodbye. Several moments, since at some the goodbye goes out with other news at once.
+// A Close that overtakes a Leave lets it say goodbye. Several moments, since at some the goodbye
+// goes out with other news at once.
 func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	for _, moment := range []time.Duration{0, 37, 71, 113, 167} {
 		synctest.Test(t, func(t *testing.T) {
@@ -238,9 +241,11 @@ func TestCloseWaitsForQuestionsUnderWay(t *testing.T) {
 	})
 }
 
-// HAZARDS 70: Close in every state, with and without peers that answer; the bubble fails on every goroutine that is left.
+// HAZARDS 70: Close in every state, with and without peers that answer; the bubble fails on every
+// goroutine that is left.
 func TestCloseInEveryState(t *testing.T) {
-	for _, after := range []time.Duration{0, 1, time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond, 400 * time.Millisecond,
+	for _, after := range []time.Duration{0, 1, time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond,
+		400 * time.Millisecond,
 		700 * time.Millisecond, time.Second, 3 * time.Second, 7300 * time.Millisecond, time.Minute} {
 		for _, trouble := range []string{"none", "cut", "mute", "leaving"} {
 			t.Run(fmt.Sprint(after, " ", trouble), func(t *testing.T) {
@@ -301,7 +306,8 @@ func TestGarbageIsNoQuestion(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
 		n := f.start(f.config(0, 3))
-		for _, q := range []string{"", "\x01", "\x01\x01", "\x01\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", strings.Repeat("x", 1<<21)} {
+		for _, q := range []string{"", "\x01", "\x01\x01", "\x01\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+			strings.Repeat("x", 1<<21)} {
 			if n.Answer(Asker{Addr: "stranger"}, []byte(q)) != nil {
 				t.Errorf("%.20q was answered", q)
 			}

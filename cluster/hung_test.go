@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestCloseDoesNotWaitForAHungDisk: Close gives a Save up, ends all else, and what the Save was for is neither said nor done when the disk
-// answers after all.
+// TestCloseDoesNotWaitForAHungDisk: Close gives a Save up, ends all else, and what the Save was for
+// is neither said nor done when the disk answers after all.
 func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -2,7 +2,8 @@ package cluster
 
 import "sync"
 
-// inbox is how other goroutines reach the owner: a slice that is swapped whole, and a one-slot channel that wakes it.
+// inbox is how other goroutines reach the owner: a slice that is swapped whole, and a one-slot
+// channel that wakes it.
 type inbox struct {
 	wake chan struct{} // capacity 1
 
@@ -12,8 +13,8 @@ type inbox struct {
 	closed bool
 }
 
-// item is work for the owner. Items of a life are dropped once that life is over, so that nothing that an old life reported late is
-// taken for news of the new one.
+// item is work for the owner. Items of a life are dropped once that life is over, so that nothing
+// that an old life reported late is taken for news of the new one.
 type item struct {
 	life uint64 // 0: of no life in particular
 	do   func()

@@ -62,7 +62,8 @@ func TestAColdStartOfManyInstances(t *testing.T) {
 					}
 					n.port.mu.Lock()
 					if n.port.most[kindWhoIs] > asksMax || n.port.double > 1 {
-						t.Errorf("instance %d had %d questions under way, %d of them to one address", i, n.port.most[kindWhoIs], n.port.double)
+						t.Errorf("instance %d had %d questions under way, %d of them to one address", i,
+							n.port.most[kindWhoIs], n.port.double)
 					}
 					n.port.mu.Unlock()
 				}
@@ -91,7 +92,8 @@ func TestQuestionsUnderWayAreBounded(t *testing.T) {
 		n.port.mu.Lock()
 		defer n.port.mu.Unlock()
 		if most := n.port.most[kindWhoIs]; most != asksMax || n.port.double > 1 {
-			t.Errorf("%d questions were under way, %d of them to one address; want %d and 1", most, n.port.double, asksMax)
+			t.Errorf("%d questions were under way, %d of them to one address; want %d and 1", most, n.port.double,
+				asksMax)
 		}
 	})
 }

@@ -12,9 +12,11 @@ import (
 var (
 	// ErrRefused says that the machine is there and nobody listens at the address.
 	ErrRefused = errors.New("connection refused: nobody listens there")
-	// ErrForeign says that whoever listens at the address is not one of us: another cluster label, another protocol, garbage.
+	// ErrForeign says that whoever listens at the address is not one of us: another cluster label,
+	// another protocol, garbage.
 	ErrForeign = errors.New("another cluster or another program listens there")
-	// ErrOther says that another instance than the intended one answers at the address, and has proved which.
+	// ErrOther says that another instance than the intended one answers at the address, and has
+	// proved which.
 	ErrOther = errors.New("another instance answers there")
 )
 
@@ -35,13 +37,15 @@ type SilentError struct {
 
 func (e *SilentError) Error() string { return "no answer: " + e.Why }
 
-// Net carries questions and gossip between instances. Ask carries those of package founding. All methods are called concurrently. An address is host:port.
+// Net carries questions and gossip between instances. Ask carries those of package founding. All
+// methods are called concurrently. An address is host:port.
 type Net interface {
-	// Ask puts a question to the instance to, or to any that is there if to is zero, and returns its answer and the ID that it has
-	// proved, or one of the errors above, or any other error, which counts as silence. It returns soon after ctx ends. The question
-	// belongs to the caller.
+	// Ask puts a question to the instance to, or to any that is there if to is zero, and returns
+	// its answer and the ID that it has proved, or one of the errors above, or any other error,
+	// which counts as silence. It returns soon after ctx ends. The question belongs to the caller.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
-	// Consult puts a consultation to the instance to, or to any that is there if to is zero. Its errors are those of Ask.
+	// Consult puts a consultation to the instance to, or to any that is there if to is zero. Its
+	// errors are those of Ask.
 	Consult(ctx context.Context, addr string, to nodeid.ID, q Consultation) (Advice, error)
 	// Probe returns nil if the instance to answers at the address. Its errors are those of Ask.
 	Probe(ctx context.Context, addr string, to nodeid.ID) error

@@ -44,7 +44,8 @@ func newOwner(cfg *Config, resume founding.Config) owner {
 	return o
 }
 
-// keyOf returns the private key of a life of this instance: the present one, or the one that the core has just begun.
+// keyOf returns the private key of a life of this instance: the present one, or the one that the
+// core has just begun.
 func (o *owner) keyOf(life nodeid.ID) nodeid.Key {
 	if life == o.next.ID() {
 		return o.next
@@ -52,15 +53,16 @@ func (o *owner) keyOf(life nodeid.ID) nodeid.Key {
 	return o.key
 }
 
-// begin makes the key of the life that a restart in place has begun the present one, and returns it.
+// begin makes the key of the life that a restart in place has begun the present one, and returns
+// it.
 func (o *owner) begin(life nodeid.ID, random func([]byte)) nodeid.Key {
 	o.key = o.keyOf(life)
 	o.next = nodeid.NewKey(random)
 	return o.key
 }
 
-// loop is the owner goroutine. It alone touches c.own; everybody else posts to the inbox. It ends when Close cancels c.ctx, and takes
-// along whatever it has started.
+// loop is the owner goroutine. It alone touches c.own; everybody else posts to the inbox. It ends
+// when Close cancels c.ctx, and takes along whatever it has started.
 func (c *Cluster) loop() {
 	defer close(c.done)
 	defer c.helper.Wait()
@@ -76,7 +78,8 @@ func (c *Cluster) loop() {
 		}
 		runtime.Gosched() // let those who are about to post do so: one turn for many
 		for _, it := range c.in.take() {
-			if c.ctx.Err() == nil && c.in.lives(it) { // Close may have given up on the one before, and the host may be gone
+			// Close may have given up on the one before, and the host may be gone
+			if c.ctx.Err() == nil && c.in.lives(it) {
 				it.do()
 			}
 		}
@@ -86,7 +89,8 @@ func (c *Cluster) loop() {
 	}
 }
 
-// turn lets the core look at what has happened, stores what it decides and carries it out, and returns how long nothing need be done.
+// turn lets the core look at what has happened, stores what it decides and carries it out, and
+// returns how long nothing need be done.
 func (c *Cluster) turn() time.Duration {
 	now, core := c.now(), c.own.core
 	next := min(c.resolve(now), core.Turn(now, c.wall(), c.random(), c.id(), c.word(), hands{c}))
@@ -101,14 +105,18 @@ func (c *Cluster) turn() time.Duration {
 // hands implements Owner.
 type hands struct{ *Cluster }
 
-func (h hands) Store(out *founding.Output)   { h.persist(out) }
-func (h hands) Ended() bool                  { return h.ctx.Err() != nil } // Close may have given up on a call, and the host may be gone
+func (h hands) Store(out *founding.Output) { h.persist(out) }
+
+// Close may have given up on a call, and the host may be gone
+func (h hands) Ended() bool                  { return h.ctx.Err() != nil }
 func (h hands) Question(q founding.Question) { h.put(q) }
 func (h hands) Carry(step lead.Carry)        { h.carry(step) }
 func (h hands) Errand(e Errand)              { h.errand(e) }
 func (h hands) Gossip(addr string)           { h.rejoin(addr) }
 func (h hands) Dismiss(raft uint64)          { h.cfg.Host.Dismissed(raft) }
-func (h hands) Told(told Told)               { told.Inquiry.Caller.(chan Counsel) <- told.Counsel } // it has room for one
+
+// it has room for one
+func (h hands) Told(told Told) { told.Inquiry.Caller.(chan Counsel) <- told.Counsel }
 
 func (h hands) Tell(events []founding.Event) {
 	h.publish() // the host finds in the view what it is told
@@ -128,7 +136,8 @@ func (c *Cluster) carryOut(e founding.Event) {
 	o := &c.own
 	switch e.Kind {
 	case founding.BoundTo:
-		c.cfg.Logger.Debug("bound to a charter", "group", idText(e.Group), "listed", len(e.Charter.List), "voters", len(e.Charter.Voters))
+		c.cfg.Logger.Debug("bound to a charter", "group", idText(e.Group), "listed", len(e.Charter.List), "voters",
+			len(e.Charter.Voters))
 		c.cfg.Host.Bound(e.Charter, e.Raft)
 	case founding.AllBound:
 		c.cfg.Host.AllBound(e.Group)
@@ -152,7 +161,8 @@ func (c *Cluster) carryOut(e founding.Event) {
 	}
 }
 
-// answer answers a question once that to which it binds this instance is stored, and says once in a while that a closed group was asked.
+// answer answers a question once that to which it binds this instance is stored, and says once in a
+// while that a closed group was asked.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {

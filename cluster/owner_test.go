@@ -102,15 +102,25 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 			time.Sleep(askWithin / 2)
 			return []byte("x"), nil
 		},
-		"answered by nothing":        func(context.Context) ([]byte, error) { return nil, nil },
-		"refused":                    func(context.Context) ([]byte, error) { return nil, ErrRefused },
-		"a stranger":                 func(context.Context) ([]byte, error) { return nil, &ForeignError{Why: "secret"} },
-		"another instance":           func(context.Context) ([]byte, error) { return nil, ErrOther },
-		"silence with a reason":      func(context.Context) ([]byte, error) { return nil, &SilentError{Why: "no secret"} },
-		"silence":                    func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() },
-		"an answer with an error":    func(context.Context) ([]byte, error) { return []byte("x"), errCut },
-		"silence without an end":     func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, nil },
-		"an answer behind the bound": func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return []byte("x"), nil },
+		"answered by nothing": func(context.Context) ([]byte, error) { return nil, nil },
+		"refused":             func(context.Context) ([]byte, error) { return nil, ErrRefused },
+		"a stranger": func(context.Context) ([]byte, error) {
+			return nil,
+				&ForeignError{Why: "secret"}
+		},
+		"another instance": func(context.Context) ([]byte, error) { return nil, ErrOther },
+		"silence with a reason": func(context.Context) ([]byte, error) {
+			return nil,
+				&SilentError{Why: "no secret"}
+		},
+		"silence":                 func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() },
+		"an answer with an error": func(context.Context) ([]byte, error) { return []byte("x"), errCut },
+		"silence without an end":  func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, nil },
+		"an answer behind the bound": func(ctx context.Context) ([]byte, error) {
+			<-ctx.Done()
+			return []byte("x"),
+				nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -123,7 +133,8 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 					}
 					c.pass(addrs * twice / asksMax * 2 * askWithin)
 					if o := &c.own; o.busy != 0 || len(o.asking)+len(o.backlog) != 0 {
-						t.Fatalf("round %d leaves %d places taken, %v and %d questions", round, o.busy, o.asking, len(o.backlog))
+						t.Fatalf("round %d leaves %d places taken, %v and %d questions", round, o.busy, o.asking,
+							len(o.backlog))
 					}
 					for i := range addrs {
 						if n := net.asked[addrOf(i)]; n != twice*round {
@@ -132,7 +143,8 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 					}
 				}
 				if net.most != asksMax || net.double != 1 {
-					t.Errorf("%d questions were under way, %d of them to one address; want %d and 1", net.most, net.double, asksMax)
+					t.Errorf("%d questions were under way, %d of them to one address; want %d and 1", net.most,
+						net.double, asksMax)
 				}
 			})
 		})
@@ -429,7 +441,8 @@ func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 				cfg := f.config(0, 2)
 				n := f.startWith(cfg, func(n *node) (Host, Net) { return n, answeringNet{n.port, row.answer, row.err} })
 				time.Sleep(5 * time.Second)
-				if got := n.Status().Waiting; !strings.Contains(got, row.says) || row.not != "" && strings.Contains(got, row.not) {
+				if got := n.Status().Waiting; !strings.Contains(got, row.says) ||
+					row.not != "" && strings.Contains(got, row.not) {
 					t.Errorf("it says %q, want %q in it", got, row.says)
 				}
 			})

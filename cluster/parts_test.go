@@ -13,13 +13,15 @@ import (
 
 func TestConfigNamesAllMistakes(t *testing.T) {
 	_, err := Start(Config{
-		Zone: strings.Repeat("z", 300), Advertise: "nowhere", Join: []string{"x", ":1"}, Settings: founding.Settings{Solo: true, Voters: 2, Grace: -1},
-		Logger: slog.New(slog.DiscardHandler),
+		Zone: strings.Repeat("z", 300), Advertise: "nowhere", Join: []string{"x", ":1"},
+		Settings: founding.Settings{Solo: true, Voters: 2, Grace: -1},
+		Logger:   slog.New(slog.DiscardHandler),
 	})
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, field := range []string{"Name", "Label", "Zone", "Advertise", "Key", "Join", "Solo", "Voters", "SessionTTL", "Host"} {
+	for _, field := range []string{"Name", "Label", "Zone", "Advertise", "Key", "Join", "Solo", "Voters",
+		"SessionTTL", "Host"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s:\n%v", field, err)
 		}

@@ -13,12 +13,13 @@ import (
 // newJoin returns what Join leads to, for a Config.
 func newJoin(cfg *Config) *discovery.Join {
 	return discovery.New(discovery.Config{
-		Entries: cfg.Join, Func: cfg.JoinFunc, Self: cfg.Advertise, Resolve: cfg.Resolve, Services: cfg.Services, Logger: cfg.Logger,
+		Entries: cfg.Join, Func: cfg.JoinFunc, Self: cfg.Advertise, Resolve: cfg.Resolve, Services: cfg.Services,
+		Logger: cfg.Logger,
 	})
 }
 
-// resolve starts the lookups that are due and returns when the next one is. A member of a group with a
-// leader needs Join only to find lost peers.
+// resolve starts the lookups that are due and returns when the next one is. A member of a group
+// with a leader needs Join only to find lost peers.
 func (c *Cluster) resolve(now time.Duration) time.Duration {
 	birth := c.own.core.Founding
 	due, next := c.own.join.Due(now, birth.Phase() == founding.Member && birth.HasLeader(), c.word)

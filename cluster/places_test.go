@@ -97,10 +97,12 @@ func TestEveryFormOfJoinLeadsToTheOthers(t *testing.T) {
 	})
 }
 
-// slowest is the longest pause between two lookups of an entry: under a leader, with the random part.
+// slowest is the longest pause between two lookups of an entry: under a leader, with the random
+// part.
 const slowest = 12500 * time.Millisecond
 
-// TestSomebodyAtANewAddressIsFoundBehindItsName: it finds nobody itself, so the others have to look.
+// TestSomebodyAtANewAddressIsFoundBehindItsName: it finds nobody itself, so the others have to
+// look.
 func TestSomebodyAtANewAddressIsFoundBehindItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -177,7 +179,8 @@ func TestANameThatLeadsNowhereFoundsNothingAndSaysTheWayOut(t *testing.T) {
 				}
 			}
 			f.raft(time.Minute) // nobody is ready, so nobody is listed
-			wantText(t, f.newborns(), "dns:///all-0.example:7947 has no addresses yet", "publishNotReadyAddresses: true")
+			wantText(t, f.newborns(), "dns:///all-0.example:7947 has no addresses yet",
+				"publishNotReadyAddresses: true")
 			if f.logged("publishNotReadyAddresses") < 3 || f.logged("publishNotReadyAddresses") > 6 {
 				t.Errorf("%d log lines about it from three instances", f.logged("publishNotReadyAddresses"))
 			}
@@ -224,7 +227,8 @@ func TestServicesThatFailOrMissATarget(t *testing.T) {
 		f.names("p1", "10.0.0.2")
 		answer.Store([]string{"p0:7947", "p1:7947", "p2:7947"})
 		f.raft(6 * time.Second)
-		wantText(t, f.newborns(), "srv:///_lock._tcp.example lists p2:7947, which has no address yet", "publishNotReadyAddresses")
+		wantText(t, f.newborns(), "srv:///_lock._tcp.example lists p2:7947, which has no address yet",
+			"publishNotReadyAddresses")
 		f.mu.Lock()
 		f.slow["p2"] = true
 		f.mu.Unlock()
@@ -315,8 +319,10 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 			f.start(cfg)
 		}
 		for _, c := range []struct{ mode, want string }{
-			{"panic", "it panicked: boom boom"}, {"exit", "it has ended its goroutine"}, {"error", "the API is down"}, {"garbage", "address 2"},
-			{"slow", "deadline exceeded"}, {"nobody", "Config.JoinFunc returns nobody"}, {"deaf", "it has not returned"},
+			{"panic", "it panicked: boom boom"}, {"exit", "it has ended its goroutine"}, {"error", "the API is down"},
+			{"garbage", "address 2"},
+			{"slow", "deadline exceeded"}, {"nobody", "Config.JoinFunc returns nobody"},
+			{"deaf", "it has not returned"},
 		} {
 			mode.Store(c.mode)
 			f.raft(10 * time.Second)

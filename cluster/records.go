@@ -12,13 +12,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Records is where an instance keeps what has to survive a restart: a few small values under names that the cluster room owns. One
-// goroutine at a time uses it.
+// Records is where an instance keeps what has to survive a restart: a few small values under names
+// that the cluster room owns. One goroutine at a time uses it.
 type Records interface {
-	// Load returns all values of this room, empty for a new directory. The map belongs to the caller.
+	// Load returns all values of this room, empty for a new directory. The map belongs to the
+	// caller.
 	Load() (map[string][]byte, error)
-	// Save makes all changes durable in one unit, or none, and returns when they are; a nil value deletes. It keeps no reference to
-	// changes. An error is final: Save is not called again before the next start.
+	// Save makes all changes durable in one unit, or none, and returns when they are; a nil value
+	// deletes. It keeps no reference to changes. An error is final: Save is not called again before
+	// the next start.
 	Save(changes map[string][]byte) error
 }
 
@@ -30,10 +32,12 @@ const (
 	recordKey      = "key"      // the private key of this life, whose hash is the ID that the state names
 )
 
-// ErrDirectory says that an instance cannot take part with the directory that it has. The error around it says why and what to do.
+// ErrDirectory says that an instance cannot take part with the directory that it has. The error
+// around it says why and what to do.
 var ErrDirectory = errors.New("cluster: this directory cannot be used")
 
-// Bounds and layout of a record: a version byte, the content, and the CRC32C of both, since a store need not check what it keeps.
+// Bounds and layout of a record: a version byte, the content, and the CRC32C of both, since a store
+// need not check what it keeps.
 const (
 	recordVersion  = 1
 	recordBytesMax = 2 << 20
@@ -55,7 +59,8 @@ func unseal(name string, b []byte) ([]byte, error) {
 		return nil, damaged(name)
 	}
 	if b[0] != recordVersion {
-		return nil, fmt.Errorf("%w: its record %q has version %d, and this build knows %d: start a newer build", ErrDirectory, name, b[0], recordVersion)
+		return nil, fmt.Errorf("%w: its record %q has version %d, and this build knows %d: start a newer build",
+			ErrDirectory, name, b[0], recordVersion)
 	}
 	return b[1 : len(b)-4], nil
 }
@@ -148,8 +153,9 @@ func recall(r Records) (*stored, error) {
 // refusal is what an instance that may never take part again says.
 func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
 
-// StoredKey returns the number of the last start and the key with which an instance has to start because its directory is bound to a charter or belongs to a group, or
-// the zero Key if a new one will do. It is what Config.Key must be. An error wraps ErrDirectory and says what to do.
+// StoredKey returns the number of the last start and the key with which an instance has to start
+// because its directory is bound to a charter or belongs to a group, or the zero Key if a new one
+// will do. It is what Config.Key must be. An error wraps ErrDirectory and says what to do.
 func StoredKey(r Records) (key nodeid.Key, life uint64, err error) {
 	s, err := recall(r)
 	if err != nil || s == nil {

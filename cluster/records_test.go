@@ -17,8 +17,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// disk is a directory in memory. Save takes a while, as a sync does, and remembers every claim that was ever durable, so that a node
-// can be caught saying what it has not stored.
+// disk is a directory in memory. Save takes a while, as a sync does, and remembers every claim that
+// was ever durable, so that a node can be caught saying what it has not stored.
 type disk struct {
 	mu     sync.Mutex // guards the rest
 	values map[string][]byte
@@ -100,8 +100,8 @@ func (d *disk) state(t *testing.T) founding.State {
 	return s.state
 }
 
-// claimed reads what an answer says of the instance that gives it: a version, a kind, then for "who" (2) name, address and phase, for a
-// verdict (4) group and refusal, 0 being acceptance.
+// claimed reads what an answer says of the instance that gives it: a version, a kind, then for
+// "who" (2) name, address and phase, for a verdict (4) group and refusal, 0 being acceptance.
 func claimed(by nodeid.ID, answer []byte) (claim, bool) {
 	if len(answer) < 4 {
 		return claim{}, false
@@ -150,7 +150,8 @@ func (n *node) said(how string, c claim) {
 func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 	for name, content := range map[string][]byte{
 		recordIdentity: identity{Life: 7, Label: "l", Name: "n"}.append(nil),
-		recordBook:     founding.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}),
+		recordBook: founding.AppendVoters(nil,
+			[]Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}),
 	} {
 		b := seal(content)
 		if got, err := unseal(name, b); err != nil || !bytes.Equal(got, content) {
@@ -172,7 +173,8 @@ func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 	newer := seal(nil)
 	newer[0]++
 	newer = binary.BigEndian.AppendUint32(newer[:len(newer)-4], castagnoli(newer[:len(newer)-4]))
-	if _, err := unseal("x", append(newer[:1], binary.BigEndian.AppendUint32(nil, castagnoli(newer[:1]))...)); err == nil {
+	if _, err := unseal("x", append(newer[:1],
+		binary.BigEndian.AppendUint32(nil, castagnoli(newer[:1]))...)); err == nil {
 		t.Error("a record of a newer version was accepted")
 	}
 }
@@ -181,15 +183,17 @@ func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 func TestAStoredKeyProvesTheStoredID(t *testing.T) {
 	d := newDisk()
 	d.values = map[string][]byte{
-		recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)), recordState: seal((&founding.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
-		recordBook: seal(founding.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(2).Seed()),
+		recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)),
+		recordState:    seal((&founding.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
+		recordBook:     seal(founding.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(2).Seed()),
 	}
 	if _, err := recall(d); !errors.Is(err, ErrDirectory) {
 		t.Errorf("the key of another instance is read: %v", err)
 	}
 }
 
-// FuzzRecords feeds any bytes to every decoder of a directory. What is accepted must come back as it is.
+// FuzzRecords feeds any bytes to every decoder of a directory. What is accepted must come back as
+// it is.
 func FuzzRecords(f *testing.F) {
 	f.Add(identity{Life: 7, Label: "l", Name: "n"}.append(nil))
 	f.Add(founding.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}))
@@ -204,8 +208,9 @@ func FuzzRecords(f *testing.F) {
 		for _, name := range [...]string{recordIdentity, recordState, recordBook, recordKey} {
 			d := newDisk()
 			d.values = map[string][]byte{
-				recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)), recordState: seal((&founding.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
-				recordBook: seal(founding.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(1).Seed()),
+				recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)),
+				recordState:    seal((&founding.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
+				recordBook:     seal(founding.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(1).Seed()),
 			}
 			if _, err := recall(d); err != nil {
 				t.Fatal(err)

@@ -10,8 +10,9 @@ import (
 // ErrClosed is what calls return that Close has overtaken.
 var ErrClosed = errors.New("cluster: closed")
 
-// Recover gives up the group, whose majority is lost for good, for a new one that is founded with everybody in reach. It returns when that
-// is decided and stored here; an error says why it may not be done, and then nothing has changed.
+// Recover gives up the group, whose majority is lost for good, for a new one that is founded with
+// everybody in reach. It returns when that is decided and stored here; an error says why it may not
+// be done, and then nothing has changed.
 func (c *Cluster) Recover(ctx context.Context, group uint64) error {
 	done := make(chan error, 1)
 	c.in.post(func() {
@@ -38,8 +39,9 @@ func (c *Cluster) Adopt(group uint64, s founding.Settings) {
 	c.in.postOfLife(func() { c.own.core.Founding.Adopt(c.now(), group, s) })
 }
 
-// Floor takes that tokens up to this moment, in Unix milliseconds, were seen here: a group that is founded later starts above it. With a
-// directory each rise is stored, so it is worth telling only now and then.
+// Floor takes that tokens up to this moment, in Unix milliseconds, were seen here: a group that is
+// founded later starts above it. With a directory each rise is stored, so it is worth telling only
+// now and then.
 func (c *Cluster) Floor(unixMS int64) {
 	c.in.post(func() { c.own.core.Founding.Floor(unixMS) })
 }

@@ -19,7 +19,8 @@ import (
 // prepares asks a node for a replica, as a leader would, and returns the state in its answer.
 func (g *group) prepares(n *node, raft uint64) byte {
 	g.f.t.Helper()
-	body := founding.AppendPrepare(nil, founding.Prepare{To: n.instance, Group: g.id, Raft: raft, Term: 1, At: g.at, Voters: g.config})
+	body := founding.AppendPrepare(nil, founding.Prepare{To: n.instance, Group: g.id, Raft: raft, Term: 1, At: g.at,
+		Voters: g.config})
 	answer := n.Answer(Asker{Instance: g.leader.instance, Addr: g.leader.cfg.Advertise}, body)
 	if len(answer) < 4 || answer[1] != kindPrepared {
 		g.f.t.Fatalf("%s answers % x", n.cfg.Name, answer)
@@ -29,7 +30,8 @@ func (g *group) prepares(n *node, raft uint64) byte {
 	return b[size]
 }
 
-// A replica that was prepared is there again after a start, if there is a directory, and is never started twice.
+// A replica that was prepared is there again after a start, if there is a directory, and is never
+// started twice.
 func TestAPreparedReplicaLastsInADirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -90,7 +92,8 @@ func TestRecoverGivesALostGroupUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		st := cfgs[2].Records.(*disk).state(t)
-		if !strings.HasSuffix(n.calls(), "restart") || n.Status().Phase != Newborn || !slices.Contains(st.GaveUp, lost) || st.FloorUnixMS == 0 {
+		if !strings.HasSuffix(n.calls(), "restart") || n.Status().Phase != Newborn ||
+			!slices.Contains(st.GaveUp, lost) || st.FloorUnixMS == 0 {
 			t.Errorf("when it has returned the host was told %q, and stored is %+v", n.calls(), st)
 		}
 		for i := range 2 {
@@ -132,7 +135,8 @@ func TestRecoverSaysThatTheDirectoryFails(t *testing.T) {
 	})
 }
 
-// Adopted settings are what others are told, and what an instance that joins later is compared with.
+// Adopted settings are what others are told, and what an instance that joins later is compared
+// with.
 func TestAdoptedSettingsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

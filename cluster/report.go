@@ -28,12 +28,12 @@ type report struct {
 	twinned bool          // it was logged
 }
 
-// twinAfter is for how long another instance must be seen with this one's name: longer than gossip takes to find out that an earlier life is
-// over, whose machine has gone silent.
+// twinAfter is for how long another instance must be seen with this one's name: longer than gossip
+// takes to find out that an earlier life is over, whose machine has gone silent.
 const twinAfter = rivalAfter
 
-// namesake says that another instance has this one's name, once that has been so for a while. Gossip is a claim, and this is a sentence for
-// people, by which nothing is decided.
+// namesake says that another instance has this one's name, once that has been so for a while.
+// Gossip is a claim, and this is a sentence for people, by which nothing is decided.
 func (c *Cluster) namesake(members []Member) string {
 	said, now := &c.own.said, c.now()
 	i := slices.IndexFunc(members, func(m Member) bool {
@@ -59,7 +59,8 @@ func (c *Cluster) namesake(members []Member) string {
 	return text
 }
 
-// report writes a line if the same thing has been awaited for a while, and returns when to look again.
+// report writes a line if the same thing has been awaited for a while, and returns when to look
+// again.
 func (c *Cluster) report(now time.Duration) time.Duration {
 	said := &c.own.said
 	waiting := c.view.Load().Waiting
@@ -104,13 +105,15 @@ func (c *Cluster) belongs(e founding.Event) {
 	case c.own.core.Raft() != 0:
 		text = "the group is born, with this instance as a voter"
 	}
-	c.cfg.Logger.Info(text, "group", idText(e.Group), "voters", len(e.Voters), "instance", c.own.core.Founding.Instance())
+	c.cfg.Logger.Info(text, "group", idText(e.Group), "voters", len(e.Voters), "instance",
+		c.own.core.Founding.Instance())
 	if e.Text != "" {
 		c.cfg.Logger.Warn(e.Text)
 	}
 }
 
-// waiting is what this instance waits for, or that there are two groups, which nothing but people can end.
+// waiting is what this instance waits for, or that there are two groups, which nothing but people
+// can end.
 func (c *Cluster) waiting() string {
 	m, two := c.own.core.Rival()
 	if !two {
@@ -123,9 +126,11 @@ func (c *Cluster) waiting() string {
 	text := "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them and start them again"
 	if now, at := c.now(), c.own.said.groupAt; at == 0 || now-at >= loudEvery {
 		c.own.said.groupAt = now
-		c.cfg.Logger.Error(text, "this", idText(c.own.core.Founding.Group()), "other", idText(m.Group), "at", m.Addr, "name", m.Name)
+		c.cfg.Logger.Error(text, "this", idText(c.own.core.Founding.Group()), "other", idText(m.Group), "at", m.Addr,
+			"name", m.Name)
 	}
-	return text + " (this is " + idText(c.own.core.Founding.Group()) + ", " + m.Addr + " belongs to " + idText(m.Group) + ")"
+	return text + " (this is " + idText(c.own.core.Founding.Group()) + ", " + m.Addr + " belongs to " +
+		idText(m.Group) + ")"
 }
 
 // knocked says that somebody asked an instance that runs alone.

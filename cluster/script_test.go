@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// script is what a test makes the host of a node say about the voters, and what that was told. The node's mu guards it.
+// script is what a test makes the host of a node say about the voters, and what that was told. The
+// node's mu guards it.
 type script struct {
 	facts  voters.Facts
 	term   uint64 // of the lead; 0: it does not lead
@@ -126,11 +127,13 @@ func (n *node) place() Voter {
 func (n *node) registered() voters.Registered {
 	p := n.place()
 	return voters.Registered{
-		Instance: p.Instance, Name: n.cfg.Name, Zone: n.cfg.Zone, Addr: p.Addr, Order: binary.BigEndian.Uint64(p.Instance[:]), Session: true, Reachable: true,
+		Instance: p.Instance, Name: n.cfg.Name, Zone: n.cfg.Zone, Addr: p.Addr,
+		Order: binary.BigEndian.Uint64(p.Instance[:]), Session: true, Reachable: true,
 	}
 }
 
-// group is a stand-in for the log of a group: it applies the steps that its leader carries out, at once, and shows it what is so.
+// group is a stand-in for the log of a group: it applies the steps that its leader carries out, at
+// once, and shows it what is so.
 type group struct {
 	f       *fleet
 	leader  *node
@@ -182,7 +185,10 @@ func (f *fleet) here(v Voter) bool {
 	f.net.mu.Lock()
 	mute := f.net.mute[v.Addr]
 	f.net.mu.Unlock()
-	return !mute && slices.ContainsFunc(f.nodes, func(n *node) bool { return n.instance == v.Instance && n.cfg.Advertise == v.Addr })
+	return !mute && slices.ContainsFunc(f.nodes, func(n *node) bool {
+		return n.instance == v.Instance &&
+			n.cfg.Advertise == v.Addr
+	})
 }
 
 // run lets the group live for a while.
@@ -197,7 +203,8 @@ func (g *group) run(d time.Duration) {
 	}
 }
 
-// apply makes the configuration that a step asks for and lets the log of everybody who has a replica in it apply it.
+// apply makes the configuration that a step asks for and lets the log of everybody who has a
+// replica in it apply it.
 func (g *group) apply(c carry) {
 	if g.before != nil {
 		g.before(c)

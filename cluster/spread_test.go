@@ -15,7 +15,8 @@ import (
 
 // with is a configuration with one more replica, which nobody runs.
 func with(voters []Voter, raft uint64) []Voter {
-	more := append(slices.Clone(voters), Voter{Raft: raft, Instance: nodeidtest.ID(raft), Addr: addrOf(60), Life: 1, Learner: true})
+	more := append(slices.Clone(voters), Voter{Raft: raft, Instance: nodeidtest.ID(raft), Addr: addrOf(60), Life: 1,
+		Learner: true})
 	slices.SortFunc(more, func(a, b Voter) int {
 		if a.Raft < b.Raft {
 			return -1
@@ -55,7 +56,8 @@ func TestTheHigherNumberIsTheNewerConfiguration(t *testing.T) {
 			}
 			after, list := n.toldVoters()
 			if after-before != told || told > 0 && !slices.Equal(list, want) {
-				t.Fatalf("configuration %d: the host was told %d times, want %d, and knows %+v", at, after-before, told, list)
+				t.Fatalf("configuration %d: the host was told %d times, want %d, and knows %+v", at, after-before,
+					told, list)
 			}
 			if v, ok := n.Voter(90); ok != slices.ContainsFunc(want, func(v Voter) bool { return v.Raft == 90 }) {
 				t.Fatalf("configuration %d: by raft ID there is %+v, %v", at, v, ok)
@@ -118,8 +120,9 @@ func TestGossipMakesAllAskTheLeaderForANewerConfiguration(t *testing.T) {
 	})
 }
 
-// Gossip that tells of a newer configuration is a reason to ask the leader and the voters that are known, one at a time, and nothing else:
-// what gossip names is not asked, and what it says is not taken.
+// Gossip that tells of a newer configuration is a reason to ask the leader and the voters that are
+// known, one at a time, and nothing else: what gossip names is not asked, and what it says is not
+// taken.
 func TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -135,8 +138,10 @@ func TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration(t *testing.T) {
 			hear := func(name string, m gossip.Meta) {
 				n.in.post(func() { n.seen(gossip.News{Name: name, Meta: m, Here: true}) })
 			}
-			hear(addrOf(i), gossip.Meta{Instance: nodeidtest.ID(uint64(i)), Group: id, At: 9, Name: "x", Addr: addrOf(i)})
-			hear("other "+addrOf(i), gossip.Meta{Instance: nodeidtest.ID(uint64(i + 10)), Group: id + 1, At: 99, Name: "x", Addr: addrOf(i + 10)})
+			hear(addrOf(i), gossip.Meta{Instance: nodeidtest.ID(uint64(i)), Group: id, At: 9, Name: "x",
+				Addr: addrOf(i)})
+			hear("other "+addrOf(i), gossip.Meta{Instance: nodeidtest.ID(uint64(i + 10)), Group: id +
+				1, At: 99, Name: "x", Addr: addrOf(i + 10)})
 		}
 		f.raft(6*pullWithin - time.Second)
 		asks := f.net.played(kindWhoAreYou, addrOf(0), "")
@@ -175,21 +180,24 @@ func TestARemovedReplicaIsTold(t *testing.T) {
 		f.net.muffle(gone.cfg.Advertise, false)
 		time.Sleep(announcePause)
 		told := f.net.played(kindAnnounce, "", "")
-		if len(told) != 2 || told[0].from != addrOf(0) || told[0].to != addrOf(2) || told[0].at.Sub(began) > 10*time.Millisecond {
+		if len(told) != 2 || told[0].from != addrOf(0) || told[0].to != addrOf(2) ||
+			told[0].at.Sub(began) > 10*time.Millisecond {
 			t.Fatalf("it was told: %+v", told)
 		}
 		if c := gone.calls(); strings.Count(c, "removed") != 1 || len(gone.Status().Voters) != 2 {
 			t.Errorf("its host was told %q, and it knows %+v", c, gone.Status())
 		}
 		f.raft(10 * time.Second)
-		if n := len(f.net.played(kindAnnounce, "", "")); n != 2 || strings.Contains(f.nodes[0].calls()+f.nodes[1].calls(), "removed") {
+		if n := len(f.net.played(kindAnnounce, "", "")); n != 2 ||
+			strings.Contains(f.nodes[0].calls()+f.nodes[1].calls(), "removed") {
 			t.Errorf("it was told %d times, or others were", n)
 		}
 	})
 }
 
-// The leader tells all that are attached to it of a new configuration at once: of several changes within a second each may replace a
-// voter, and gossip is too slow for an instance that would then know none of them any more.
+// The leader tells all that are attached to it of a new configuration at once: of several changes
+// within a second each may replace a voter, and gossip is too slow for an instance that would then
+// know none of them any more.
 func TestTheLeaderTellsAllThatAreAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -239,7 +247,8 @@ func TestAnAnnouncementIsGivenUp(t *testing.T) {
 	}
 }
 
-// A stray speaks raft with every message that it has, and is told once a second; many of them are not remembered for ever.
+// A stray speaks raft with every message that it has, and is told once a second; many of them are
+// not remembered for ever.
 func TestAStrayIsToldOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -284,8 +293,10 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 			n.Stray(nodeidtest.ID(1<<30+i), addrOf(70))
 		}
 		time.Sleep(10 * time.Millisecond)
-		if told := f.net.played(kindAnnounce, "", ""); len(told) == 0 || len(told) > straysMax || len(n.strays.told.told) > straysMax {
-			t.Errorf("of a thousand strays at once %d were told and %d are remembered", len(told), len(n.strays.told.told))
+		if told := f.net.played(kindAnnounce, "", ""); len(told) == 0 || len(told) > straysMax ||
+			len(n.strays.told.told) > straysMax {
+			t.Errorf("of a thousand strays at once %d were told and %d are remembered", len(told),
+				len(n.strays.told.told))
 		}
 	})
 }

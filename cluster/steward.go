@@ -7,8 +7,8 @@ import (
 
 // This file is how the host says that there is something to see, and how a step reaches its log.
 
-// Look says that what Host.Facts returns may have changed: a role, a session, a link, the progress of a replica. It is cheap, and may be
-// called on any goroutine as often as it happens.
+// Look says that what Host.Facts returns may have changed: a role, a session, a link, the progress
+// of a replica. It is cheap, and may be called on any goroutine as often as it happens.
 func (c *Cluster) Look() {
 	if c.looking.Swap(true) {
 		return
@@ -19,7 +19,8 @@ func (c *Cluster) Look() {
 	})
 }
 
-// Report returns how the voters stood at the last look, if this instance leads. Its slices must not be changed.
+// Report returns how the voters stood at the last look, if this instance leads. Its slices must not
+// be changed.
 func (c *Cluster) Report() (voters.Report, bool) {
 	if r := c.view.Load().standing; r != nil {
 		return *r, true

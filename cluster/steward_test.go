@@ -21,7 +21,8 @@ func kinds(steps []carry) (list []voters.Kind) {
 	return list
 }
 
-// The whole way: a voter is killed, its address refuses, another instance is asked, added, promoted, and everybody learns it.
+// The whole way: a voter is killed, its address refuses, another instance is asked, added,
+// promoted, and everybody learns it.
 func TestADeadVoterIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -54,7 +55,8 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 		if add := steps[0]; add.about != want || add.step.ID != want.Raft || want.Raft == 0 || add.term != 1 {
 			t.Errorf("added %+v, want %+v", add, want)
 		}
-		if change := steps[1].step; !slices.Equal(change.Promote, []uint64{want.Raft}) || !slices.Equal(change.Remove, []uint64{dead.Raft}) {
+		if change := steps[1].step; !slices.Equal(change.Promote, []uint64{want.Raft}) ||
+			!slices.Equal(change.Remove, []uint64{dead.Raft}) {
 			t.Errorf("the change was %+v", change)
 		}
 		if n := strings.Count(late.calls()+other.calls(), "prepared"); n != 1 {
@@ -78,13 +80,15 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 	})
 }
 
-// alone makes the first node of a fleet of three the only voter of a group, as its host tells it, with one candidate at an address.
+// alone makes the first node of a fleet of three the only voter of a group, as its host tells it,
+// with one candidate at an address.
 func (f *fleet) alone(candidate nodeid.ID, addr string) (*node, voters.Facts) {
 	n := f.nodes[0]
 	self := n.place()
 	return n, voters.Facts{
 		Self: self.Raft, Settings: voters.Settings{Voters: 3}, Config: voters.Config{Voters: []uint64{self.Raft}},
-		Replicas: []voters.Replica{{ID: self.Raft, Instance: self.Instance, Addr: self.Addr, Active: true, CaughtUp: true, Full: true, Settled: true}},
+		Replicas: []voters.Replica{{ID: self.Raft, Instance: self.Instance, Addr: self.Addr, Active: true,
+			CaughtUp: true, Full: true, Settled: true}},
 		Registered: []voters.Registered{n.registered(), {
 			Instance: candidate, Name: "x", Addr: addr, Order: 1 << 40, Session: true, Reachable: true,
 		}, {Instance: candidate, Name: "x", Addr: "10.9.9.9:1", Order: 1, Session: true, Reachable: true}},
@@ -119,9 +123,11 @@ func TestAStepIsCarriedOutOnce(t *testing.T) {
 		f.born(3)
 		n, facts := f.alone(nodeidtest.ID(77), addrOf(50))
 		learner := voters.Replica{ID: 9, Instance: nodeidtest.ID(77), Addr: addrOf(50), Linked: true}
-		two := voters.Replica{ID: 8, Instance: nodeidtest.ID(76), Addr: addrOf(51), Linked: true, Active: true, CaughtUp: true, Full: true, Settled: true}
+		two := voters.Replica{ID: 8, Instance: nodeidtest.ID(76), Addr: addrOf(51), Linked: true, Active: true,
+			CaughtUp: true, Full: true, Settled: true}
 		facts.Config.Learners, facts.Replicas = []uint64{8, 9}, append(facts.Replicas, two, learner)
-		facts.Registered = append(facts.Registered, voters.Registered{Instance: nodeidtest.ID(76), Name: "y", Addr: addrOf(51), Session: true, Reachable: true})
+		facts.Registered = append(facts.Registered, voters.Registered{Instance: nodeidtest.ID(76), Name: "y",
+			Addr: addrOf(51), Session: true, Reachable: true})
 		n.lead(1, facts)
 		if len(n.carriedOut()) != 0 {
 			t.Fatalf("steps at the begin: %+v", n.carriedOut())

@@ -21,7 +21,9 @@ const (
 	PhaseMember = founding.Member  // belongs to a group that is born
 )
 
-// Member is an instance that gossip sees: with Founders these are the founders, and on an instance that is none only itself. It is advice: somebody may be listed a while after he is gone, or missing though he lives.
+// Member is an instance that gossip sees: with Founders these are the founders, and on an instance
+// that is none only itself. It is advice: somebody may be listed a while after he is gone, or
+// missing though he lives.
 type Member struct {
 	Name     string
 	Instance nodeid.ID
@@ -58,7 +60,8 @@ func (c *Cluster) publish() {
 	birth := core.Founding
 	v := &view{
 		Status: Status{
-			Phase: birth.Phase(), Instance: birth.Instance(), Life: birth.Life(), Waiting: c.waiting(), Group: birth.Group(),
+			Phase: birth.Phase(), Instance: birth.Instance(), Life: birth.Life(), Waiting: c.waiting(),
+			Group:  birth.Group(),
 			Voters: core.Voters(), Members: c.members(),
 		},
 		byRaft: make(map[uint64]Voter), standing: core.Report(),
@@ -70,7 +73,8 @@ func (c *Cluster) publish() {
 	c.tellMembers(c.view.Swap(v), v.Members)
 }
 
-// tellMembers tells the host's configuration that gossip sees others than before. It compares only if somebody wants to know.
+// tellMembers tells the host's configuration that gossip sees others than before. It compares only
+// if somebody wants to know.
 func (c *Cluster) tellMembers(before *view, after []Member) {
 	if c.cfg.Changed == nil {
 		return
@@ -108,7 +112,8 @@ func (c *Cluster) members() []Member {
 
 // member is what gossip says of an instance. Whether it votes is not gossip's to say.
 func (c *Cluster) member(m gossip.Meta, self bool) Member {
-	is := Member{Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Leader: m.Leader, Self: self}
+	is := Member{Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Leader: m.Leader,
+		Self: self}
 	for _, v := range c.own.core.Voters() {
 		if v.Instance == m.Instance {
 			is.Raft = v.Raft
@@ -120,7 +125,8 @@ func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	return is
 }
 
-// Members returns whom gossip sees, this instance among them, by name and instance. The slice belongs to the caller.
+// Members returns whom gossip sees, this instance among them, by name and instance. The slice
+// belongs to the caller.
 func (c *Cluster) Members() []Member { return slices.Clone(c.view.Load().Members) }
 
 // Status returns the present picture.

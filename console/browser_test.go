@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// shots is where TestPictures and its like leave pictures of what they see: go test ./console -run Browser -shots /tmp
+// shots is where TestPictures and its like leave pictures of what they see: go test ./console -run
+// Browser -shots /tmp
 var shots = flag.String("shots", "", "directory for pictures of the page")
 
 // mounted serves the page below a path, as a service would.
@@ -30,11 +31,13 @@ func mounted(t *testing.T, node Node, options Options) string {
 func busy(t *testing.T, nodes []*mortise.Node) {
 	t.Helper()
 	value := []string{"charging card", "nightly export, part 3 of 7", "reindex", ""}
-	for i, key := range []string{"orders/42", "orders/1007", "invoices/2026-11", "exports/nightly", "tenants/acme/import", "tenants/globex/import", "users/7/profile", "cache/start"} {
+	for i, key := range []string{"orders/42", "orders/1007", "invoices/2026-11", "exports/nightly",
+		"tenants/acme/import", "tenants/globex/import", "users/7/profile", "cache/start"} {
 		lock(t, nodes[i%len(nodes)], mortise.Request{Key: key, Value: value[i%len(value)]})
 	}
 	forced := lock(t, nodes[1], mortise.Request{Key: "exports/weekly"})
-	if _, err := nodes[0].ForceUnlock(t.Context(), "exports/weekly", forced.Token(), "hung since noon, stopped by hand"); err != nil {
+	if _, err := nodes[0].ForceUnlock(t.Context(), "exports/weekly", forced.Token(),
+		"hung since noon, stopped by hand"); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -47,8 +50,9 @@ func busy(t *testing.T, nodes []*mortise.Node) {
 	wait(t, nodes[2], "tenants/acme/import", 1)
 }
 
-// TestBrowserShowsAndFollows: in a real browser, below a path, the page shows who holds what, without a complaint of the policy, and a lock that is taken
-// while one looks appears without a reload.
+// TestBrowserShowsAndFollows: in a real browser, below a path, the page shows who holds what,
+// without a complaint of the policy, and a lock that is taken while one looks appears without a
+// reload.
 func TestBrowserShowsAndFollows(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -61,11 +65,14 @@ func TestBrowserShowsAndFollows(t *testing.T) {
 	c.until("the script runs", `document.getElementById("pulse").textContent === "live"`)
 	c.eval(`window.same = document.querySelector("table.keys"), window.mark = 1`, nil)
 	lock(t, nodes[1], mortise.Request{Key: "orders/new"})
-	c.until("the new lock is shown", `[...document.querySelectorAll("table.keys td.key")].some(td => td.textContent === "orders/new")`)
+	c.until("the new lock is shown",
+		`[...document.querySelectorAll("table.keys td.key")].some(td => td.textContent === "orders/new")`)
 	lock(t, nodes[2], mortise.Request{Key: "orders/newer"})
 	c.until("the next one too", `[...document.querySelectorAll("table.keys td.key")].some(td => td.textContent === "orders/newer")`)
-	c.until("the page was not loaded again", `window.mark === 1 && window.same === document.querySelector("table.keys")`)
-	c.until("the stuck holder is told", `document.querySelector("#findings .watch li").textContent.includes("orders/42 is held by orders-0")`)
+	c.until("the page was not loaded again",
+		`window.mark === 1 && window.same === document.querySelector("table.keys")`)
+	c.until("the stuck holder is told",
+		`document.querySelector("#findings .watch li").textContent.includes("orders/42 is held by orders-0")`)
 	c.shot("desktop")
 	c.screen(1200, 900, true)
 	c.shot("dark")
@@ -74,7 +81,8 @@ func TestBrowserShowsAndFollows(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserOnAPhone: at a width of 360 nothing stands out at the side, neither on the page nor on that of one key, whatever the keys are.
+// TestBrowserOnAPhone: at a width of 360 nothing stands out at the side, neither on the page nor on
+// that of one key, whatever the keys are.
 func TestBrowserOnAPhone(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -86,7 +94,8 @@ func TestBrowserOnAPhone(t *testing.T) {
 	wait(t, node, "orders/42", 6)
 	url := mounted(t, node, Options{Long: time.Millisecond, MayForce: func(*http.Request) bool { return true }})
 	c.screen(360, 740, false)
-	for name, path := range map[string]string{"phone": "", "phone-key": "?key=orders/42", "phone-long": "?key=" + neturl.QueryEscape(long), "phone-search": "?prefix=a/"} {
+	for name, path := range map[string]string{"phone": "", "phone-key": "?key=orders/42", "phone-long": "?key=" +
+		neturl.QueryEscape(long), "phone-search": "?prefix=a/"} {
 		c.open(url + path)
 		var width, inside int
 		c.eval("document.documentElement.scrollWidth", &width)
@@ -99,7 +108,8 @@ func TestBrowserOnAPhone(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserSearches: what is typed filters without a reload and stands in the address; the field keeps the focus while the page follows.
+// TestBrowserSearches: what is typed filters without a reload and stands in the address; the field
+// keeps the focus while the page follows.
 func TestBrowserSearches(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -114,14 +124,17 @@ func TestBrowserSearches(t *testing.T) {
 	c.until("two keys are left", `document.querySelectorAll("table.keys tbody tr").length === 2`)
 	lock(t, node, mortise.Request{Key: "orders/3"})
 	c.until("the page follows what is searched", `document.querySelectorAll("table.keys tbody tr").length === 3`)
-	c.until("the field has kept focus and text", `document.activeElement.id === "prefix" && document.activeElement.value === "orders/"`)
+	c.until("the field has kept focus and text",
+		`document.activeElement.id === "prefix" && document.activeElement.value === "orders/"`)
 	c.until("the address says so", `location.search === "?prefix=orders%2F" && location.pathname === "/ops/mortise/"`)
 	c.call("Page.reload", nil, nil)
-	c.until("a reload shows the same", `document.readyState === "complete" && document.querySelectorAll("table.keys tbody tr").length === 3 && document.getElementById("prefix").value === "orders/"`)
+	c.until("a reload shows the same",
+		`document.readyState === "complete" && document.querySelectorAll("table.keys tbody tr").length === 3 && document.getElementById("prefix").value === "orders/"`)
 	c.silent()
 }
 
-// TestBrowserWithoutScript: with scripts switched off the page shows everything, is searched by its form, and offers to look again.
+// TestBrowserWithoutScript: with scripts switched off the page shows everything, is searched by its
+// form, and offers to look again.
 func TestBrowserWithoutScript(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -137,13 +150,16 @@ func TestBrowserWithoutScript(t *testing.T) {
 	c.call("Runtime.evaluate", map[string]any{"expression": `document.getElementById("prefix").focus()`}, nil)
 	c.call("Input.insertText", map[string]string{"text": "orders/"}, nil)
 	for _, kind := range []string{"keyDown", "keyUp"} { // the keyboard is enough
-		c.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}, nil)
+		c.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Enter", "code": "Enter",
+			"windowsVirtualKeyCode": 13, "text": "\r"}, nil)
 	}
-	c.until("the form has searched", `location.search === "?prefix=orders%2F" && document.querySelectorAll("table.keys tbody tr").length === 1`)
+	c.until("the form has searched",
+		`location.search === "?prefix=orders%2F" && document.querySelectorAll("table.keys tbody tr").length === 1`)
 	c.silent()
 }
 
-// TestBrowserEndsAHoldByForce: whoever may ends a hold with the form on the page of the key; what is being typed outlives the refreshes.
+// TestBrowserEndsAHoldByForce: whoever may ends a hold with the form on the page of the key; what
+// is being typed outlives the refreshes.
 func TestBrowserEndsAHoldByForce(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -151,13 +167,15 @@ func TestBrowserEndsAHoldByForce(t *testing.T) {
 	held := lock(t, node, mortise.Request{Key: "orders/42", Value: "charging card"})
 	wait(t, node, "orders/42", 2)
 	c.screen(1200, 900, false)
-	c.open(mounted(t, node, Options{Long: time.Millisecond, MayForce: func(*http.Request) bool { return true }}) + "?key=orders/42")
+	c.open(mounted(t, node, Options{Long: time.Millisecond, MayForce: func(*http.Request) bool { return true }}) +
+		"?key=orders/42")
 	c.eval(`document.querySelector("input[name=reason]").focus()`, nil)
 	c.call("Input.insertText", map[string]string{"text": "hangs since noon, restarted"}, nil)
 	var before string
 	c.eval(`document.getElementById("at").textContent`, &before)
 	c.until("the page was refreshed", `document.getElementById("at").textContent !== "`+before+`"`)
-	c.until("the text is still there", `document.querySelector("input[name=reason]").value === "hangs since noon, restarted"`)
+	c.until("the text is still there",
+		`document.querySelector("input[name=reason]").value === "hangs since noon, restarted"`)
 	c.shot("force")
 	c.eval(`document.querySelector("form.force button").click()`, nil)
 	c.until("it is said", `document.getElementById("outcome") && document.getElementById("outcome").textContent.includes("has ended")`)
@@ -173,7 +191,8 @@ func TestBrowserEndsAHoldByForce(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserShowsALostQuorum: what was seen stays, marked as old, and the page says what is wrong, without a reload.
+// TestBrowserShowsALostQuorum: what was seen stays, marked as old, and the page says what is wrong,
+// without a reload.
 func TestBrowserShowsALostQuorum(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -190,7 +209,8 @@ func TestBrowserShowsALostQuorum(t *testing.T) {
 	}
 	c.until("the loss is told", `document.querySelector("#findings .broken") && document.querySelector("#findings").textContent.match(/Not seen from here: .*orders-1 at /) && document.querySelector("#findings").textContent.includes("orders-2 at ")`)
 	c.until("a screen reader hears it", `document.getElementById("announce").textContent.includes("No leader")`)
-	c.until("what was seen is marked as old", `document.querySelector(".stale") && document.querySelectorAll("table.keys tbody tr").length === 9`)
+	c.until("what was seen is marked as old",
+		`document.querySelector(".stale") && document.querySelectorAll("table.keys tbody tr").length === 9`)
 	c.shot("lost-quorum")
 	c.silent()
 }

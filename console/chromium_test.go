@@ -22,7 +22,8 @@ import (
 	"time"
 )
 
-// chromium is a browser without a window, driven by the DevTools protocol over a pair of pipes: messages of JSON, each ended by a zero byte.
+// chromium is a browser without a window, driven by the DevTools protocol over a pair of pipes:
+// messages of JSON, each ended by a zero byte.
 type chromium struct {
 	t       *testing.T
 	to      *os.File
@@ -64,7 +65,8 @@ func startChromium(t *testing.T) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--no-first-run", "--hide-scrollbars",
 		"--force-color-profile=srgb", "--user-data-dir="+home, "--remote-debugging-pipe", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+home)
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
@@ -79,7 +81,8 @@ func startChromium(t *testing.T) *chromium {
 		_ = cmd.Process.Kill()
 		_, _, _ = cmd.Wait(), to.Close(), from.Close()
 		reading.Wait()
-		eventually(t, "nothing of the browser writes into its directory", func() bool { return os.RemoveAll(home) == nil })
+		eventually(t, "nothing of the browser writes into its directory",
+			func() bool { return os.RemoveAll(home) == nil })
 	})
 	var target struct{ TargetID string }
 	c.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
@@ -112,7 +115,8 @@ func (c *chromium) read(from *os.File) {
 			delete(c.waiting, m.ID)
 			answer <- m
 		}
-		if m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded" && strings.Contains(string(m.Params), `"error"`) {
+		if m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded" && strings.Contains(string(m.Params),
+			`"error"`) {
 			c.faults = append(c.faults, string(m.Params))
 		}
 		c.mu.Unlock()
@@ -185,7 +189,8 @@ func (c *chromium) evaluate(expression string, into any) error {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	err := c.try("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &result)
+	err := c.try("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true,
+		"awaitPromise": true}, &result)
 	switch {
 	case err != nil:
 		return err
@@ -197,7 +202,8 @@ func (c *chromium) evaluate(expression string, into any) error {
 	return json.Unmarshal(result.Result.Value, into)
 }
 
-// until waits until an expression is true in the page. One that fails is not: the page may just give way to another.
+// until waits until an expression is true in the page. One that fails is not: the page may just
+// give way to another.
 func (c *chromium) until(what, expression string) {
 	c.t.Helper()
 	eventually(c.t, what, func() (is bool) { return c.evaluate("!!("+expression+")", &is) == nil && is })
@@ -206,15 +212,18 @@ func (c *chromium) until(what, expression string) {
 // screen makes the page so wide and high, light or dark.
 func (c *chromium) screen(width, height int, dark bool) {
 	c.t.Helper()
-	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
+	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height,
+		"deviceScaleFactor": 1, "mobile": width < 500}, nil)
 	scheme := map[bool]string{false: "light", true: "dark"}[dark]
-	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	c.call("Emulation.setEmulatedMedia",
+		map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
 // shot takes a picture of the whole page, if pictures are wanted.
 func (c *chromium) shot(name string) { c.picture(name, 1600, 1) }
 
-// picture takes a picture of the upper part of the page, at that scale, in few colours: for documents.
+// picture takes a picture of the upper part of the page, at that scale, in few colours: for
+// documents.
 func (c *chromium) picture(name string, most int, scale float64) {
 	c.t.Helper()
 	if *shots == "" {
@@ -226,7 +235,8 @@ func (c *chromium) picture(name string, most int, scale float64) {
 	c.eval("innerWidth", &width)
 	var picture struct{ Data string }
 	c.call("Page.captureScreenshot", map[string]any{
-		"captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": width, "height": min(height, most), "scale": scale},
+		"captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": width,
+			"height": min(height, most), "scale": scale},
 	}, &picture)
 	data, err := base64.StdEncoding.DecodeString(picture.Data)
 	if err != nil {
@@ -240,7 +250,8 @@ func (c *chromium) picture(name string, most int, scale float64) {
 	}
 }
 
-// fewColours returns a PNG with the 200 most frequent colours of another: a page has few, and edges of letters in between.
+// fewColours returns a PNG with the 200 most frequent colours of another: a page has few, and edges
+// of letters in between.
 func fewColours(data []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(data))
 	if err != nil {

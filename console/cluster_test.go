@@ -9,10 +9,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// quick bounds an answer in these tests: five times what is promised, since machines that test are busy.
+// quick bounds an answer in these tests: five times what is promised, since machines that test are
+// busy.
 const quick = 15 * time.Second
 
-// TestAStuckHolderIsTold: the page names the key, who holds it, for how long, how many wait, and the next step.
+// TestAStuckHolderIsTold: the page names the key, who holds it, for how long, how many wait, and
+// the next step.
 func TestAStuckHolderIsTold(t *testing.T) {
 	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
@@ -25,17 +27,20 @@ func TestAStuckHolderIsTold(t *testing.T) {
 		if !ok {
 			t.Fatalf("node %d does not tell: %+v", i, status(t, h, ""))
 		}
-		wantText(t, what, "1 key is held for longer than", "orders/42 is held by orders-1 for ", "5 wait", "charging card")
+		wantText(t, what, "1 key is held for longer than", "orders/42 is held by orders-1 for ", "5 wait",
+			"charging card")
 		wantText(t, next, "end the hold by force")
 		_, page, _ := get(t, h, "/")
-		wantText(t, page, "is held by orders-1 for ", "charging card", "Who waits for whom", "eu-1a", "eu-1b", "<svg", "orders-2")
+		wantText(t, page, "is held by orders-1 for ", "charging card", "Who waits for whom", "eu-1a", "eu-1b", "<svg",
+			"orders-2")
 	}
 	if _, _, ok := status(t, New(nodes[0], Options{}), "").found("held-long"); ok {
 		t.Error("a hold of a moment is called long")
 	}
 }
 
-// TestADeadVoterIsTold: locks go on, and the page says who is missing, or whose loss would now be too many, and what may be done.
+// TestADeadVoterIsTold: locks go on, and the page says who is missing, or whose loss would now be
+// too many, and what may be done.
 func TestADeadVoterIsTold(t *testing.T) {
 	t.Parallel()
 	for finding, change := range map[string]func(*mortise.Config){
@@ -72,8 +77,8 @@ func TestADeadVoterIsTold(t *testing.T) {
 	}
 }
 
-// TestALostQuorumIsTold: without a majority the page answers as quickly as ever, shows what was seen last, and names who must come back; the
-// process is alive, and not ready.
+// TestALostQuorumIsTold: without a majority the page answers as quickly as ever, shows what was
+// seen last, and names who must come back; the process is alive, and not ready.
 func TestALostQuorumIsTold(t *testing.T) {
 	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
@@ -112,8 +117,8 @@ func TestALostQuorumIsTold(t *testing.T) {
 	}
 }
 
-// TestACircleIsSuspected: two instances that each hold what the other waits for are told as a circle, with who holds what, if they have held it for
-// long.
+// TestACircleIsSuspected: two instances that each hold what the other waits for are told as a
+// circle, with who holds what, if they have held it for long.
 func TestACircleIsSuspected(t *testing.T) {
 	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1")
@@ -142,10 +147,12 @@ func mustPage(t *testing.T, h http.Handler, path string) string {
 	return body
 }
 
-// TestAbnormalEndsAreTold: what ended by force, with who did it and why, and what was lost, the newest first; also the data of a key.
+// TestAbnormalEndsAreTold: what ended by force, with who did it and why, and what was lost, the
+// newest first; also the data of a key.
 func TestAbnormalEndsAreTold(t *testing.T) {
 	t.Parallel()
-	nodes := startFleetOf(t, func(c *mortise.Config) { c.SessionTTL = 5 * time.Second }, "orders-0", "orders-1", "orders-2")
+	nodes := startFleetOf(t, func(c *mortise.Config) { c.SessionTTL = 5 * time.Second }, "orders-0", "orders-1",
+		"orders-2")
 	h := New(nodes[0], Options{})
 	if page := mustPage(t, h, "/"); strings.Contains(page, "Abnormal ends") {
 		t.Error("there are abnormal ends before there was any hold")
@@ -166,11 +173,14 @@ func TestAbnormalEndsAreTold(t *testing.T) {
 		p = status(t, h, "")
 		return len(p.Ends) == 2
 	})
-	if lost := p.Ends[0]; lost.Key != "orders/7" || lost.Holder != "orders-1" || lost.Cause != string(mortise.CauseExpired) {
+	if lost := p.Ends[0]; lost.Key != "orders/7" || lost.Holder != "orders-1" ||
+		lost.Cause != string(mortise.CauseExpired) {
 		t.Errorf("%+v", lost)
 	}
-	if by := p.Ends[1]; by.Key != "orders/42" || by.By != "orders-2" || by.Cause != string(mortise.CauseForced) || by.Reason != "stuck <b>since noon</b>" {
+	if by := p.Ends[1]; by.Key != "orders/42" || by.By != "orders-2" || by.Cause != string(mortise.CauseForced) ||
+		by.Reason != "stuck <b>since noon</b>" {
 		t.Errorf("%+v", by)
 	}
-	wantText(t, mustPage(t, h, "/?key=orders/42"), "Abnormal ends", "lost by orders-1", "ended by force on orders-2: “stuck &lt;b&gt;since noon", "version &lt;7&gt;")
+	wantText(t, mustPage(t, h, "/?key=orders/42"), "Abnormal ends", "lost by orders-1",
+		"ended by force on orders-2: “stuck &lt;b&gt;since noon", "version &lt;7&gt;")
 }

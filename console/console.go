@@ -28,8 +28,9 @@ type Node interface {
 
 // Options says what is not the same for all. The zero value is fine: a handler that only reads.
 type Options struct {
-	// MayForce says whether whoever sends a request may end a hold by force. It is asked for every request for the page, to decide whether the form is
-	// shown, and again before anything is done; it may be called by several goroutines at once. Nil: nobody may, and there is no form.
+	// MayForce says whether whoever sends a request may end a hold by force. It is asked for every
+	// request for the page, to decide whether the form is shown, and again before anything is done;
+	// it may be called by several goroutines at once. Nil: nobody may, and there is no form.
 	MayForce func(*http.Request) bool
 
 	// Hosts are the names, without a port, by which browsers and proxies ask for the page and its
@@ -40,8 +41,8 @@ type Options struct {
 	// header, or one that asks for credentials in a header.
 	Hosts []string
 
-	// Long is how old a hold is, while others wait for it, when the page calls it long, and when it is thought that its instance does not work on anything else meanwhile.
-	// 0 or less: 30 s.
+	// Long is how old a hold is, while others wait for it, when the page calls it long, and when it
+	// is thought that its instance does not work on anything else meanwhile. 0 or less: 30 s.
 	Long time.Duration
 }
 
@@ -55,7 +56,8 @@ type handler struct {
 	origin  *http.CrossOriginProtection
 }
 
-// New returns the handler of a node. It can be mounted at any path, with http.StripPrefix. It is safe for concurrent use and needs no closing.
+// New returns the handler of a node. It can be mounted at any path, with http.StripPrefix. It is
+// safe for concurrent use and needs no closing.
 func New(node Node, options Options) http.Handler {
 	if options.Long <= 0 {
 		options.Long = 30 * time.Second
@@ -70,7 +72,8 @@ func New(node Node, options Options) http.Handler {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer a browser would send a form as if it came from elsewhere
+	// with no-referrer a browser would send a form as if it came from elsewhere
+	w.Header().Set("Referrer-Policy", "same-origin")
 	w.Header().Set("X-Frame-Options", "DENY")
 	// The page has a policy of its own.
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")

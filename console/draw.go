@@ -83,7 +83,8 @@ func draw(t tree) drawing {
 // box draws a key.
 func (d *drawing) box(r row, y, right int) {
 	x := 1 + r.depth*indent
-	b := box{X: x, Y: y, W: right - x, Key: r.key.Name, TextX: x + 10, NameY: y + 16, ByY: y + 32, WaitX: right - 8, Long: r.key.Long, Circled: r.circled}
+	b := box{X: x, Y: y, W: right - x, Key: r.key.Name, TextX: x + 10, NameY: y + 16, ByY: y + 32, WaitX: right - 8,
+		Long: r.key.Long, Circled: r.circled}
 	b.Name = clip(shown(r.key.Name), int(float64(b.W-20)/monoWidth))
 	b.Wait = number(r.key.Waiting, "waits", "wait")
 	by := "nobody holds it"
@@ -128,7 +129,8 @@ func (r *row) label() string {
 	return text
 }
 
-// lines joins the rows: up from those who wait to the key, down from one who waits to what he holds, and back to a key above.
+// lines joins the rows: up from those who wait to the key, down from one who waits to what he
+// holds, and back to a key above.
 func (d *drawing) lines(t tree, tops, mids []int, right int) {
 	lanes := 0
 	for parent, p := range t.rows {
@@ -161,7 +163,8 @@ func (d *drawing) lines(t tree, tops, mids []int, right int) {
 			lanes++
 			begin := min(13+(p.depth-1)*indent+30+int(textWidth*float64(utf8.RuneCountInString(p.label()))), right-4)
 			d.Lines = append(d.Lines, line{
-				Path: fmt.Sprintf("M%d %dH%dQ%d %d %d %dV%dQ%d %d %d %dH%d", begin, mids[parent], at-6, at, mids[parent], at, mids[parent]-6,
+				Path: fmt.Sprintf("M%d %dH%dQ%d %d %d %dV%dQ%d %d %d %dH%d", begin, mids[parent], at-6, at,
+					mids[parent], at, mids[parent]-6,
 					mids[p.back]+6, at, mids[p.back], at-6, mids[p.back], right+2),
 				Kind: "back", Head: fmt.Sprintf("M%d %dl7 4v-8z", right+1, mids[p.back]),
 			})

@@ -37,11 +37,13 @@ func endsOf(events []mortise.Event) []ending {
 func (e ending) Text() string {
 	switch {
 	case e.Cause == mortise.CauseForced && e.Reason != "":
-		return fmt.Sprintf("hold of %s ended by force on %s: “%s”", shown(e.Holder), shown(e.By), clip(shown(e.Reason), briefly))
+		return fmt.Sprintf("hold of %s ended by force on %s: “%s”", shown(e.Holder), shown(e.By),
+			clip(shown(e.Reason), briefly))
 	case e.Cause == mortise.CauseForced:
 		return fmt.Sprintf("hold of %s ended by force on %s", shown(e.Holder), shown(e.By))
 	case e.What == mortise.EventLeft && e.Cause == mortise.CauseExpired && e.Reason != "":
-		return fmt.Sprintf("hold of %s is over and stays for its delay: %s", shown(e.Holder), clip(shown(e.Reason), briefly))
+		return fmt.Sprintf("hold of %s is over and stays for its delay: %s", shown(e.Holder),
+			clip(shown(e.Reason), briefly))
 	case e.Cause == mortise.CauseExpired && e.Reason != "":
 		return fmt.Sprintf("hold of %s is over: %s", shown(e.Holder), clip(shown(e.Reason), briefly))
 	case e.What == mortise.EventLeft && e.Cause == mortise.CauseExpired:

@@ -12,7 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/console"
 )
 
-// A service mounts the page beside its own handlers, behind its own authentication, and the probes where its orchestrator reaches them.
+// A service mounts the page beside its own handlers, behind its own authentication, and the probes
+// where its orchestrator reaches them.
 func ExampleNew() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0"})

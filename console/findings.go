@@ -63,7 +63,8 @@ func (s *scene) findings(v *view) []finding {
 	return []finding{{ID: "fine", What: "All is well: locks are granted.", Next: next}}
 }
 
-// groupFindings says what keeps this instance from being granted locks, or may soon: the first that holds, since the others follow from it.
+// groupFindings says what keeps this instance from being granted locks, or may soon: the first that
+// holds, since the others follow from it.
 func (s *scene) groupFindings() []finding {
 	st := s.status
 	switch {
@@ -74,40 +75,51 @@ func (s *scene) groupFindings() []finding {
 		}}
 	case strings.HasPrefix(st.Waiting, twoGroups):
 		return []finding{{
-			ID: "two-groups", Level: broken, What: "Two groups of this cluster have leaders and grant the same locks.", Why: sentence(st.Waiting),
+			ID: "two-groups", Level: broken,
+			What: "Two groups of this cluster have leaders and grant the same locks.", Why: sentence(st.Waiting),
 			Next: "Stop the instances of one of the two groups, best of the one with fewer, and start them again: they join the other. It does not end by itself.",
 		}}
 	case st.Group == "" && strings.Contains(st.Waiting, otherSide):
 		return []finding{{
-			ID: "other-secret", Level: broken, What: "This instance has no group: its secret, certificate or Cluster is not that of the others.", Why: sentence(st.Waiting),
+			ID: "other-secret", Level: broken,
+			What: "This instance has no group: its secret, certificate or Cluster is not that of the others.",
+			Why:  sentence(st.Waiting),
 			Next: "Do what this sentence says, and restart the instances whose configuration changes.",
 		}}
 	case st.Group == "":
 		return []finding{{
-			ID: "no-group", Level: broken, What: "There is no group yet, so nothing is granted.", Why: sentence(st.Waiting),
+			ID: "no-group", Level: broken, What: "There is no group yet, so nothing is granted.",
+			Why:  sentence(st.Waiting),
 			Next: "Wait if the others are still starting; else see to what is missing.",
 		}}
 	case st.Leader == "":
 		return []finding{{
-			ID: "no-leader", Level: broken, What: "No leader: nothing is granted, and what is held is lost when its session runs out.", Why: sentence(st.Waiting),
+			ID: "no-leader", Level: broken,
+			What: "No leader: nothing is granted, and what is held is lost when its session runs out.",
+			Why:  sentence(st.Waiting),
 			Next: bringBack(st),
 		}}
 	case st.Session != mortise.SessionAttached:
 		return []finding{{
-			ID: "no-session", Level: broken, What: "This instance has no session with the leader, so it is granted nothing.", Why: sentence(st.Waiting),
+			ID: "no-session", Level: broken,
+			What: "This instance has no session with the leader, so it is granted nothing.",
+			Why:  sentence(st.Waiting),
 			Next: "Wait a few seconds. If it stays like this, see whether " + st.Leader + " can be reached from here.",
 		}}
 	case strings.Contains(st.Waiting, inGrace):
-		return []finding{{ID: "grace", Level: broken, What: "The group is in its grace: nothing is granted yet.", Why: sentence(st.Waiting), Next: "Wait: it ends by itself."}}
+		return []finding{{ID: "grace", Level: broken, What: "The group is in its grace: nothing is granted yet.",
+			Why: sentence(st.Waiting), Next: "Wait: it ends by itself."}}
 	case st.Waiting != "":
-		return []finding{{ID: "waits", Level: watch, What: "This instance waits.", Why: sentence(st.Waiting), Next: "Do what this sentence says; if it names nothing to do, wait."}}
+		return []finding{{ID: "waits", Level: watch, What: "This instance waits.", Why: sentence(st.Waiting),
+			Next: "Do what this sentence says; if it names nothing to do, wait."}}
 	case st.Lease != mortise.LeaseSafe:
 		return []finding{{
 			ID: "lease", Level: watch, What: fmt.Sprintf("The session of this instance is in danger (%s): its locks are lost in %s.", st.Lease, span(st.LeaseFor)),
 			Next: "Look at the network between here and " + st.Leader + ", and whether this process is starved.",
 		}}
 	case s.all.err != nil:
-		return []finding{{ID: "no-answer", Level: watch, What: "The leader has not said who holds what.", Why: sentence(s.all.err.Error()), Next: "Ask again in a moment."}}
+		return []finding{{ID: "no-answer", Level: watch, What: "The leader has not said who holds what.",
+			Why: sentence(s.all.err.Error()), Next: "Ask again in a moment."}}
 	}
 	return nil
 }
@@ -120,13 +132,15 @@ const (
 	unreached = " cannot be reached: bring them back"
 )
 
-// nameFindings says that the name of this instance is used twice, which it knows also without a leader.
+// nameFindings says that the name of this instance is used twice, which it knows also without a
+// leader.
 func (s *scene) nameFindings() []finding {
 	if s.status.Namesake == "" {
 		return nil
 	}
 	return []finding{{
-		ID: "namesake", Level: watch, What: "Another instance has the name of this one.", Why: sentence(s.status.Namesake),
+		ID: "namesake", Level: watch, What: "Another instance has the name of this one.",
+		Why:  sentence(s.status.Namesake),
 		Next: "Stop one of the two, and start it again under a Name of its own.",
 	}}
 }
@@ -152,7 +166,8 @@ func bringBack(s mortise.Status) string {
 	return "Bring back a majority of the voters. Not seen from here: " + strings.Join(names, ", ") + "."
 }
 
-// instances is how many instances are members, without those of derived secrets; 0: not known, or more than a page of them.
+// instances is how many instances are members, without those of derived secrets; 0: not known, or
+// more than a page of them.
 func (s *scene) instances() int {
 	if s.all.members == nil || len(s.all.members) >= membersMost {
 		return 0
@@ -174,29 +189,39 @@ func (s *scene) voterFindings() (all []finding) {
 	}
 	advice := sentence(h.Advice)
 	for _, d := range h.Disks {
-		all = append(all, finding{ID: "disk/" + d.Instance, Level: watch, What: fmt.Sprintf("The disk of %s has a fault.", d.Name), Why: sentence(d.DiskFault.String()), Next: advice})
+		all = append(all, finding{ID: "disk/" + d.Instance, Level: watch,
+			What: fmt.Sprintf("The disk of %s has a fault.", d.Name), Why: sentence(d.DiskFault.String()),
+			Next: advice})
 	}
 	for _, m := range h.Missing {
-		if slices.ContainsFunc(h.Disks, func(d mortise.FaultyDisk) bool { return d.Instance == m.Instance && d.State != mortise.DiskLow }) {
+		if slices.ContainsFunc(h.Disks, func(d mortise.FaultyDisk) bool {
+			return d.Instance == m.Instance &&
+				d.State != mortise.DiskLow
+		}) {
 			continue // its disk is why
 		}
-		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch, What: fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), Next: advice})
+		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch,
+			What: fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), Next: advice})
 	}
 	if h.Due && len(h.Missing) == 0 {
-		all = append(all, finding{ID: "voters-change", Level: watch, What: "A change of the voters is due or in flight.", Why: sentence(h.Change), Next: advice})
+		all = append(all, finding{ID: "voters-change", Level: watch,
+			What: "A change of the voters is due or in flight.", Why: sentence(h.Change), Next: advice})
 	}
 	if len(h.CannotLose) > 0 && s.status.MembersTotal > 1 {
-		all = append(all, finding{ID: "cannot-lose", Level: watch, What: "The group would not survive the loss of " + strings.Join(h.CannotLose, ", or of ") + ".", Next: advice})
+		all = append(all, finding{ID: "cannot-lose", Level: watch, What: "The group would not survive the loss of " +
+			strings.Join(h.CannotLose, ", or of ") + ".", Next: advice})
 	}
 	if n := s.instances(); n > 0 && n < s.status.Promised {
 		all = append(all, finding{
-			ID: "instances-missing", Level: watch, What: fmt.Sprintf("Replicas says that %d instances run, and %d are members.", s.status.Promised, n),
+			ID: "instances-missing", Level: watch,
+			What: fmt.Sprintf("Replicas says that %d instances run, and %d are members.", s.status.Promised, n),
 			Next: "Start the instances that are missing, or set Replicas to the number that you mean to run, on all of them.",
 		})
 	}
 	for _, d := range h.Differs {
 		all = append(all, finding{
-			ID: "settings-differ/" + d, Level: watch, What: "A setting is not the same everywhere.", Why: sentence(d), Next: "If it stays like this, give all instances the same configuration.",
+			ID: "settings-differ/" + d, Level: watch, What: "A setting is not the same everywhere.", Why: sentence(d),
+			Next: "If it stays like this, give all instances the same configuration.",
 		})
 	}
 	return all

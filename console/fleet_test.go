@@ -17,7 +17,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// startFleet starts instances over loopback, in zones of two letters in turn, and waits until all are ready. They end with the test.
+// startFleet starts instances over loopback, in zones of two letters in turn, and waits until all
+// are ready. They end with the test.
 func startFleet(t *testing.T, names ...string) []*mortise.Node {
 	t.Helper()
 	return startFleetOf(t, func(*mortise.Config) {}, names...)
@@ -88,7 +89,8 @@ func lock(t *testing.T, node *mortise.Node, r mortise.Request) *mortise.Lock {
 	return l
 }
 
-// wait has so many calls wait for a key until the test ends, and returns when the leader knows of all of them.
+// wait has so many calls wait for a key until the test ends, and returns when the leader knows of
+// all of them.
 func wait(t *testing.T, node *mortise.Node, key string, calls int) {
 	t.Helper()
 	before, err := node.Peek(t.Context(), key)

@@ -39,23 +39,28 @@ func (h *handler) force(w http.ResponseWriter, r *http.Request, may bool) *outco
 	token, err := strconv.ParseUint(r.PostForm.Get("token"), 10, 64)
 	switch {
 	case err != nil || token == 0 || key == "":
-		return &outcome{http.StatusBadRequest, broken, "Nothing was done: the form names no key, or no token of a hold."}
+		return &outcome{http.StatusBadRequest, broken,
+			"Nothing was done: the form names no key, or no token of a hold."}
 	case reason == "":
-		return &outcome{http.StatusBadRequest, broken, "Nothing was done: give a reason. The holder finds it in its error, and it stands in the leader's log."}
+		return &outcome{http.StatusBadRequest, broken,
+			"Nothing was done: give a reason. The holder finds it in its error, and it stands in the leader's log."}
 	}
 	if !plain.Is(reason) {
 		return &outcome{http.StatusBadRequest, broken, "Nothing was done: the reason " + plain.NotText + "."}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forceWithin) // what was begun is not broken off by a closed window
+	// what was begun is not broken off by a closed window
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forceWithin)
 	defer cancel()
 	ended, err := h.node.ForceUnlock(ctx, key, mortise.Token(token), reason)
 	h.looks.forget()
 	hold := shown(key) + " with token " + strconv.FormatUint(token, 10)
 	switch {
 	case err != nil:
-		return &outcome{http.StatusServiceUnavailable, broken, "It is not known whether the hold of " + hold + " has ended: " + err.Error() + ". Send it again: it ends that hold only, and only once."}
+		return &outcome{http.StatusServiceUnavailable, broken, "It is not known whether the hold of " + hold +
+			" has ended: " + err.Error() + ". Send it again: it ends that hold only, and only once."}
 	case !ended:
 		return &outcome{http.StatusOK, watch, "Nothing was done: nobody has the hold of " + hold + " any more."}
 	}
-	return &outcome{http.StatusOK, fine, "The hold of " + hold + " has ended. Its holder is told; until it hears of it only the token protects the resource."}
+	return &outcome{http.StatusOK, fine, "The hold of " + hold +
+		" has ended. Its holder is told; until it hears of it only the token protects the resource."}
 }

@@ -15,7 +15,8 @@ import (
 // post sends a form with headers, in pairs.
 func post(t *testing.T, h http.Handler, form neturl.Values, headers ...string) (int, string) {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://10.0.0.9/?key="+neturl.QueryEscape(form.Get("key")), strings.NewReader(form.Encode()))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost,
+		"http://10.0.0.9/?key="+neturl.QueryEscape(form.Get("key")), strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -25,7 +26,8 @@ func post(t *testing.T, h http.Handler, form neturl.Values, headers ...string) (
 	return w.Code, w.Body.String()
 }
 
-// TestForceNeedsPermission: without MayForce there is neither a form nor an answer to POST, and whoever MayForce refuses is shown no form.
+// TestForceNeedsPermission: without MayForce there is neither a form nor an answer to POST, and
+// whoever MayForce refuses is shown no form.
 func TestForceNeedsPermission(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})
@@ -57,27 +59,33 @@ func TestForceNeedsPermission(t *testing.T) {
 	if forced.Reason != "stuck" {
 		t.Errorf("the holder is told %q", forced.Reason)
 	}
-	if code, page := post(t, h, form, "Operator", "yes"); code != http.StatusOK || !strings.Contains(page, "nobody has the hold") {
+	if code, page := post(t, h, form, "Operator", "yes"); code != http.StatusOK ||
+		!strings.Contains(page, "nobody has the hold") {
 		t.Errorf("ended again: %d", code)
 	}
 }
 
-// TestForceIsRefusedFromOtherSites: a form on another site cannot use the permission of whoever looks at it.
+// TestForceIsRefusedFromOtherSites: a form on another site cannot use the permission of whoever
+// looks at it.
 func TestForceIsRefusedFromOtherSites(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})
 	h := New(node, Options{MayForce: func(*http.Request) bool { return true }})
 	form := neturl.Values{"key": {"k"}, "token": {fmt.Sprint(uint64(held.Token()))}, "reason": {"stuck"}}
 	for _, headers := range [][]string{
-		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"},
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"},
+		{"Origin", "null"},
 	} {
-		if code, page := post(t, h, form, headers...); code != http.StatusForbidden || !strings.Contains(page, "another site") {
+		if code, page := post(t, h, form, headers...); code != http.StatusForbidden ||
+			!strings.Contains(page, "another site") {
 			t.Errorf("%v: %d", headers, code)
 		}
 	}
 	for _, wrong := range []neturl.Values{
-		{"key": {"k"}, "token": form["token"]}, {"key": {"k"}, "token": {"0"}, "reason": {"r"}}, {"key": {"k"}, "token": {"x"}, "reason": {"r"}},
-		{"token": form["token"], "reason": {"r"}}, {"key": {"k"}, "token": form["token"], "reason": {strings.Repeat("x", 2*formBytes)}},
+		{"key": {"k"}, "token": form["token"]}, {"key": {"k"}, "token": {"0"}, "reason": {"r"}},
+		{"key": {"k"}, "token": {"x"}, "reason": {"r"}},
+		{"token": form["token"], "reason": {"r"}},
+		{"key": {"k"}, "token": form["token"], "reason": {strings.Repeat("x", 2*formBytes)}},
 	} {
 		if code, _ := post(t, h, wrong, "Sec-Fetch-Site", "same-origin"); code != http.StatusBadRequest {
 			t.Errorf("%v: %d", wrong["reason"], code)

@@ -7,10 +7,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// This file says what is known of holders beside their names: whether what was seen is still so, what a lock is for, and whether a
-// later life of the holder is there. A name outlives a process; a session does not.
+// This file says what is known of holders beside their names: whether what was seen is still so,
+// what a lock is for, and whether a later life of the holder is there. A name outlives a process; a
+// session does not.
 
-// stale reports whether nothing is known of the locks as they are now: without a leader that answers, everything was seen before.
+// stale reports whether nothing is known of the locks as they are now: without a leader that
+// answers, everything was seen before.
 func (s *scene) stale() bool {
 	return s.all.err != nil || s.status.Leader == "" || s.status.Session != mortise.SessionAttached
 }
@@ -36,11 +38,13 @@ func lasts(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && purpose.Lasting(k.Queue[0].Labels)
 }
 
-// ofTick reports whether a key is held by package tick for itself: no code of a user works under it.
+// ofTick reports whether a key is held by package tick for itself: no code of a user works under
+// it.
 func ofTick(k mortise.KeyInfo) bool { return purposeOf(k) == purpose.Tick }
 
-// later returns the newest session of the instance that has the name of a holder, if the holder's own session is an earlier one: the
-// hold is of an earlier life then, or of a session that was lost, and ends with that session. Sessions are numbered as they are opened.
+// later returns the newest session of the instance that has the name of a holder, if the holder's
+// own session is an earlier one: the hold is of an earlier life then, or of a session that was
+// lost, and ends with that session. Sessions are numbered as they are opened.
 func (s *scene) later(st mortise.Standing) (newest string, is bool) {
 	if s.sessions == nil {
 		s.sessions = map[string]mortise.SessionInfo{}

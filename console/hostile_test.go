@@ -11,11 +11,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestKeysAndValuesAreText: whatever stands in keys, values and what is searched for is shown as text, and leads where it should.
+// TestKeysAndValuesAreText: whatever stands in keys, values and what is searched for is shown as
+// text, and leads where it should.
 func TestKeysAndValuesAreText(t *testing.T) {
 	node := solo(t)
 	hostile := []string{
-		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `{{.Instance}}`, `javascript:alert(1)`, `</svg></title><b>`,
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `{{.Instance}}`,
+		`javascript:alert(1)`, `</svg></title><b>`,
 		`&lt;b&gt;`, `?key=other&prefix=<i>`, `a#b%20c+d/../..`, "</style><script>", "<!--",
 	}
 	for _, key := range hostile {
@@ -29,7 +31,8 @@ func TestKeysAndValuesAreText(t *testing.T) {
 		t.Helper()
 		page := mustPage(t, h, path)
 		for _, found := range tag.FindAllString(page, -1) {
-			if found == "<img " || found == "<i>" || strings.Count(page, "<script") != 1 || strings.Count(page, "<style") != 1 {
+			if found == "<img " || found == "<i>" || strings.Count(page, "<script") != 1 ||
+				strings.Count(page, "<style") != 1 {
 				t.Errorf("%s: a key or value became markup: %s (a page without any has %v)", path, found, plain)
 			}
 		}

@@ -17,7 +17,10 @@ func (h *handler) named(r *http.Request) bool {
 	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
 		return true
 	}
-	return slices.ContainsFunc(h.options.Hosts, func(own string) bool { return own == "*" || strings.EqualFold(own, host) })
+	return slices.ContainsFunc(h.options.Hosts, func(own string) bool {
+		return own == "*" ||
+			strings.EqualFold(own, host)
+	})
 }
 
 // hostOf is the host that a request names, without its port.

@@ -17,7 +17,8 @@ import (
 func TestDNSRebinding(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})
-	mine := func(r *http.Request) bool { return strings.HasPrefix(r.RemoteAddr, "192.0.2.") } // as httptest has it: an inner network
+	// as httptest has it: an inner network
+	mine := func(r *http.Request) bool { return strings.HasPrefix(r.RemoteAddr, "192.0.2.") }
 	h := New(node, Options{MayForce: mine, Hosts: []string{"Locks.example"}})
 	form := neturl.Values{"key": {"k"}, "token": {fmt.Sprint(uint64(held.Token()))}, "reason": {"rebound"}}.Encode()
 	ask := func(method, host, path, body string) *httptest.ResponseRecorder {
@@ -29,14 +30,17 @@ func TestDNSRebinding(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w
 	}
-	for _, host := range []string{"evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example", "xlocks.example", "locks.example.evil.example"} {
+	for _, host := range []string{"evil.example", "evil.example:8080", "127.0.0.1.evil.example",
+		"localhost.evil.example", "xlocks.example", "locks.example.evil.example"} {
 		w := ask(http.MethodPost, host, "/", form)
 		name, _, _ := strings.Cut(host, ":")
-		if text := w.Body.String(); w.Code != http.StatusForbidden || !strings.Contains(text, `"`+name+`" to Hosts of console.Options`) {
+		if text := w.Body.String(); w.Code != http.StatusForbidden ||
+			!strings.Contains(text, `"`+name+`" to Hosts of console.Options`) {
 			t.Errorf("POST by %s: %d, %s", host, w.Code, text)
 		}
 		for _, path := range []string{"/", "/status.json", "/none"} {
-			if w := ask(http.MethodGet, host, path, ""); w.Code != http.StatusForbidden || strings.Contains(w.Body.String(), "token") {
+			if w := ask(http.MethodGet, host, path, ""); w.Code != http.StatusForbidden ||
+				strings.Contains(w.Body.String(), "token") {
 				t.Errorf("GET %s by %s: %d", path, host, w.Code)
 			}
 		}
@@ -47,7 +51,8 @@ func TestDNSRebinding(t *testing.T) {
 	if err := held.Err(); err != nil {
 		t.Fatalf("a page of another site has ended the hold: %v", err)
 	}
-	for _, host := range []string{"127.0.0.1", "10.1.2.3:8080", "[::1]:80", "localhost:8080", "locks.example", "LOCKS.EXAMPLE.:443"} {
+	for _, host := range []string{"127.0.0.1", "10.1.2.3:8080", "[::1]:80", "localhost:8080", "locks.example",
+		"LOCKS.EXAMPLE.:443"} {
 		if w := ask(http.MethodGet, host, "/", ""); w.Code != http.StatusOK {
 			t.Errorf("GET by %s: %d %s", host, w.Code, w.Body)
 		}
@@ -56,7 +61,8 @@ func TestDNSRebinding(t *testing.T) {
 		t.Errorf("by its own name: %d, %v", w.Code, held.Err())
 	}
 	if w := httptest.NewRecorder(); true {
-		New(node, Options{Hosts: []string{"*"}}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://any.example/", nil))
+		New(node, Options{Hosts: []string{"*"}}).ServeHTTP(w,
+			httptest.NewRequest(http.MethodGet, "http://any.example/", nil))
 		if w.Code != http.StatusOK {
 			t.Errorf("with *: %d", w.Code)
 		}
@@ -69,7 +75,8 @@ func TestAProbeByAnotherNameIsToldNoReason(t *testing.T) {
 	if err := node.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for host, want := range map[string]string{"evil.example": "the node has ended\n", "127.0.0.1": "the node has ended: mortise:"} {
+	for host, want := range map[string]string{"evil.example": "the node has ended\n",
+		"127.0.0.1": "the node has ended: mortise:"} {
 		w := httptest.NewRecorder()
 		New(node, Options{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://"+host+"/livez", nil))
 		if w.Code != http.StatusServiceUnavailable || !strings.HasPrefix(w.Body.String(), want) {
@@ -82,12 +89,15 @@ func TestNoAnswerMayBeFramed(t *testing.T) {
 	node := solo(t)
 	h := New(node, Options{MayForce: func(*http.Request) bool { return false }})
 	for _, c := range []struct{ method, url string }{
-		{"GET", "http://127.0.0.1/"}, {"POST", "http://127.0.0.1/"}, {"GET", "http://127.0.0.1/status.json"}, {"GET", "http://127.0.0.1/livez"}, {"HEAD", "http://127.0.0.1/readyz"},
-		{"GET", "http://127.0.0.1/none"}, {"PUT", "http://127.0.0.1/"}, {"GET", "http://evil.example/"}, {"GET", "http://evil.example/livez"},
+		{"GET", "http://127.0.0.1/"}, {"POST", "http://127.0.0.1/"}, {"GET", "http://127.0.0.1/status.json"},
+		{"GET", "http://127.0.0.1/livez"}, {"HEAD", "http://127.0.0.1/readyz"},
+		{"GET", "http://127.0.0.1/none"}, {"PUT", "http://127.0.0.1/"}, {"GET", "http://evil.example/"},
+		{"GET", "http://evil.example/livez"},
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(c.method, c.url, nil))
-		if w.Header().Get("X-Frame-Options") != "DENY" || !strings.Contains(w.Header().Get("Content-Security-Policy"), "frame-ancestors 'none'") {
+		if w.Header().Get("X-Frame-Options") != "DENY" || !strings.Contains(w.Header().Get("Content-Security-Policy"),
+			"frame-ancestors 'none'") {
 			t.Errorf("%s %s: %v", c.method, c.url, w.Header())
 		}
 	}

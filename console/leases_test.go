@@ -8,15 +8,18 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestSessionsThatEndFirst: of many those are shown that have used up most of their time, and the others are counted.
+// TestSessionsThatEndFirst: of many those are shown that have used up most of their time, and the
+// others are counted.
 func TestSessionsThatEndFirst(t *testing.T) {
 	var all []mortise.SessionInfo
 	for i := range 20 {
-		all = append(all, mortise.SessionInfo{Session: fmt.Sprint(i), TTL: 10 * time.Second, Left: time.Duration(20-i%20) * time.Second / 2})
+		all = append(all, mortise.SessionInfo{Session: fmt.Sprint(i), TTL: 10 * time.Second,
+			Left: time.Duration(20-i%20) * time.Second / 2})
 	}
 	all = append(all, mortise.SessionInfo{Session: "short", TTL: time.Second, Left: 900 * time.Millisecond})
 	shown, others := leasesOf(all)
-	if len(shown) != leaseMost || others != 21-leaseMost || shown[0].Session != "19" || shown[1].Session != "18" || shown[0].Left != 0.5 {
+	if len(shown) != leaseMost || others != 21-leaseMost || shown[0].Session != "19" || shown[1].Session != "18" ||
+		shown[0].Left != 0.5 {
 		t.Errorf("%d others, %+v", others, shown)
 	}
 	if none, others := leasesOf(nil); none == nil || len(none) != 0 || others != 0 {

@@ -11,17 +11,22 @@ import (
 // stuckMost is how many keys that are held for long are told one by one.
 const stuckMost = 3
 
-// lockFindings says which locks are worth a look. Of what was seen before it says nothing: a hold may be over, and cannot be ended now.
+// lockFindings says which locks are worth a look. Of what was seen before it says nothing: a hold
+// may be over, and cannot be ended now.
 func (s *scene) lockFindings(v *view) (all []finding) {
 	if s.stale() {
 		return nil
 	}
 	all = s.earlierFindings()
-	stuck := slices.DeleteFunc(slices.Clone(s.all.keys), func(k mortise.KeyInfo) bool { return !s.isLong(k) || s.ofEarlier(k) })
+	stuck := slices.DeleteFunc(slices.Clone(s.all.keys), func(k mortise.KeyInfo) bool {
+		return !s.isLong(k) ||
+			s.ofEarlier(k)
+	})
 	slices.SortStableFunc(stuck, func(a, b mortise.KeyInfo) int { return cmp.Compare(s.heldFor(b), s.heldFor(a)) })
 	if len(stuck) > 0 {
 		f := finding{
-			ID: "held-long", Level: watch, What: fmt.Sprintf("%s held for longer than %s while others wait.", number(len(stuck), "key is", "keys are"), span(s.long)),
+			ID: "held-long", Level: watch, What: fmt.Sprintf("%s held for longer than %s while others wait.",
+				number(len(stuck), "key is", "keys are"), span(s.long)),
 			Next: "Look at what the holder does with it. If it will not end, stop it, and then end the hold by force.",
 		}
 		for _, k := range stuck[:min(len(stuck), stuckMost)] {
@@ -39,14 +44,16 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 		}
 		for _, l := range c {
 			f.ID += "/" + l.Holds
-			f.About = append(f.About, about{l.Holds, fmt.Sprintf("is held by %s, which waits for %s", shown(l.Holder), clip(shown(l.WaitsFor), briefly))})
+			f.About = append(f.About, about{l.Holds, fmt.Sprintf("is held by %s, which waits for %s", shown(l.Holder),
+				clip(shown(l.WaitsFor), briefly))})
 		}
 		all = append(all, f)
 	}
 	return all
 }
 
-// earlierFindings names the keys that requests wait for and that an earlier life of an instance holds.
+// earlierFindings names the keys that requests wait for and that an earlier life of an instance
+// holds.
 func (s *scene) earlierFindings() []finding {
 	f := finding{
 		ID: "held-earlier", Level: watch,
@@ -58,18 +65,21 @@ func (s *scene) earlierFindings() []finding {
 		}
 		q := k.Queue[0]
 		newer, _ := s.later(q)
-		f.About = append(f.About, about{k.Key, fmt.Sprintf("is held by session %s of %s, which has the newer session %s: it is free in %s unless that life goes on",
-			q.Session, shown(q.Holder), newer, span(q.Left))})
+		f.About = append(f.About, about{k.Key,
+			fmt.Sprintf("is held by session %s of %s, which has the newer session %s: it is free in %s unless that life goes on",
+				q.Session, shown(q.Holder), newer, span(q.Left))})
 	}
 	if len(f.About) == 0 {
 		return nil
 	}
-	f.What = number(len(f.About), "key is", "keys are") + " held by an earlier life of an instance that was started again."
+	f.What = number(len(f.About), "key is", "keys are") +
+		" held by an earlier life of an instance that was started again."
 	f.About = f.About[:min(len(f.About), stuckMost)]
 	return []finding{f}
 }
 
-// ofEarlier reports whether the first holder of a key is an earlier life of an instance that is there again.
+// ofEarlier reports whether the first holder of a key is an earlier life of an instance that is
+// there again.
 func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
 	if len(k.Queue) == 0 || k.Queue[0].Token == 0 || k.Queue[0].Expired {
 		return false
@@ -81,7 +91,8 @@ func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
 // stuck says how a key is held.
 func (s *scene) stuck(k mortise.KeyInfo) string {
 	q := k.Queue[0]
-	text := fmt.Sprintf("is held by %s for %s; %s", shown(q.Holder), span(s.heldFor(k)), number(k.Waiting, "waits", "wait"))
+	text := fmt.Sprintf("is held by %s for %s; %s", shown(q.Holder), span(s.heldFor(k)),
+		number(k.Waiting, "waits", "wait"))
 	if q.Value != "" {
 		text += fmt.Sprintf("; it says “%s”", clip(shown(q.Value), briefly))
 	}

@@ -42,11 +42,14 @@ type look struct {
 	ends   []mortise.Event // likewise: the abnormal ends of holds
 
 	sessions []mortise.SessionInfo // likewise
-	members  []mortise.Member      // likewise the first page, and of a question for others that page; nil: the leader has not answered
-	err      error                 // why this is not what there was when the leader was asked
+	// likewise the first page, and of a question for others that page; nil: the leader has not
+	// answered
+	members []mortise.Member
+	err     error // why this is not what there was when the leader was asked
 }
 
-// looks are the answers of the last second. One look is under way at a time, by whoever finds its answer old; the others wait for it.
+// looks are the answers of the last second. One look is under way at a time, by whoever finds its
+// answer old; the others wait for it.
 type looks struct {
 	turn chan struct{} // taken by whoever looks
 
@@ -56,7 +59,8 @@ type looks struct {
 
 var errBusy = errors.New("others are looking at the locks; ask again in a moment")
 
-// at returns the answer to q that is not older than a second, if there is one, or else the last one.
+// at returns the answer to q that is not older than a second, if there is one, or else the last
+// one.
 func (l *looks) at(q question, now time.Time) (last *look, good bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +98,8 @@ func (l *looks) forget() {
 	}
 }
 
-// look returns an answer to q, by asking the leader if the last one is old. ctx bounds the wait for the looks of others. It always returns something,
-// which the caller must not change.
+// look returns an answer to q, by asking the leader if the last one is old. ctx bounds the wait for
+// the looks of others. It always returns something, which the caller must not change.
 func (h *handler) look(ctx context.Context, q question) *look {
 	last, good := h.looks.at(q, time.Now())
 	if good {
@@ -154,7 +158,8 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 	return a
 }
 
-// walk lists the keys that begin with prefix. If the time ends after some have been seen, they are the answer.
+// walk lists the keys that begin with prefix. If the time ends after some have been seen, they are
+// the answer.
 func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 	for info, err := range h.node.List(ctx, prefix) {
 		switch {
@@ -188,7 +193,8 @@ func (h *handler) membersBehind(ctx context.Context, a *look, after string) erro
 	return nil
 }
 
-// deepen asks for the whole queue of those keys for which most wait, since List tells only its beginning.
+// deepen asks for the whole queue of those keys for which most wait, since List tells only its
+// beginning.
 func (h *handler) deepen(ctx context.Context, keys []mortise.KeyInfo) {
 	var long []int
 	for i := range keys {

@@ -18,7 +18,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// fakeNode is a leader with as many keys as one likes, whose answers take as long as one likes. It counts what it is asked for.
+// fakeNode is a leader with as many keys as one likes, whose answers take as long as one likes. It
+// counts what it is asked for.
 type fakeNode struct {
 	keys   []mortise.KeyInfo
 	many   int           // keys besides
@@ -36,7 +37,8 @@ type fakeNode struct {
 func (f *fakeNode) Err() error                  { return nil }
 func (f *fakeNode) Ready(context.Context) error { return nil }
 func (f *fakeNode) Status() mortise.Status {
-	return mortise.Status{Name: "fake", Group: "g", Leader: "fake", Session: mortise.SessionAttached, Lease: mortise.LeaseSafe, Health: &mortise.Health{Eligible: 3, Advice: "go on"}, MembersTotal: f.fleet}
+	return mortise.Status{Name: "fake", Group: "g", Leader: "fake", Session: mortise.SessionAttached,
+		Lease: mortise.LeaseSafe, Health: &mortise.Health{Eligible: 3, Advice: "go on"}, MembersTotal: f.fleet}
 }
 
 func (f *fakeNode) Members(ctx context.Context, after string) iter.Seq2[mortise.Member, error] {
@@ -53,7 +55,8 @@ func (f *fakeNode) Members(ctx context.Context, after string) iter.Seq2[mortise.
 }
 
 func fakeMember(i int) mortise.Member {
-	return mortise.Member{Name: fmt.Sprintf("pod-%03d", i), Instance: fmt.Sprint("instance", i), Address: "10.0.0.1:7947", Tier: mortise.TierRoot, Session: fmt.Sprint(i + 1)}
+	return mortise.Member{Name: fmt.Sprintf("pod-%03d", i), Instance: fmt.Sprint("instance", i),
+		Address: "10.0.0.1:7947", Tier: mortise.TierRoot, Session: fmt.Sprint(i + 1)}
 }
 
 func (f *fakeNode) Health(context.Context) (mortise.Health, error) { return mortise.Health{}, nil }
@@ -101,7 +104,8 @@ func (f *fakeNode) List(ctx context.Context, prefix string) iter.Seq2[mortise.Ke
 			panic("planted")
 		}
 		for i := range len(f.keys) + f.many {
-			k := mortise.KeyInfo{Key: fmt.Sprintf("many/%d", i), Held: 1, Queue: []mortise.Standing{{Holder: "h", Token: 1, Since: time.Now()}}}
+			k := mortise.KeyInfo{Key: fmt.Sprintf("many/%d", i), Held: 1,
+				Queue: []mortise.Standing{{Holder: "h", Token: 1, Since: time.Now()}}}
 			if i < len(f.keys) {
 				k = f.keys[i]
 			}
@@ -112,7 +116,8 @@ func (f *fakeNode) List(ctx context.Context, prefix string) iter.Seq2[mortise.Ke
 	}
 }
 
-// TestManyViewersAreOne: however many look, the leader has one question at a time, and the same one again only after a second.
+// TestManyViewersAreOne: however many look, the leader has one question at a time, and the same one
+// again only after a second.
 func TestManyViewersAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 100 * time.Millisecond}
@@ -142,16 +147,18 @@ func TestManyViewersAreOne(t *testing.T) {
 	})
 }
 
-// TestWorkIsBounded: of a million keys the leader is asked for a thousand, a few hundred are shown, and it is said that there are others; strangers'
-// searches do not fill the memory.
+// TestWorkIsBounded: of a million keys the leader is asked for a thousand, a few hundred are shown,
+// and it is said that there are others; strangers' searches do not fill the memory.
 func TestWorkIsBounded(t *testing.T) {
 	f := &fakeNode{many: 1_000_000}
 	for i := range 50 { // and each with a queue of which List tells only the beginning
-		f.keys = append(f.keys, mortise.KeyInfo{Key: fmt.Sprintf("hot/%d", i), Held: 1, Waiting: 9, Queue: []mortise.Standing{{Token: 1}, {}, {}}})
+		f.keys = append(f.keys, mortise.KeyInfo{Key: fmt.Sprintf("hot/%d", i), Held: 1, Waiting: 9,
+			Queue: []mortise.Standing{{Token: 1}, {}, {}}})
 	}
 	h := New(f, Options{})
 	page := mustPage(t, h, "/")
-	wantText(t, page, "200 keys shown; 800 more looked at; there are others at which nobody has looked", fmt.Sprintf("%d keys more with waiters are left out", 50-treesMost))
+	wantText(t, page, "200 keys shown; 800 more looked at; there are others at which nobody has looked",
+		fmt.Sprintf("%d keys more with waiters are left out", 50-treesMost))
 	if told, peeks := f.told.Load(), f.peeks.Load(); told > lookedAt+1 || peeks != peeksMost {
 		t.Errorf("the leader was asked for %d keys and %d queues", told, peeks)
 	}
@@ -174,10 +181,12 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestALeaderThatDoesNotAnswer: the page comes all the same, with what was seen last and its age; also to those behind others in the queue.
+// TestALeaderThatDoesNotAnswer: the page comes all the same, with what was seen last and its age;
+// also to those behind others in the queue.
 func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeNode{keys: []mortise.KeyInfo{{Key: "orders/42", Held: 1, Queue: []mortise.Standing{{Holder: "h", Token: 7, Since: time.Now()}}}}}
+		f := &fakeNode{keys: []mortise.KeyInfo{{Key: "orders/42", Held: 1,
+			Queue: []mortise.Standing{{Holder: "h", Token: 7, Since: time.Now()}}}}}
 		h := New(f, Options{})
 		wantText(t, mustPage(t, h, "/"), "All is well", "orders/42")
 		f.silent.Store(true)
@@ -202,7 +211,8 @@ func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// TestAViewerWhoGoes does not take the picture with him from those who wait for it, and one whose look panics leaves the turn to others.
+// TestAViewerWhoGoes does not take the picture with him from those who wait for it, and one whose
+// look panics leaves the turn to others.
 func TestAViewerWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 500 * time.Millisecond}
@@ -211,7 +221,8 @@ func TestAViewerWhoGoes(t *testing.T) {
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "http://10.0.0.9/", nil))
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet,
+				"http://10.0.0.9/", nil))
 		}()
 		synctest.Wait()
 		cancel()

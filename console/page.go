@@ -16,8 +16,9 @@ import (
 	"unicode/utf8"
 )
 
-// files are the page, its style and its script. A browser gets all three in one answer: so the page needs to know no path of its own, and the
-// policy allows this style and this script by their sums, and nothing else.
+// files are the page, its style and its script. A browser gets all three in one answer: so the page
+// needs to know no path of its own, and the policy allows this style and this script by their sums,
+// and nothing else.
 //
 //go:embed page.html page.css page.js
 var files embed.FS
@@ -39,7 +40,8 @@ func parsePage() (*template.Template, string) {
 	page := template.Must(template.New("page").Funcs(template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(style) },
 		"script": func() template.JS { return template.JS(script) },
-		"shown":  shown, "brief": func(text string) string { return clip(shown(text), briefly) }, "span": func(s float64) string { return span(seconds(s)) }, "number": number, "draw": draw,
+		"shown":  shown, "brief": func(text string) string { return clip(shown(text), briefly) },
+		"span": func(s float64) string { return span(seconds(s)) }, "number": number, "draw": draw,
 		"data":  func(data []byte) []string { return strings.Split(clip(string(data), dataShown), "\n") },
 		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
 		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -48,14 +50,16 @@ func parsePage() (*template.Template, string) {
 		"inc":   func(i int) int { return i + 1 },
 		"dec":   func(i int) int { return i - 1 },
 	}).Parse(read("page.html")))
-	return page, "default-src 'none'; style-src " + sum(style) + "; script-src " + sum(script) + "; img-src data:; connect-src 'self'; " +
+	return page, "default-src 'none'; style-src " + sum(style) + "; script-src " + sum(script) +
+		"; img-src data:; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
 // dataShown is how many runes of the data of a key are shown; the JSON has it whole.
 const dataShown = 1000
 
-// briefly is how many runes of a key or a value stand in a table; the page of the key has them whole.
+// briefly is how many runes of a key or a value stand in a table; the page of the key has them
+// whole.
 const briefly = 100
 
 // shownPage is what the template gets.
@@ -82,7 +86,8 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	v := h.view(r.Context(), q)
 	page := shownPage{
-		view: v, List: v.Locks, Trees: v.forest, Without: v.without, MayForce: may && !v.Stale, Outcome: done, Prefix: q.Get("prefix"), KeyName: q.Get("key"),
+		view: v, List: v.Locks, Trees: v.forest, Without: v.without, MayForce: may && !v.Stale, Outcome: done,
+		Prefix: q.Get("prefix"), KeyName: q.Get("key"),
 	}
 	if v.Search != nil {
 		page.List = *v.Search
@@ -110,7 +115,8 @@ func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// view looks, and says what is seen. If the leader has not told of all keys it is not asked for more.
+// view looks, and says what is seen. If the leader has not told of all keys it is not asked for
+// more.
 func (h *handler) view(ctx context.Context, query url.Values) *view {
 	prefix, key, after := query.Get("prefix"), query.Get("key"), query.Get("after")
 	waiting, cancel := context.WithTimeout(ctx, turnWithin)
@@ -143,5 +149,6 @@ func plausibleSession(text string) bool {
 	return err == nil
 }
 
-// plausible reports whether there can be keys like that: what a stranger writes into an address is not put before the leader.
+// plausible reports whether there can be keys like that: what a stranger writes into an address is
+// not put before the leader.
 func plausible(text string) bool { return text != "" && len(text) <= 512 && utf8.ValidString(text) }

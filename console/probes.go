@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// readyWithin bounds a question for readiness: below the second that an orchestrator usually waits, so that the answer can say why.
+// readyWithin bounds a question for readiness: below the second that an orchestrator usually waits,
+// so that the answer can say why.
 const readyWithin = 500 * time.Millisecond
 
 // serveLive says whether a restart of the process would help. It asks nobody.
@@ -33,7 +34,8 @@ func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	h.probe(w, r, http.StatusOK, "ready", "")
 }
 
-// waitsFor is what a node that is not ready waits for: its own sentence, which names the way out, or else the error.
+// waitsFor is what a node that is not ready waits for: its own sentence, which names the way out,
+// or else the error.
 func waitsFor(s mortise.Status, err error) string {
 	if s.Err == nil && s.Waiting != "" {
 		return s.Waiting

@@ -12,7 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestProbesFollowTheNode: alive and ready while it serves; when it leaves it is not ready any more, and alive until it has ended.
+// TestProbesFollowTheNode: alive and ready while it serves; when it leaves it is not ready any
+// more, and alive until it has ended.
 func TestProbesFollowTheNode(t *testing.T) {
 	t.Parallel()
 	node := solo(t)
@@ -47,11 +48,13 @@ func TestProbesFollowTheNode(t *testing.T) {
 	wantText(t, page, "This node has ended", "Restart the process")
 }
 
-// TestANodeThatIsAloneTooEarlyIsAliveAndNotReady: without the others there is no group, and a restart would not help.
+// TestANodeThatIsAloneTooEarlyIsAliveAndNotReady: without the others there is no group, and a
+// restart would not help.
 func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 	t.Parallel()
 	node, err := mortise.Start(t.Context(), mortise.Config{
-		Name: "first", Bind: "127.0.0.1:0", Join: []string{"127.0.0.1:1"}, Replicas: 3, Logger: slog.New(slog.DiscardHandler),
+		Name: "first", Bind: "127.0.0.1:0", Join: []string{"127.0.0.1:1"}, Replicas: 3,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +80,8 @@ func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 	})
 }
 
-// TestReadyzNamesTheSecret: an instance with another secret than the one it is to join says so where an orchestrator looks.
+// TestReadyzNamesTheSecret: an instance with another secret than the one it is to join says so
+// where an orchestrator looks.
 func TestReadyzNamesTheSecret(t *testing.T) {
 	t.Parallel()
 	join := func(name, secret string, replicas int, join ...string) *mortise.Node {
@@ -91,7 +95,8 @@ func TestReadyzNamesTheSecret(t *testing.T) {
 		t.Cleanup(func() { _ = node.Close() })
 		return node
 	}
-	const secret, other = "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275", "1d2e3540987ab6cdef312758f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c"
+	const secret, other = "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275",
+		"1d2e3540987ab6cdef312758f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c"
 	first := join("first", secret, 1)
 	ready(t, first)
 	for name, c := range map[string]struct{ secret, want string }{
@@ -101,12 +106,14 @@ func TestReadyzNamesTheSecret(t *testing.T) {
 		h := New(join("second", c.secret, 2, first.Status().Address), Options{})
 		eventually(t, name+": readyz names the secret", func() bool {
 			answer, body, _ := get(t, h, "/readyz")
-			return answer.StatusCode == http.StatusServiceUnavailable && strings.HasPrefix(body, "not ready: birth waits: ") && strings.Contains(body, c.want)
+			return answer.StatusCode == http.StatusServiceUnavailable &&
+				strings.HasPrefix(body, "not ready: birth waits: ") && strings.Contains(body, c.want)
 		})
 	}
 }
 
-// TestMethods: HEAD wherever GET is, with the same headers and no body; everything else is refused, and so is every other path.
+// TestMethods: HEAD wherever GET is, with the same headers and no body; everything else is refused,
+// and so is every other path.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.StripPrefix("/ops/mortise", New(solo(t), Options{})))
@@ -127,11 +134,13 @@ func TestMethods(t *testing.T) {
 	}
 	for _, path := range []string{"/", "", "/status.json", "/livez", "/readyz"} {
 		got, head := ask("GET", path), ask("HEAD", path)
-		if got.StatusCode != 200 || head.StatusCode != 200 || head.Header.Get("Content-Type") != got.Header.Get("Content-Type") {
+		if got.StatusCode != 200 || head.StatusCode != 200 ||
+			head.Header.Get("Content-Type") != got.Header.Get("Content-Type") {
 			t.Errorf("%q: GET %s, HEAD %s", path, got.Status, head.Status)
 		}
 		for _, method := range []string{"POST", "PUT", "DELETE", "G", "OPTIONS"} {
-			if refused := ask(method, path); refused.StatusCode != http.StatusMethodNotAllowed || refused.Header.Get("Allow") != "GET, HEAD" {
+			if refused := ask(method, path); refused.StatusCode != http.StatusMethodNotAllowed ||
+				refused.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("%s %q: %s, Allow %q", method, path, refused.Status, refused.Header.Get("Allow"))
 			}
 		}

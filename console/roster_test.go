@@ -24,7 +24,8 @@ func (o outage) Status() mortise.Status {
 		return m
 	}
 	return mortise.Status{
-		Name: "pod-000", Instance: "instance0", Group: "g", Session: mortise.SessionSeeking, Lease: mortise.LeaseLost, Voters: []mortise.Member{voter(0, false), voter(1, false), voter(2, true)},
+		Name: "pod-000", Instance: "instance0", Group: "g", Session: mortise.SessionSeeking, Lease: mortise.LeaseLost,
+		Voters:  []mortise.Member{voter(0, false), voter(1, false), voter(2, true)},
 		Members: o.before, MembersAge: o.age, MembersTotal: 1000,
 	}
 }
@@ -89,20 +90,23 @@ func TestMembersAreOldWithoutALeader(t *testing.T) {
 			shown  int
 			text   string
 		}{
-			"seen before":  {before, 90 * time.Second, "", 100, "the members are as they were seen 1 min 30 s ago"},
-			"another page": {before, 90 * time.Second, "?after=100", 100, "the members are as they were seen 1 min 30 s ago"},
-			"never":        {nil, 0, "", 0, "the members were not seen before: only the voters are shown"},
+			"seen before": {before, 90 * time.Second, "", 100, "the members are as they were seen 1 min 30 s ago"},
+			"another page": {before, 90 * time.Second, "?after=100", 100,
+				"the members are as they were seen 1 min 30 s ago"},
+			"never": {nil, 0, "", 0, "the members were not seen before: only the voters are shown"},
 		} {
 			h := New(outage{f, c.before, c.age}, Options{})
 			p := status(t, h, c.query)
-			if !p.Members.Old || p.Members.Age != c.age.Seconds() || p.Members.Shown != c.shown || p.Members.Next != "" {
+			if !p.Members.Old || p.Members.Age != c.age.Seconds() || p.Members.Shown != c.shown ||
+				p.Members.Next != "" {
 				t.Errorf("%s: %+v", what, p.Members)
 			}
 			if p.missing("pod-000") || !p.missing("pod-001") || p.missing("pod-002") {
 				t.Errorf("%s: %+v", what, p.Zones)
 			}
 			wantText(t, mustPage(t, h, "/"+c.query), c.text, "pod-001", "not seen")
-			if _, next, ok := p.found("no-leader"); !ok || !strings.Contains(next, "pod-001 at 10.0.0.1:7947") || strings.Contains(next, "pod-002") {
+			if _, next, ok := p.found("no-leader"); !ok || !strings.Contains(next, "pod-001 at 10.0.0.1:7947") ||
+				strings.Contains(next, "pod-002") {
 				t.Errorf("%s: the next step is %q", what, next)
 			}
 		}
@@ -112,10 +116,13 @@ func TestMembersAreOldWithoutALeader(t *testing.T) {
 // TestRolesAndZones: voters stand first, a guest is no member, and what another program says of
 // itself is text.
 func TestRolesAndZones(t *testing.T) {
-	guest := mortise.Member{Name: "<b>cron", Instance: "i9", For: "cron-host", Tier: mortise.TierGuest, Session: "9", Zone: "z"}
-	derived := mortise.Member{Name: "a-member", Instance: "i8", For: "x", Tier: mortise.TierMember, Session: "8", Zone: "z"}
+	guest := mortise.Member{Name: "<b>cron", Instance: "i9", For: "cron-host", Tier: mortise.TierGuest, Session: "9",
+		Zone: "z"}
+	derived := mortise.Member{Name: "a-member", Instance: "i8", For: "x", Tier: mortise.TierMember, Session: "8",
+		Zone: "z"}
 	voter := mortise.Member{Name: "voter", Instance: "i1", Votes: true, Zone: "z", Seen: true}
-	zones := zonesOf(mortise.Status{Leader: "voter", Voters: []mortise.Member{voter}}, &mortise.Health{}, []mortise.Member{guest, derived, voter})
+	zones := zonesOf(mortise.Status{Leader: "voter", Voters: []mortise.Member{voter}}, &mortise.Health{},
+		[]mortise.Member{guest, derived, voter})
 	var got []string
 	for _, m := range zones[0].Members {
 		got = append(got, fmt.Sprint(m.Role, " ", m.Name, " ", m.For))

@@ -13,8 +13,9 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// TestBrowserShowsTheStates shows nine states in a real browser: what stands first in each, and that nothing alarms where nothing is wrong.
-// It makes the pictures of docs/CONSOLE.md: go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
+// TestBrowserShowsTheStates shows nine states in a real browser: what stands first in each, and
+// that nothing alarms where nothing is wrong. It makes the pictures of docs/CONSOLE.md: go test
+// ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
 func TestBrowserShowsTheStates(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -33,7 +34,8 @@ func TestBrowserShowsTheStates(t *testing.T) {
 			c.picture("state-"+name, 800, 0.75)
 		}
 	}
-	const secret, other = "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275", "1d2e3540987ab6cdef312758f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c"
+	const secret, other = "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275",
+		"1d2e3540987ab6cdef312758f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c"
 	var config mortise.Config // of the last instance, for those that are started later
 	durable := func(c *mortise.Config) { c.Secret, config, c.Dir = secret, *c, t.TempDir() }
 	start := func(name, secret string) *mortise.Node {
@@ -59,20 +61,23 @@ func TestBrowserShowsTheStates(t *testing.T) {
 	defer end()
 	for _, node := range nodes {
 		all.Go(func() {
-			_ = election.New(node, "leader", election.Options{}).Run(ctx, "10.0.0.7:80", func(ctx context.Context, _ *election.Leadership) error {
-				<-ctx.Done()
-				return nil
-			})
+			_ = election.New(node, "leader", election.Options{}).Run(ctx, "10.0.0.7:80",
+				func(ctx context.Context, _ *election.Leadership) error {
+					<-ctx.Done()
+					return nil
+				})
 		})
 	}
 	time.Sleep(2 * force.Long)
 	shows("election", url, "fine", "", "force")
 	for _, node := range nodes {
 		all.Go(func() {
-			_ = tick.Run(ctx, node, tick.Job{Name: "report", Schedule: tick.Every(time.Hour), Run: func(context.Context, tick.Tick) error { return nil }})
+			_ = tick.Run(ctx, node, tick.Job{Name: "report", Schedule: tick.Every(time.Hour),
+				Run: func(context.Context, tick.Tick) error { return nil }})
 		})
 	}
-	c.until("tick's keys are left out", `document.body.textContent.includes("that package tick holds for itself left out")`)
+	c.until("tick's keys are left out",
+		`document.body.textContent.includes("that package tick holds for itself left out")`)
 	shows("tick", url, "fine", "", "force")
 	lock(t, holder, mortise.Request{Key: "orders/42", Value: "charging card"})
 	wait(t, nodes[0], "orders/42", 2)
@@ -85,9 +90,11 @@ func TestBrowserShowsTheStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready(t, start("billing-0", secret))
-	shows("restarted", url, "held-earlier", "held by an earlier life of an instance that was started again", "end the hold by force")
+	shows("restarted", url, "held-earlier", "held by an earlier life of an instance that was started again",
+		"end the hold by force")
 	shows("restarted-key", url+"?key=orders/42", "held-earlier", "held by an earlier life", "End this hold")
-	shows("other-secret", mounted(t, start("orders-3", other), Options{}), "other-secret", "the other side has another secret", "Nothing has been seen: mortise")
+	shows("other-secret", mounted(t, start("orders-3", other), Options{}), "other-secret",
+		"the other side has another secret", "Nothing has been seen: mortise")
 	c.open(url)
 	c.until("the earlier life is over", `!document.getElementById("findings").dataset.state.includes("held-earlier")`)
 	if err := nodes[1].Close(); err != nil {

@@ -16,10 +16,12 @@ func scened(keys ...mortise.KeyInfo) *scene {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	return &scene{
 		now: now, long: 30 * time.Second,
-		status: mortise.Status{Name: "s1", Group: "g", Leader: "s1", Session: mortise.SessionAttached, Lease: mortise.LeaseSafe},
-		all: &look{seen: now, keys: keys, health: &mortise.Health{Advice: "any one instance may be stopped"}, sessions: []mortise.SessionInfo{
-			{Session: "1", Holder: "s1", Left: 9 * time.Second}, {Session: "2", Holder: "s2", Left: 9 * time.Second},
-		}},
+		status: mortise.Status{Name: "s1", Group: "g", Leader: "s1", Session: mortise.SessionAttached,
+			Lease: mortise.LeaseSafe},
+		all: &look{seen: now, keys: keys, health: &mortise.Health{Advice: "any one instance may be stopped"},
+			sessions: []mortise.SessionInfo{
+				{Session: "1", Holder: "s1", Left: 9 * time.Second}, {Session: "2", Holder: "s2", Left: 9 * time.Second},
+			}},
 	}
 }
 
@@ -27,7 +29,8 @@ func scened(keys ...mortise.KeyInfo) *scene {
 func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 	since := time.Date(2026, 11, 23, 11, 59, 0, 0, time.UTC)
 	return mortise.KeyInfo{Key: name, Held: 1, Waiting: 1, Queue: []mortise.Standing{
-		{Holder: "s2", Session: session, Token: 7, Since: since, Left: 4 * time.Second, Labels: labels}, {Holder: "s1", Session: "1"},
+		{Holder: "s2", Session: session, Token: 7, Since: since, Left: 4 * time.Second, Labels: labels},
+		{Holder: "s1", Session: "1"},
 	}}
 }
 
@@ -43,14 +46,18 @@ func TestWhatStandsFirst(t *testing.T) {
 	}{
 		"all is well":  {scened(), "fine", fine, "Any one instance may be stopped", "force"},
 		"a stuck lock": {scened(contended("orders/1", "2", nil)), "held-long", watch, "end the hold by force", ""},
-		"an election":  {scened(contended("leader", "2", purpose.Of(purpose.Election))), "fine", fine, "All is well", "force"},
-		"a long job":   {scened(contended("job", "2", map[string]string{"mortise.purpose": "job"})), "fine", fine, "All is well", "force"},
-		"package tick": {scened(contended("report/run/X", "2", purpose.Of(purpose.Tick))), "fine", fine, "All is well", "force"},
+		"an election": {scened(contended("leader", "2", purpose.Of(purpose.Election))), "fine", fine, "All is well",
+			"force"},
+		"a long job": {scened(contended("job", "2", map[string]string{"mortise.purpose": "job"})), "fine", fine,
+			"All is well", "force"},
+		"package tick": {scened(contended("report/run/X", "2", purpose.Of(purpose.Tick))), "fine", fine,
+			"All is well", "force"},
 		"a holder that was started again": {func() *scene {
 			s := scened(contended("orders/1", "2", nil))
 			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Session: "10", Holder: "s2"})
 			return s
-		}(), "held-earlier", watch, "is held by session 2 of s2, which has the newer session 10: it is free in 4.0 s", "force"},
+		}(), "held-earlier", watch, "is held by session 2 of s2, which has the newer session 10: it is free in 4.0 s",
+			"force"},
 		"a session that the user opened": {func() *scene { // it is no later life
 			s := scened(contended("orders/1", "2", nil))
 			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Session: "10", Holder: "s2", Own: true})
@@ -65,7 +72,8 @@ func TestWhatStandsFirst(t *testing.T) {
 			s := scened()
 			s.status.Leader, s.status.Session = "", mortise.SessionSeeking
 			s.status.Waiting = `group g has no leader; of its voters, "s2" (s2:1), "s3" (s3:1) cannot be reached: bring them back, with their directories`
-			s.status.Voters = []mortise.Member{{Name: "s2", Address: "s2:1", Votes: true, Seen: true}, {Name: "s3", Address: "s3:1", Votes: true}}
+			s.status.Voters = []mortise.Member{{Name: "s2", Address: "s2:1", Votes: true, Seen: true},
+				{Name: "s3", Address: "s3:1", Votes: true}}
 			return s
 		}(), "no-leader", broken, "Bring back a majority of the voters: those that cannot be reached are named above.", "Not seen from here"},
 		"another secret": {func() *scene {
@@ -96,13 +104,17 @@ func TestWhatStandsFirst(t *testing.T) {
 			s.status.Waiting = "the group is in its grace for about 8s more: nothing is granted while"
 			return s
 		}(), "grace", broken, "Wait: it ends by itself", ""},
-		"another wait": {func() *scene { s := scened(); s.status.Waiting = "do this"; return s }(), "waits", watch, "Do what this sentence says", "ends by itself"},
+		"another wait": {func() *scene { s := scened(); s.status.Waiting = "do this"; return s }(), "waits", watch,
+			"Do what this sentence says", "ends by itself"},
 		"fewer than Replicas": {func() *scene {
 			s := scened()
 			s.status.Promised = 3
-			s.all.members = []mortise.Member{{Instance: "a", Tier: mortise.TierRoot}, {Instance: "b", Tier: mortise.TierRoot}, {Instance: "b", Tier: mortise.TierRoot}, {Name: "cron", Tier: mortise.TierGuest}}
+			s.all.members = []mortise.Member{{Instance: "a", Tier: mortise.TierRoot},
+				{Instance: "b", Tier: mortise.TierRoot}, {Instance: "b", Tier: mortise.TierRoot},
+				{Name: "cron", Tier: mortise.TierGuest}}
 			return s
-		}(), "instances-missing", watch, "Replicas says that 3 instances run, and 2 are members. Start the instances", ""},
+		}(), "instances-missing", watch, "Replicas says that 3 instances run, and 2 are members. Start the instances",
+			""},
 		"two of one name": {func() *scene {
 			s := scened()
 			s.status.Namesake = `"s1" is the name of another instance too`
@@ -119,7 +131,8 @@ func TestWhatStandsFirst(t *testing.T) {
 		for _, a := range f.About {
 			text += " " + a.Key + " " + a.Text
 		}
-		if f.ID != c.id || f.Level != c.level || !strings.Contains(text, c.want) || c.not != "" && strings.Contains(text, c.not) {
+		if f.ID != c.id || f.Level != c.level || !strings.Contains(text, c.want) ||
+			c.not != "" && strings.Contains(text, c.not) {
 			t.Errorf("%s: %s, %v: %s", what, f.ID, f.Level, text)
 		}
 		for _, f := range c.scene.view().Findings {
@@ -139,8 +152,8 @@ func TestTheWorstFindingIsFirst(t *testing.T) {
 	}
 }
 
-// TestStaleFiguresAreMarked: without a leader the page does not say how much time a session has, marks no lock as held for long, and
-// offers no end by force.
+// TestStaleFiguresAreMarked: without a leader the page does not say how much time a session has,
+// marks no lock as held for long, and offers no end by force.
 func TestStaleFiguresAreMarked(t *testing.T) {
 	s := scened(contended("orders/1", "2", nil))
 	s.status.Leader, s.status.Session, s.status.Lease = "", mortise.SessionSeeking, mortise.LeaseLost
@@ -191,10 +204,12 @@ func (k keyed) Peek(context.Context, string) (mortise.KeyInfo, error) { return k
 
 // TestKeysOfTickDoNotFillThePage: they are counted, and listed when they are searched for.
 func TestKeysOfTickDoNotFillThePage(t *testing.T) {
-	s := scened(contended("report/run/X", "2", purpose.Of(purpose.Tick)), contended("leader", "2", purpose.Of(purpose.Election)), contended("orders/1", "2", nil))
+	s := scened(contended("report/run/X", "2", purpose.Of(purpose.Tick)),
+		contended("leader", "2", purpose.Of(purpose.Election)), contended("orders/1", "2", nil))
 	s.found, s.prefix = s.all, "report"
 	v := s.view()
-	if len(v.Locks.Keys) != 2 || v.Locks.Ticks != 1 || v.Locks.Keys[0].Purpose != "election" || len(v.Search.Keys) != 3 {
+	if len(v.Locks.Keys) != 2 || v.Locks.Ticks != 1 || v.Locks.Keys[0].Purpose != "election" ||
+		len(v.Search.Keys) != 3 {
 		t.Errorf("%+v", v.Locks)
 	}
 	if len(v.Longest) != 1 || v.Longest[0].Name != "orders/1" || len(v.Waited) != 1 {

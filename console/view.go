@@ -18,9 +18,10 @@ const (
 
 // view is what the page shows and what /status.json says. Fields may be added; times are RFC 3339.
 type view struct {
-	At       time.Time `json:"at"`              // by this instance's clock
-	Level    level     `json:"level"`           // the worst of findings
-	Stale    bool      `json:"stale,omitempty"` // locks and sessions are as they were seen before: no leader answers now
+	At    time.Time `json:"at"`    // by this instance's clock
+	Level level     `json:"level"` // the worst of findings
+	// locks and sessions are as they were seen before: no leader answers now
+	Stale    bool      `json:"stale,omitempty"`
 	Findings []finding `json:"findings"`
 
 	Instance instance `json:"instance"`
@@ -113,11 +114,12 @@ type standing struct {
 	For     float64       `json:"held_seconds,omitempty"`
 	Left    float64       `json:"left_seconds,omitempty"`
 	Expired bool          `json:"expired,omitempty"`
-	Later   string        `json:"later_session,omitempty"` // of the instance that has the holder's name now: this hold is of an earlier one
-	Shared  bool          `json:"shared,omitempty"`
-	Permits int           `json:"permits,omitempty"`
-	Of      int           `json:"of,omitempty"`
-	Keys    []string      `json:"keys,omitempty"`
+	// of the instance that has the holder's name now: this hold is of an earlier one
+	Later   string   `json:"later_session,omitempty"`
+	Shared  bool     `json:"shared,omitempty"`
+	Permits int      `json:"permits,omitempty"`
+	Of      int      `json:"of,omitempty"`
+	Keys    []string `json:"keys,omitempty"`
 }
 
 // scene is everything that a view is made of.
@@ -182,7 +184,8 @@ func leasesOf(all []mortise.SessionInfo) (leases []lease, others int) {
 	leases = []lease{}
 	for _, s := range all[:min(len(all), leaseMost)] {
 		leases = append(leases, lease{
-			Session: s.Session, Holder: s.Holder, Own: s.Own, TTL: inSeconds(s.TTL), Left: inSeconds(s.Left), Leaving: s.Leaving, Expired: s.Expired,
+			Session: s.Session, Holder: s.Holder, Own: s.Own, TTL: inSeconds(s.TTL), Left: inSeconds(s.Left),
+			Leaving: s.Leaving, Expired: s.Expired,
 		})
 	}
 	return leases, len(all) - len(leases)
@@ -190,7 +193,8 @@ func leasesOf(all []mortise.SessionInfo) (leases []lease, others int) {
 
 func instanceOf(s mortise.Status) instance {
 	i := instance{
-		Name: s.Name, ID: s.Instance, Address: s.Address, Phase: s.Phase, Session: s.Session, Lease: s.Lease, Left: inSeconds(s.LeaseFor), Held: s.Held,
+		Name: s.Name, ID: s.Instance, Address: s.Address, Phase: s.Phase, Session: s.Session, Lease: s.Lease,
+		Left: inSeconds(s.LeaseFor), Held: s.Held,
 		Waiters: s.Waiters, Waiting: s.Waiting,
 	}
 	if s.Err != nil {
@@ -231,11 +235,13 @@ func (s *scene) locks(l *look, prefix string, most int) locks {
 
 // key is what there is to say of one key.
 func (s *scene) key(k mortise.KeyInfo, queue int) key {
-	one := key{Name: k.Key, Held: k.Held, Waiting: k.Waiting, For: inSeconds(s.heldFor(k)), Rev: k.Revision, Queue: []standing{}}
+	one := key{Name: k.Key, Held: k.Held, Waiting: k.Waiting, For: inSeconds(s.heldFor(k)), Rev: k.Revision,
+		Queue: []standing{}}
 	one.Long, one.Purpose = s.isLong(k) && !s.stale(), purposeOf(k)
 	for _, st := range k.Queue[:min(len(k.Queue), queue)] {
 		shown := standing{
-			Holder: st.Holder, Session: st.Session, Value: st.Value, Token: st.Token, Left: inSeconds(st.Left), Expired: st.Expired, Shared: st.Shared,
+			Holder: st.Holder, Session: st.Session, Value: st.Value, Token: st.Token, Left: inSeconds(st.Left),
+			Expired: st.Expired, Shared: st.Shared,
 			Permits: st.Permits, Of: st.Of, Keys: st.Keys,
 		}
 		if st.Token != 0 {
@@ -250,7 +256,8 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	return one
 }
 
-// age is how old a hold is, by the clock of this instance; if the leader has not said since that it is there, how old it was then.
+// age is how old a hold is, by the clock of this instance; if the leader has not said since that it
+// is there, how old it was then.
 func (s *scene) age(st mortise.Standing) time.Duration {
 	now := s.now
 	if s.stale() && !s.all.seen.IsZero() {

@@ -6,8 +6,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file finds out who waits for whom. A key that nobody's hold depends on stands at the top of a tree; below it stand those who wait for it, in
-// their order, and below each of them the keys that he holds meanwhile and others wait for. So whoever is at the top is who keeps everybody
+// This file finds out who waits for whom. A key that nobody's hold depends on stands at the top of
+// a tree; below it stand those who wait for it, in their order, and below each of them the keys
+// that he holds meanwhile and others wait for. So whoever is at the top is who keeps everybody
 // below him waiting. A branch that comes back to a key above it is a circle.
 
 // How much of it is drawn.
@@ -57,7 +58,8 @@ type forester struct {
 
 // waits returns the trees, those with the most waiting first, and how many keys are left out.
 func (s *scene) waits() (forest []tree, left int) {
-	f := &forester{scene: s, infos: map[string]queued{}, holds: map[string][]string{}, waits: map[string]bool{}, drawn: map[string]bool{}}
+	f := &forester{scene: s, infos: map[string]queued{}, holds: map[string][]string{}, waits: map[string]bool{},
+		drawn: map[string]bool{}}
 	for _, k := range s.all.keys {
 		if k.Waiting == 0 {
 			continue
@@ -123,8 +125,9 @@ func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	}
 }
 
-// others are the keys that a session has held for long and that somebody waits for, if it may be that it waits for k under them. It is not if it
-// holds k as well: then it is another of its callers that waits.
+// others are the keys that a session has held for long and that somebody waits for, if it may be
+// that it waits for k under them. It is not if it holds k as well: then it is another of its
+// callers that waits.
 func (f *forester) others(k queued, session string) []string {
 	if holdsIt(k.KeyInfo, session) {
 		return nil
@@ -133,7 +136,10 @@ func (f *forester) others(k queued, session string) []string {
 }
 
 func holdsIt(k mortise.KeyInfo, session string) bool {
-	return slices.ContainsFunc(k.Queue, func(st mortise.Standing) bool { return st.Token != 0 && st.Session == session })
+	return slices.ContainsFunc(k.Queue, func(st mortise.Standing) bool {
+		return st.Token != 0 &&
+			st.Session == session
+	})
 }
 
 // queued is a key that somebody waits for.
@@ -162,7 +168,8 @@ func (k queued) waiters() (all []calls) {
 // waiter adds one who waits for the key of row at, and the keys that he holds.
 func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above []int) {
 	place := len(t.rows)
-	t.rows = append(t.rows, row{depth: depth + 1, waiter: st.Holder, value: st.Value, calls: st.calls, back: -1, parent: at})
+	t.rows = append(t.rows, row{depth: depth + 1, waiter: st.Holder, value: st.Value, calls: st.calls, back: -1,
+		parent: at})
 	for _, other := range held {
 		from := slices.IndexFunc(above, func(i int) bool { return t.rows[i].key.Name == other })
 		switch {
@@ -177,7 +184,8 @@ func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above
 	}
 }
 
-// circle notes that those who hold the keys of these rows wait for each other, and that the one in row place closes the circle.
+// circle notes that those who hold the keys of these rows wait for each other, and that the one in
+// row place closes the circle.
 func (t *tree) circle(rows []int, place int) {
 	name := func(at int) string { return t.rows[at].key.Name }
 	var links []link

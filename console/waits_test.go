@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// queue writes a key as "key: holder holder | waiter waiter": all holds are an hour old, but those with a ' of a second, and every name is the
-// session of its instance.
+// queue writes a key as "key: holder holder | waiter waiter": all holds are an hour old, but those
+// with a ' of a second, and every name is the session of its instance.
 func queue(text string, now time.Time) mortise.KeyInfo {
 	name, rest, _ := strings.Cut(text, ": ")
 	k := mortise.KeyInfo{Key: name}
@@ -76,10 +76,13 @@ func TestWhoWaitsForWhom(t *testing.T) {
 		{"several calls of one instance in a row", "a: x| y y z y", "[a]\n  y × 2\n  z\n  y\n"},
 		{"a long queue", "a: x| p q r s t u", "[a]\n  p\n  q\n  r\n  s\n  +2\n"},
 		{"a chain: who waits holds another", "a: x| y; b: y| z", "[a]\n  y\n    [b]\n      z\n"},
-		{"whoever holds another is told, however far behind", "a: x| p q r s t y; b: y| z", "[a]\n  p\n  q\n  r\n  s\n  y\n    [b]\n      z\n  +1\n"},
-		{"a key that hangs on two is drawn once", "a: x| y; b: v| y; c: y| z", "[a]\n  y\n    [c]\n      z\n[b]\n  y, which holds c\n"},
+		{"whoever holds another is told, however far behind", "a: x| p q r s t y; b: y| z",
+			"[a]\n  p\n  q\n  r\n  s\n  y\n    [b]\n      z\n  +1\n"},
+		{"a key that hangs on two is drawn once", "a: x| y; b: v| y; c: y| z",
+			"[a]\n  y\n    [c]\n      z\n[b]\n  y, which holds c\n"},
 		{"a circle", "a: x| y; b: y| x", "[a] !\n  y !\n    [b] !\n      x -> a !\n"},
-		{"a circle of three, and one who waits for it", "a: x| y; b: y| z; c: z| x w", "[c] !\n  x !\n    [a] !\n      y !\n        [b] !\n          z -> c !\n  w\n"},
+		{"a circle of three, and one who waits for it", "a: x| y; b: y| z; c: z| x w",
+			"[c] !\n  x !\n    [a] !\n      y !\n        [b] !\n          z -> c !\n  w\n"},
 		{"what waits for its own key is another caller", "a: x| x y; b: x| y", "[a]\n  x\n  y\n[b]\n  y\n"},
 		{"nobody holds it", "a: | y", "[a]\n  y\n"},
 		{"a hold that is young, beside an old one", "a: v x'| y; c: w| x", "[a]\n  y\n[c]\n  x\n"},
@@ -98,7 +101,8 @@ func TestWhoWaitsForWhom(t *testing.T) {
 	}
 }
 
-// TestPictureIsBounded: any number of keys that wait for each other in any way makes a picture of a few hundred rows, in which nothing lies outside.
+// TestPictureIsBounded: any number of keys that wait for each other in any way makes a picture of a
+// few hundred rows, in which nothing lies outside.
 func TestPictureIsBounded(t *testing.T) {
 	var keys []string
 	for i := range 300 { // everybody holds one and waits for three

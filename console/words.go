@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// shown is a key, a value or a name as it is shown: what a reader would not see, or what would change how he sees the rest, such as a mark that turns the direction of
-// writing, is written as its number.
+// shown is a key, a value or a name as it is shown: what a reader would not see, or what would
+// change how he sees the rest, such as a mark that turns the direction of writing, is written as
+// its number.
 func shown(text string) string { return plain.Text(text) }
 
 // clip shortens text to so many runes.
@@ -47,7 +48,8 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d d %02d h", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// inSeconds is a duration as JSON has it: to the millisecond, and not below 0, which clocks of two machines could make it.
+// inSeconds is a duration as JSON has it: to the millisecond, and not below 0, which clocks of two
+// machines could make it.
 func inSeconds(d time.Duration) float64 { return float64(max(d, 0).Milliseconds()) / 1000 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

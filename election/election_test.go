@@ -20,7 +20,8 @@ func TestCampaignAndResign(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := l.Context(t.Context())
-		if leader, err := g.election(Options{}).Leader(t.Context()); err != nil || leader != (Leader{Name: "node", Value: "10.0.0.7", Token: l.Token()}) {
+		if leader, err := g.election(Options{}).Leader(t.Context()); err != nil ||
+			leader != (Leader{Name: "node", Value: "10.0.0.7", Token: l.Token()}) {
 			t.Errorf("leader %+v, %v", leader, err)
 		}
 		if l.Err() != nil || ctx.Err() != nil || l.Token() == 0 {
@@ -201,7 +202,8 @@ func TestObserveCanBeLeft(t *testing.T) {
 	}
 }
 
-// Token 0 stands for "all is told", a negative one for its end; what the past says is never told, whoever says it.
+// Token 0 stands for "all is told", a negative one for its end; what the past says is never told,
+// whoever says it.
 func TestObservedTokensRise(t *testing.T) {
 	s := sighting{name: "e"}
 	var told []mortise.Token

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/election"
 )
 
-// Every instance of a service calls Run; one of them leads. It leads until its context ends, or its work is done.
+// Every instance of a service calls Run; one of them leads. It leads until its context ends, or its
+// work is done.
 func ExampleElection_Run() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "billing-0"})

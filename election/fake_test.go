@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// group is a lock in memory that several instances share, with one holder, a queue and tokens that rise. A test can take the lock away.
+// group is a lock in memory that several instances share, with one holder, a queue and tokens that
+// rise. A test can take the lock away.
 type group struct {
 	mu      sync.Mutex // guards all below, and the fields of terms but for the channels
 	queue   []*term    // the first one leads

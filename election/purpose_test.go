@@ -8,14 +8,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestALeadershipSaysThatItIsOne: its lock has the label, also beside a value; the longest values go without rather than be refused.
+// TestALeadershipSaysThatItIsOne: its lock has the label, also beside a value; the longest values
+// go without rather than be refused.
 func TestALeadershipSaysThatItIsOne(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer node.Close()
-	for length, labelled := range map[int]bool{0: true, 12: true, labelledValue: true, labelledValue + 1: false, 1024: false} {
+	for length, labelled := range map[int]bool{0: true, 12: true, labelledValue: true, labelledValue +
+		1: false, 1024: false} {
 		value := strings.Repeat("v", length)
 		l, err := New(node, "billing", Options{}).Campaign(t.Context(), value)
 		if err != nil {

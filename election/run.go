@@ -9,24 +9,30 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resignTime bounds how long Run waits until its resignation is confirmed. Without a majority it would wait for ever, and the release is on its
-// way. It waits at all since a process that exits right after Run would else take the release with it.
+// resignTime bounds how long Run waits until its resignation is confirmed. Without a majority it
+// would wait for ever, and the release is on its way. It waits at all since a process that exits
+// right after Run would else take the release with it.
 const resignTime = 5 * time.Second
 
-// Run takes part in the election: it campaigns with value, runs fn while it leads, and so on, one after the other. It returns
+// Run takes part in the election: it campaigns with value, runs fn while it leads, and so on, one
+// after the other. It returns
 //
-//   - nil, when fn has returned nil and its context had not ended: the work is done here. Other instances take the lead and run theirs;
-//   - the cause of ctx's end, wrapped together with fn's own error if it had one. By then fn has returned and Run has resigned;
-//   - mortise.ErrLeaving or ErrClosed when the node leaves or is closed, and other errors of Campaign that do not pass by waiting, such as
-//     mortise.ErrBadKey.
+//   - nil, when fn has returned nil and its context had not ended: the work is done here. Other
+//     instances take the lead and run theirs;
+//   - the cause of ctx's end, wrapped together with fn's own error if it had one. By then fn has
+//     returned and Run has resigned;
+//   - mortise.ErrLeaving or ErrClosed when the node leaves or is closed, and other errors of
+//     Campaign that do not pass by waiting, such as mortise.ErrBadKey.
 //
-// The context of fn is that of its leadership, and ends with it, with ctx, or when the node leaves. Then fn ends what it has started and
-// returns, with nil or any error. If only the leadership was lost, Run campaigns again as soon as fn has returned, and not before. An
-// error of fn while its context has not ended does not end Run: it resigns, tells [Options.Report], and takes part again after a pause,
-// which ends early only with ctx.
+// The context of fn is that of its leadership, and ends with it, with ctx, or when the node leaves.
+// Then fn ends what it has started and returns, with nil or any error. If only the leadership was
+// lost, Run campaigns again as soon as fn has returned, and not before. An error of fn while its
+// context has not ended does not end Run: it resigns, tells [Options.Report], and takes part again
+// after a pause, which ends early only with ctx.
 //
-// To step down and stay a candidate, fn ends its work, calls [Leadership.Resign] and returns. If fn panics or ends its goroutine, Run resigns
-// first, for at most 5 s. That is also the longest it waits for the confirmation of any resignation.
+// To step down and stay a candidate, fn ends its work, calls [Leadership.Resign] and returns. If fn
+// panics or ends its goroutine, Run resigns first, for at most 5 s. That is also the longest it
+// waits for the confirmation of any resignation.
 func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Context, l *Leadership) error) error {
 	row := backoff{first: e.options.Backoff, most: e.options.MaxBackoff}
 	for {
@@ -73,8 +79,8 @@ func (e *Election) turn(ctx context.Context, value string, fn func(context.Conte
 	return t
 }
 
-// lead runs fn under a leadership and resigns, also if fn panics. It returns what fn returned, and why the leadership was over by then, or its
-// context had ended; nil: it was not.
+// lead runs fn under a leadership and resigns, also if fn panics. It returns what fn returned, and
+// why the leadership was over by then, or its context had ended; nil: it was not.
 func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadership) error) (over, err error) {
 	defer func() {
 		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTime)
@@ -98,7 +104,8 @@ func passing(err error) bool {
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// because joins the reason for which a context has ended and what fn said then, if that is more than that it has ended.
+// because joins the reason for which a context has ended and what fn said then, if that is more
+// than that it has ended.
 func because(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over

@@ -59,14 +59,16 @@ func (r *told) report(token mortise.Token, err error) {
 func TestRunEndsWhenTheWorkIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g group
-		err := g.election(Options{}).Run(t.Context(), "a", func(ctx context.Context, l *Leadership) error { return l.Err() })
+		err := g.election(Options{}).Run(t.Context(), "a",
+			func(ctx context.Context, l *Leadership) error { return l.Err() })
 		if err != nil || len(g.queue) != 0 {
 			t.Errorf("Run returned %v, and %d are in the queue", err, len(g.queue))
 		}
 	})
 }
 
-// The context of Run ends: first that of its function, then the function, then the leadership, and the next leads in the same instant.
+// The context of Run ends: first that of its function, then the function, then the leadership, and
+// the next leads in the same instant.
 func TestShutdownHandsOverWhenTheFunctionHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &group{}, &stage{t: t}
@@ -116,26 +118,29 @@ func TestRunTellsOfAFailureWhileItShutsDown(t *testing.T) {
 	})
 }
 
-// A function goes on for a while after its leadership is lost. Run waits for it, and then leads again without a pause.
+// A function goes on for a while after its leadership is lost. Run waits for it, and then leads
+// again without a pause.
 func TestRunWaitsForItsFunctionAndLeadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s, r := &group{}, &stage{t: t}, &told{}
 		turns, began := 0, time.Now()
-		err := g.election(Options{Report: r.report}).Run(t.Context(), "a", func(ctx context.Context, l *Leadership) error {
-			s.enter("a", l.Token())
-			defer s.exit()
-			if turns++; turns == 3 {
-				return nil
-			}
-			g.lose()
-			<-ctx.Done()
-			time.Sleep(time.Hour) // it ignores that
-			return nil            // which is not the end of the work
-		})
+		err := g.election(Options{Report: r.report}).Run(t.Context(), "a",
+			func(ctx context.Context, l *Leadership) error {
+				s.enter("a", l.Token())
+				defer s.exit()
+				if turns++; turns == 3 {
+					return nil
+				}
+				g.lose()
+				<-ctx.Done()
+				time.Sleep(time.Hour) // it ignores that
+				return nil            // which is not the end of the work
+			})
 		if err != nil || turns != 3 || time.Since(began) != 2*time.Hour {
 			t.Errorf("Run returned %v after %d turns and %v", err, turns, time.Since(began))
 		}
-		if fmt.Sprint(r.errs) != fmt.Sprint([]error{mortise.ErrLost, mortise.ErrLost}) || !slices.Equal(r.tokens, []mortise.Token{1, 2}) {
+		if fmt.Sprint(r.errs) != fmt.Sprint([]error{mortise.ErrLost, mortise.ErrLost}) ||
+			!slices.Equal(r.tokens, []mortise.Token{1, 2}) {
 			t.Errorf("reported %v of %v", r.errs, r.tokens)
 		}
 	})
@@ -178,15 +183,16 @@ func TestRunPausesAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := &group{}, &told{began: time.Now()}
 		broken, turns := errors.New("broken"), 0
-		err := g.election(Options{MaxBackoff: 4 * time.Second, Report: r.report}).Run(t.Context(), "a", func(ctx context.Context, l *Leadership) error {
-			switch turns++; turns {
-			case 5:
-				time.Sleep(9 * time.Second)
-			case 7:
-				return nil
-			}
-			return broken
-		})
+		err := g.election(Options{MaxBackoff: 4 * time.Second, Report: r.report}).Run(t.Context(), "a",
+			func(ctx context.Context, l *Leadership) error {
+				switch turns++; turns {
+				case 5:
+					time.Sleep(9 * time.Second)
+				case 7:
+					return nil
+				}
+				return broken
+			})
 		if err != nil {
 			t.Error(err)
 		}
@@ -249,7 +255,8 @@ func TestRunDoesNotWaitForeverToResign(t *testing.T) {
 }
 
 func TestWhatEndsRun(t *testing.T) {
-	for _, err := range []error{mortise.ErrLeaving, mortise.ErrClosed, mortise.ErrBadKey, mortise.ErrBadRequest, errors.New("unknown")} {
+	for _, err := range []error{mortise.ErrLeaving, mortise.ErrClosed, mortise.ErrBadKey, mortise.ErrBadRequest,
+		errors.New("unknown")} {
 		g := &group{refuses: fmt.Errorf("wrapped: %w", err)}
 		if got := g.election(Options{}).Run(t.Context(), "a", nil); !errors.Is(got, err) {
 			t.Errorf("%v: Run returned %v", err, got)
@@ -258,8 +265,10 @@ func TestWhatEndsRun(t *testing.T) {
 	for _, err := range []error{mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNotReady, mortise.ErrLost} {
 		synctest.Test(t, func(t *testing.T) {
 			g, r, began := &group{refuses: err}, &told{}, time.Now()
-			got := g.election(Options{Report: r.report}).Run(t.Context(), "a", func(context.Context, *Leadership) error { return nil })
-			if got != nil || time.Since(began) != time.Second || len(r.errs) != 1 || r.errs[0] != err || r.tokens[0] != 0 {
+			got := g.election(Options{Report: r.report}).Run(t.Context(), "a",
+				func(context.Context, *Leadership) error { return nil })
+			if got != nil || time.Since(began) != time.Second || len(r.errs) != 1 || r.errs[0] != err ||
+				r.tokens[0] != 0 {
 				t.Errorf("%v: Run returned %v after %v and reported %v", err, got, time.Since(began), r.errs)
 			}
 		})
@@ -289,7 +298,8 @@ func TestRunEndsWhileItWaits(t *testing.T) {
 	})
 }
 
-// Ten instances take the lead in the order in which they came, and each leads again when it has stepped down.
+// Ten instances take the lead in the order in which they came, and each leads again when it has
+// stepped down.
 func TestSteppingDownGoesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &group{}, &stage{t: t}
@@ -353,7 +363,8 @@ func (e endedAlready) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// The function returns nil, and its leadership is lost, but nobody has had the time to end its context: this is not the end of the work.
+// The function returns nil, and its leadership is lost, but nobody has had the time to end its
+// context: this is not the end of the work.
 func TestALossThatNobodyWasToldOfCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, turns := &group{}, 0

@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// bucket is a server of objects that honours If-Match and If-None-Match, and keeps one header of metadata, as the big ones do.
+// bucket is a server of objects that honours If-Match and If-None-Match, and keeps one header of
+// metadata, as the big ones do.
 type bucket struct {
 	mu       sync.Mutex
 	objects  map[string]object
@@ -42,7 +43,8 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer b.mu.Unlock()
 	o, exists := b.objects[r.URL.Path]
 	if r.Method == http.MethodPut {
-		if match := r.Header.Get("If-Match"); match != "" && (!exists || match != o.etag) || r.Header.Get("If-None-Match") == "*" && exists {
+		if match := r.Header.Get("If-Match"); match != "" && (!exists || match != o.etag) ||
+			r.Header.Get("If-None-Match") == "*" && exists {
 			w.WriteHeader(http.StatusPreconditionFailed)
 			return
 		}
@@ -117,7 +119,8 @@ func (s webStore) PutIf(ctx context.Context, name, version string, token mortise
 	return fmt.Errorf("PUT %s: %s", name, response.Status)
 }
 
-func (s webStore) send(ctx context.Context, method, name string, header http.Header, data []byte) (*http.Response, error) {
+func (s webStore) send(ctx context.Context, method, name string, header http.Header, data []byte) (*http.Response,
+	error) {
 	request, err := http.NewRequestWithContext(ctx, method, s.base+"/"+name, bytes.NewReader(data))
 	if err != nil {
 		return nil, err

@@ -17,14 +17,17 @@ const (
 	HighestHeader  = "Mortise-Highest"  // of an answer 412: the highest token seen
 )
 
-// Transport is a client's [http.RoundTripper] that sends the token of the request's context ([FromContext]) along. It does not change the
-// request that it is given. Its fields must not be changed after the first call; then it is safe for concurrent use.
+// Transport is a client's [http.RoundTripper] that sends the token of the request's context
+// ([FromContext]) along. It does not change the request that it is given. Its fields must not be
+// changed after the first call; then it is safe for concurrent use.
 //
-// A client that follows a redirect sends the token there, too. A token is no secret, and proves nothing.
+// A client that follows a redirect sends the token there, too. A token is no secret, and proves
+// nothing.
 type Transport struct {
-	Base     http.RoundTripper          // nil means http.DefaultTransport
-	Resource func(*http.Request) string // what the request is about, usually the lock's key; nil or "": the server knows
-	Require  bool                       // a request without a token is not sent, and fails with ErrNoToken
+	Base http.RoundTripper // nil means http.DefaultTransport
+	// what the request is about, usually the lock's key; nil or "": the server knows
+	Resource func(*http.Request) string
+	Require  bool // a request without a token is not sent, and fails with ErrNoToken
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -61,8 +64,8 @@ func closing(r *http.Request, err error) error {
 	return err
 }
 
-// ResponseError returns the *StaleError that an answer of [Guard] says, and nil if it says something else. It reads headers only; the body
-// stays the caller's.
+// ResponseError returns the *StaleError that an answer of [Guard] says, and nil if it says
+// something else. It reads headers only; the body stays the caller's.
 func ResponseError(r *http.Response) error {
 	if r.StatusCode != http.StatusPreconditionFailed || r.Header.Get(HighestHeader) == "" {
 		return nil
@@ -82,7 +85,8 @@ func resourceOf(h http.Header) string {
 	return resource
 }
 
-// tokenOf reads the token of a request: ErrNoToken if it has none, ErrBadToken if it has something else, or two.
+// tokenOf reads the token of a request: ErrNoToken if it has none, ErrBadToken if it has something
+// else, or two.
 func tokenOf(h http.Header) (mortise.Token, error) {
 	switch values := h.Values(TokenHeader); len(values) {
 	case 0:

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Dialect is how a database writes what SQL does not fix: placeholders, quotes, and "insert or update".
+// Dialect is how a database writes what SQL does not fix: placeholders, quotes, and "insert or
+// update".
 type Dialect int
 
 // The dialects. The zero value is none of them, so that a forgotten one is an error.
@@ -48,11 +49,13 @@ func (d Dialect) placeholder(n int) string {
 	return "?"
 }
 
-// maxName is how many bytes every database lets a name have: PostgreSQL cuts longer ones, and two could become one.
+// maxName is how many bytes every database lets a name have: PostgreSQL cuts longer ones, and two
+// could become one.
 const maxName = 63
 
-// quote makes an identifier of a name: letters, digits and underscores, with at most one dot after a schema. Names come from programs, so
-// nothing else is needed; and what cannot contain a quote cannot escape from one. Quoted, a reserved word is a name too.
+// quote makes an identifier of a name: letters, digits and underscores, with at most one dot after
+// a schema. Names come from programs, so nothing else is needed; and what cannot contain a quote
+// cannot escape from one. Quoted, a reserved word is a name too.
 func (d Dialect) quote(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
@@ -64,7 +67,8 @@ func (d Dialect) quote(name string) (string, error) {
 	}
 	for i, part := range parts {
 		if !plain(part) {
-			return "", fmt.Errorf("%w: %.80q: 1 to %d ASCII letters, digits and underscores, no digit first", ErrBadName, name, maxName)
+			return "", fmt.Errorf("%w: %.80q: 1 to %d ASCII letters, digits and underscores, no digit first",
+				ErrBadName, name, maxName)
 		}
 		parts[i] = mark + part + mark
 	}
@@ -92,10 +96,12 @@ func plain(name string) bool {
 	return true
 }
 
-// nameType is the type of a column that holds a resource or an ID: it tells apart all names, and can be a key.
+// nameType is the type of a column that holds a resource or an ID: it tells apart all names, and
+// can be a key.
 func (d Dialect) nameType() string {
 	if d == MySQL {
-		return fmt.Sprintf("varbinary(%d)", maxResource) // its text types take A for a, and some a blank at the end for nothing
+		// its text types take A for a, and some a blank at the end for nothing
+		return fmt.Sprintf("varbinary(%d)", maxResource)
 	}
 	return "text"
 }

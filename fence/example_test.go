@@ -15,7 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// A holder that was stopped for too long comes back and writes: the resource has seen a higher token by then, and refuses.
+// A holder that was stopped for too long comes back and writes: the resource has seen a higher
+// token by then, and refuses.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -44,7 +45,8 @@ func Example() {
 	// true
 }
 
-// Do keeps a newer holder waiting until the older one has stopped writing, and tells the older one to stop.
+// Do keeps a newer holder waiting until the older one has stopped writing, and tells the older one
+// to stop.
 func ExampleMark_Do() {
 	ctx := context.Background()
 	var mark fence.Mark
@@ -58,7 +60,8 @@ func ExampleMark_Do() {
 	// Output: fence: token 5 of "orders/42" is older than 6, the highest seen
 }
 
-// A service that writes for others: the client sends the token of its lock, the server compares, and the handler finds it in its context.
+// A service that writes for others: the client sends the token of its lock, the server compares,
+// and the handler finds it in its context.
 func ExampleGuard() {
 	ctx := context.Background()
 	guard := fence.Guard{
@@ -124,7 +127,8 @@ func ExampleWriteFile() {
 	// of the new holder <nil>
 }
 
-// An object that only the newest holder writes. webStore, in bucket_test.go, is what a store with ETags needs: two methods.
+// An object that only the newest holder writes. webStore, in bucket_test.go, is what a store with
+// ETags needs: two methods.
 func ExamplePut() {
 	ctx := context.Background()
 	server := httptest.NewServer(&bucket{})
@@ -138,25 +142,27 @@ func ExamplePut() {
 	// fence: token 5 of "report.txt" is older than 6, the highest seen
 }
 
-// A row that carries the token of its last writer. Update runs this statement, and says whether the row was missing or the token stale.
+// A row that carries the token of its last writer. Update runs this statement, and says whether the
+// row was missing or the token stale.
 func ExampleRow_Statement() {
 	row := fence.Row{Dialect: fence.PostgreSQL, Table: "orders"}
 	query, args, err := row.Statement(42, 7, "state = $1", "paid")
 	fmt.Println(query)
 	fmt.Println(args, err)
-	// Output:
-	// UPDATE "orders" SET state = $1, "fence_token" = $2 WHERE "id" = $3 AND ("fence_token" IS NULL OR "fence_token" <= $4)
-	// [paid 7 42 7] <nil>
+	// Output: UPDATE "orders" SET state = $1, "fence_token" = $2 WHERE "id" = $3 AND ("fence_token"
+	// IS NULL OR "fence_token" <= $4) [paid 7 42 7] <nil>
 }
 
 // The table of marks, as a migration makes it.
 func ExampleTable_Schema() {
 	text, err := fence.Table{Dialect: fence.PostgreSQL}.Schema()
 	fmt.Println(text, err)
-	// Output: CREATE TABLE IF NOT EXISTS "mortise_fence" (resource text NOT NULL PRIMARY KEY, token bigint NOT NULL) <nil>
+	// Output: CREATE TABLE IF NOT EXISTS "mortise_fence" (resource text NOT NULL PRIMARY KEY, token
+	// bigint NOT NULL) <nil>
 }
 
-// A request that is repeated, here by the next holder of the lock, gets the result of the first time.
+// A request that is repeated, here by the next holder of the lock, gets the result of the first
+// time.
 func ExampleMemo() {
 	ctx := context.Background()
 	var memo fence.Memo

@@ -29,7 +29,8 @@ func TestFilesRemember(t *testing.T) {
 	if err := (fence.Files{Dir: dir}).Advance(t.Context(), "a", 5); !errors.Is(err, fence.ErrStale) {
 		t.Errorf("after a restart: %v", err)
 	}
-	if err := (fence.Files{Dir: filepath.Join(dir, "no", "parent")}).Advance(t.Context(), "a", 5); !errors.Is(err, fs.ErrNotExist) {
+	if err := (fence.Files{Dir: filepath.Join(dir, "no", "parent")}).Advance(t.Context(), "a", 5); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("without a parent directory: %v", err)
 	}
 }
@@ -72,7 +73,8 @@ func TestWriteFileNeverGoesBack(t *testing.T) {
 			chance := rand.New(rand.NewPCG(uint64(writer), 3))
 			for range rounds {
 				token := mortise.Token(2 + chance.IntN(1000))
-				if err := fence.WriteFile(t.Context(), path, token, content(token), 0o600); err != nil && !errors.Is(err, fence.ErrStale) {
+				if err := fence.WriteFile(t.Context(), path, token, content(token), 0o600); err != nil &&
+					!errors.Is(err, fence.ErrStale) {
 					t.Error(err)
 				}
 			}
@@ -107,7 +109,8 @@ func content(token mortise.Token) []byte {
 	return []byte(strings.Repeat(fmt.Sprintln(uint64(token)), 3000))
 }
 
-// A writer that is stopped in the middle holds up the next one, who gives up with his context and says what for.
+// A writer that is stopped in the middle holds up the next one, who gives up with his context and
+// says what for.
 func TestFilesWaitForTheOther(t *testing.T) {
 	files := fence.Files{Dir: t.TempDir()}
 	err := files.Do(t.Context(), "a", 5, func(context.Context) error {
@@ -128,7 +131,8 @@ func TestFilesWaitForTheOther(t *testing.T) {
 // What cannot be read is not zero: it may have been a mark, and a zero would admit everybody.
 func TestADamagedMarkIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report")
-	for _, text := range []string{"", "mortise fence 1\n", "mortise fence 2\n5\n\"a\"\n", "mortise fence 1\n-5\n\"a\"\n", "mortise fence 1\n\n\"a\"\n", "\x00\x00\x00\x00"} {
+	for _, text := range []string{"", "mortise fence 1\n", "mortise fence 2\n5\n\"a\"\n",
+		"mortise fence 1\n-5\n\"a\"\n", "mortise fence 1\n\n\"a\"\n", "\x00\x00\x00\x00"} {
 		if err := os.WriteFile(path+".mark", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

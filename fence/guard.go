@@ -8,29 +8,34 @@ import (
 	"strings"
 )
 
-// Guard is a server's middleware that compares the token of each request with the mark of the resource. A handler that it calls finds the
-// token in its context ([FromContext]). Otherwise it answers itself, in plain text:
+// Guard is a server's middleware that compares the token of each request with the mark of the
+// resource. A handler that it calls finds the token in its context ([FromContext]). Otherwise it
+// answers itself, in plain text:
 //
 //	400 Bad Request             the token or the resource is malformed, or there are two
 //	412 Precondition Failed     the token is stale; Mortise-Highest says what has been seen
 //	428 Precondition Required   there is no token, and Optional is not set
 //	503 Service Unavailable     the store cannot be asked, or the wait for lower tokens was cut off
 //
-// If the store is a [Section], such as [Mark], the handler runs in it: no handler of a lower token is running, or starts later, and its
-// context ends when a higher one is seen. With another store, such as [Table], a handler can be overtaken while it runs, and has to fence its own write, for example by [Tx]; so does a
-// handler that leaves work behind when it returns.
+// If the store is a [Section], such as [Mark], the handler runs in it: no handler of a lower token
+// is running, or starts later, and its context ends when a higher one is seen. With another store,
+// such as [Table], a handler can be overtaken while it runs, and has to fence its own write, for
+// example by [Tx]; so does a handler that leaves work behind when it returns.
 //
-// Wrap the handlers that write; reads need no token. A client that may write may also send the highest token there is, and shut everybody out: let
-// in whom you trust. A Guard may be copied; it is safe for concurrent use if its functions are.
+// Wrap the handlers that write; reads need no token. A client that may write may also send the
+// highest token there is, and shut everybody out: let in whom you trust. A Guard may be copied; it
+// is safe for concurrent use if its functions are.
 type Guard struct {
 	Store Store // required
 
-	// Resource says what a request writes to. nil means what the header Mortise-Resource names; then all clients must name it alike, and a
-	// request without it is malformed. A server that knows better, by the path, should say so here.
+	// Resource says what a request writes to. nil means what the header Mortise-Resource names;
+	// then all clients must name it alike, and a request without it is malformed. A server that
+	// knows better, by the path, should say so here.
 	Resource func(*http.Request) string
 
-	Optional bool                       // a request without a token is let through, unguarded
-	Failed   func(*http.Request, error) // is told what the store complains of, beyond refusals; nil: nobody is. The client never is
+	Optional bool // a request without a token is let through, unguarded
+	// is told what the store complains of, beyond refusals; nil: nobody is. The client never is
+	Failed func(*http.Request, error)
 }
 
 // Wrap returns a handler that guards next.

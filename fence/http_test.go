@@ -71,9 +71,11 @@ func TestGuardAnswers(t *testing.T) {
 		{"named badly", fence.Guard{}, h(token, "5", resource, "%zz"), 400, "not a resource"},
 		{"named with a line feed", fence.Guard{}, h(token, "5", resource, "a%0Ab"), 400, "not a resource"},
 		{"named at length", fence.Guard{}, h(token, "5", resource, strings.Repeat("x", 513)), 400, "not a resource"},
-		{"named at great length", fence.Guard{}, h(token, "5", resource, strings.Repeat("%41", 50_000)), 400, "not a resource"},
+		{"named at great length", fence.Guard{}, h(token, "5", resource, strings.Repeat("%41", 50_000)), 400,
+			"not a resource"},
 		{"the path counts", fence.Guard{Resource: byPath}, h(token, "4", resource, "b"), 412, "/orders/42"},
-		{"broken store", fence.Guard{Resource: byPath, Store: brokenStore{}}, h(token, "5"), 503, "could not be compared"},
+		{"broken store", fence.Guard{Resource: byPath, Store: brokenStore{}}, h(token, "5"), 503,
+			"could not be compared"},
 	} {
 		mark := &fence.Mark{}
 		_ = mark.Advance(t.Context(), "/orders/42", 5)
@@ -142,7 +144,8 @@ func TestTransportMeetsGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stale *fence.StaleError
-	if !errors.As(fence.ResponseError(response), &stale) || *stale != (fence.StaleError{Resource: " ordérs/42", Token: 5, Highest: 6}) {
+	if !errors.As(fence.ResponseError(response), &stale) ||
+		*stale != (fence.StaleError{Resource: " ordérs/42", Token: 5, Highest: 6}) {
 		t.Errorf("the refusal comes back as %+v", stale)
 	}
 	if calls.Load() != 2 {
@@ -170,7 +173,8 @@ func TestTransportWithoutAToken(t *testing.T) {
 	}
 	body := &closer{Reader: strings.NewReader("x")}
 	r = httptest.NewRequest("PUT", "/", body)
-	if _, err := (&fence.Transport{Base: base, Require: true}).RoundTrip(r); !errors.Is(err, fence.ErrNoToken) || !body.closed {
+	if _, err := (&fence.Transport{Base: base, Require: true}).RoundTrip(r); !errors.Is(err, fence.ErrNoToken) ||
+		!body.closed {
 		t.Errorf("%v, body closed: %v", err, body.closed)
 	}
 }
@@ -182,7 +186,8 @@ type closer struct {
 
 func (c *closer) Close() error { c.closed = true; return nil }
 
-// A request that was admitted and then stopped must not write after a newer one: the newer one ends its context, and waits.
+// A request that was admitted and then stopped must not write after a newer one: the newer one ends
+// its context, and waits.
 func TestGuardKeepsHandlersApart(t *testing.T) {
 	register := "" // written without a lock: the race detector watches, too
 	arrived := make(chan bool)
@@ -198,7 +203,8 @@ func TestGuardKeepsHandlersApart(t *testing.T) {
 		}
 		register = "new"
 	})
-	server := httptest.NewServer(fence.Guard{Store: &fence.Mark{}, Resource: func(*http.Request) string { return "a" }}.Wrap(slow))
+	server := httptest.NewServer(fence.Guard{Store: &fence.Mark{},
+		Resource: func(*http.Request) string { return "a" }}.Wrap(slow))
 	client := &http.Client{Transport: &fence.Transport{}}
 	send := func(token mortise.Token) {
 		r, _ := http.NewRequestWithContext(fence.NewContext(t.Context(), token), "PUT", server.URL, nil)

@@ -13,9 +13,10 @@ import (
 type Step struct {
 	Resource string        // what is worked on, and whose mark Token is compared with
 	Token    mortise.Token // the holder's
-	// ID tells the step from others of the resource: that of a request, a message, an order line; by the rules for resources. It has to be
-	// the same when the step is repeated by another holder of the lock. "" means the token itself: then only repetitions under one grant
-	// are recognized, and the next holder does the work again.
+	// ID tells the step from others of the resource: that of a request, a message, an order line;
+	// by the rules for resources. It has to be the same when the step is repeated by another holder
+	// of the lock. "" means the token itself: then only repetitions under one grant are recognized,
+	// and the next holder does the work again.
 	ID string
 }
 
@@ -36,12 +37,15 @@ func (s Step) id() (string, error) {
 // DefaultLedger is the name of the table of a [Ledger] that has none.
 const DefaultLedger = "mortise_step"
 
-// Ledger remembers in a database which steps have been done, and with what result. Its value may be copied and is safe for concurrent use.
+// Ledger remembers in a database which steps have been done, and with what result. Its value may be
+// copied and is safe for concurrent use.
 //
-// What it can promise: work that is done in the transaction that it passes to fn takes effect exactly once, whoever repeats the step, and
-// however often, until Forget; and never after a higher token of the resource has been seen. What it cannot: work outside that
-// transaction, a charged card or a sent mail, is done at least once. If the process dies after the effect and before the commit, the step is not remembered, and
-// a repetition does it again: pass the ID on, to a service that recognizes repetitions itself.
+// What it can promise: work that is done in the transaction that it passes to fn takes effect
+// exactly once, whoever repeats the step, and however often, until Forget; and never after a higher
+// token of the resource has been seen. What it cannot: work outside that transaction, a charged
+// card or a sent mail, is done at least once. If the process dies after the effect and before the
+// commit, the step is not remembered, and a repetition does it again: pass the ID on, to a service
+// that recognizes repetitions itself.
 type Ledger struct {
 	Marks Table  // where the tokens are compared; its DB and Dialect are the ledger's too
 	Name  string // the table of the results; "" means DefaultLedger; may have a schema in front
@@ -57,7 +61,8 @@ func (l Ledger) quoted() (string, error) {
 	return l.Marks.Dialect.quote(l.Name)
 }
 
-// Schema returns the statement that makes the table of the results if it is absent. That of the marks is [Table.Schema].
+// Schema returns the statement that makes the table of the results if it is absent. That of the
+// marks is [Table.Schema].
 func (l Ledger) Schema() (string, error) {
 	name, err := l.quoted()
 	if err != nil {
@@ -82,9 +87,10 @@ func (l Ledger) Create(ctx context.Context) error {
 	return err
 }
 
-// Do returns the stored result of the step, or runs fn in a transaction, stores its result in the same one, and commits. If fn fails nothing
-// is stored, and its error is returned as it is; a repetition tries again. A *StaleError comes before any of that, also if the step is
-// done. Steps of one resource run one at a time, across all processes.
+// Do returns the stored result of the step, or runs fn in a transaction, stores its result in the
+// same one, and commits. If fn fails nothing is stored, and its error is returned as it is; a
+// repetition tries again. A *StaleError comes before any of that, also if the step is done. Steps
+// of one resource run one at a time, across all processes.
 func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, error)) (result []byte, err error) {
 	id, err := step.id()
 	if err != nil {
@@ -111,7 +117,8 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 		if result == nil {
 			result = []byte{} // which no driver takes for NULL
 		}
-		insert := fmt.Sprintf("INSERT INTO %s (resource, id, token, result) VALUES (%s, %s, %s, %s)", name, p(1), p(2), p(3), p(4))
+		insert := fmt.Sprintf("INSERT INTO %s (resource, id, token, result) VALUES (%s, %s, %s, %s)", name, p(1),
+			p(2), p(3), p(4))
 		_, err = tx.ExecContext(ctx, insert, step.Resource, id, int64(step.Token), result)
 		return err
 	})
@@ -121,8 +128,9 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	return result, nil
 }
 
-// Forget drops the results of resource that were stored under a lower token than before, and returns how many. Their steps would be done
-// again, so keep them for as long as anybody may repeat one.
+// Forget drops the results of resource that were stored under a lower token than before, and
+// returns how many. Their steps would be done again, so keep them for as long as anybody may repeat
+// one.
 func (l Ledger) Forget(ctx context.Context, resource string, before mortise.Token) (int64, error) {
 	if err := check(resource, before); err != nil {
 		return 0, err
@@ -135,7 +143,8 @@ func (l Ledger) Forget(ctx context.Context, resource string, before mortise.Toke
 		return 0, errNoDB
 	}
 	p := l.Marks.Dialect.placeholder
-	gone, err := l.Marks.DB.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE resource = %s AND token < %s", name, p(1), p(2)), resource, int64(before))
+	gone, err := l.Marks.DB.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE resource = %s AND token < %s", name,
+		p(1), p(2)), resource, int64(before))
 	if err != nil {
 		return 0, err
 	}

@@ -8,18 +8,22 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Mark is a [Store] in the memory of the process that owns the resources: the highest token of each. Its zero value is ready to use. It is
-// a [Section], too. It is safe for concurrent use and must not be copied.
+// Mark is a [Store] in the memory of the process that owns the resources: the highest token of
+// each. Its zero value is ready to use. It is a [Section], too. It is safe for concurrent use and
+// must not be copied.
 //
-// It forgets everything with its process, and knows nothing of what other instances of a service have seen. That is right for resources that
-// live in the same memory; for others use a [Table], or [Files], or, with one instance, set Floor to the highest token that is stored with them.
+// It forgets everything with its process, and knows nothing of what other instances of a service
+// have seen. That is right for resources that live in the same memory; for others use a [Table], or
+// [Files], or, with one instance, set Floor to the highest token that is stored with them.
 type Mark struct {
-	// Limit is how many resources are remembered, those in use by Do not counted; 0 means 65,536. When there would be more, the half
-	// with the lowest tokens is forgotten, and Floor rises to the highest of these. It must not be changed after the first call.
+	// Limit is how many resources are remembered, those in use by Do not counted; 0 means 65,536.
+	// When there would be more, the half with the lowest tokens is forgotten, and Floor rises to
+	// the highest of these. It must not be changed after the first call.
 	Limit int
 
-	// Floor is the token below which a resource that is not remembered is refused; 0 refuses nothing. All tokens of a group rise with
-	// time, so what was granted lately lies above. It must not be changed after the first call.
+	// Floor is the token below which a resource that is not remembered is refused; 0 refuses
+	// nothing. All tokens of a group rise with time, so what was granted lately lies above. It must
+	// not be changed after the first call.
 	Floor mortise.Token
 
 	mu    sync.Mutex
@@ -41,7 +45,8 @@ type cell struct {
 
 func (c *cell) used() bool { return len(c.runs) > 0 || c.waiting > 0 }
 
-// Advance implements [Store]. It does not wait and ignores ctx. Runs of lower tokens (see Do) learn of it by the end of their contexts.
+// Advance implements [Store]. It does not wait and ignores ctx. Runs of lower tokens (see Do) learn
+// of it by the end of their contexts.
 func (m *Mark) Advance(_ context.Context, resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -52,7 +57,8 @@ func (m *Mark) Advance(_ context.Context, resource string, token mortise.Token) 
 	return err
 }
 
-// Check says what Advance would, and remembers nothing. What it has admitted may be stale by the time of the write.
+// Check says what Advance would, and remembers nothing. What it has admitted may be stale by the
+// time of the write.
 func (m *Mark) Check(resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -73,8 +79,9 @@ func (m *Mark) Highest(resource string) (mortise.Token, bool) {
 	return c.highest, true
 }
 
-// Forget drops what is known of a resource that exists no more. From then on any token of it is admitted that is not below the floor, so call
-// it only where a write to what is gone fails by itself.
+// Forget drops what is known of a resource that exists no more. From then on any token of it is
+// admitted that is not below the floor, so call it only where a write to what is gone fails by
+// itself.
 func (m *Mark) Forget(resource string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,7 +105,8 @@ func (m *Mark) admits(resource string, token mortise.Token) error {
 	return nil
 }
 
-// advance admits or refuses, remembers, and tells runs that they are overtaken. The caller holds mu.
+// advance admits or refuses, remembers, and tells runs that they are overtaken. The caller holds
+// mu.
 func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 	if err := m.admits(resource, token); err != nil {
 		return nil, err
@@ -118,8 +126,9 @@ func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 	return c, nil
 }
 
-// makeRoom forgets the half with the lowest tokens if there is no room for one more. That keeps refusals by the floor to resources whose
-// holders have been silent for the longest time, and costs a sort once in Limit/2 new resources. The caller holds mu.
+// makeRoom forgets the half with the lowest tokens if there is no room for one more. That keeps
+// refusals by the floor to resources whose holders have been silent for the longest time, and costs
+// a sort once in Limit/2 new resources. The caller holds mu.
 func (m *Mark) makeRoom() {
 	if m.cells == nil {
 		m.cells = map[string]*cell{}

@@ -23,8 +23,10 @@ func TestMarkWithFewPlaces(t *testing.T) {
 			resource string
 			token    mortise.Token
 			ok       bool
-		}{{"a", 10, true}, {"b", 20, true}, {"a", 9, false}, {"a", 10, true}, {"c", 5, false}, {"b", 19, false}, {"b", 20, true}} {
-			if err := mark.Advance(t.Context(), c.resource, c.token); (err == nil) != c.ok || err != nil && !errors.Is(err, fence.ErrStale) {
+		}{{"a", 10, true}, {"b", 20, true}, {"a", 9, false}, {"a", 10, true}, {"c", 5, false}, {"b", 19, false},
+			{"b", 20, true}} {
+			if err := mark.Advance(t.Context(), c.resource, c.token); (err == nil) != c.ok ||
+				err != nil && !errors.Is(err, fence.ErrStale) {
 				t.Errorf("%s %d: %v, admitted should be %v", c.resource, c.token, err, c.ok)
 			}
 		}
@@ -37,11 +39,13 @@ func TestMarkWithFewPlaces(t *testing.T) {
 				resource, token := fmt.Sprint(chance.IntN(12)), mortise.Token(1+step/2+chance.IntN(60))
 				err := mark.Advance(t.Context(), resource, token)
 				if err == nil && token < all[resource] {
-					t.Fatalf("seed %d step %d: %s was at %d and admitted %d", seed, step, resource, all[resource], token)
+					t.Fatalf("seed %d step %d: %s was at %d and admitted %d", seed, step, resource, all[resource],
+						token)
 				}
 				var stale *fence.StaleError
 				if errors.As(err, &stale) && token >= all[resource] && !stale.Forgotten {
-					t.Fatalf("seed %d step %d: %v, but the resource has seen no more than %d", seed, step, err, all[resource])
+					t.Fatalf("seed %d step %d: %v, but the resource has seen no more than %d", seed, step, err,
+						all[resource])
 				}
 				if err == nil {
 					all[resource] = token
@@ -83,7 +87,8 @@ func TestMarkChecksForgetsAndHasAFloor(t *testing.T) {
 	if err := mark.Advance(t.Context(), "a", 5); err != nil {
 		t.Error(err)
 	}
-	if err := mark.Check("a", 4); err == nil || err.Error() != `fence: token 4 of "a" is older than 5, the highest seen` {
+	if err := mark.Check("a", 4); err == nil ||
+		err.Error() != `fence: token 4 of "a" is older than 5, the highest seen` {
 		t.Error(err)
 	}
 	mark.Forget("a")
@@ -120,7 +125,8 @@ func TestDoWaitsForLowerTokens(t *testing.T) {
 		if second {
 			t.Error("6 runs while 5 has not returned")
 		}
-		if err := mark.Do(t.Context(), "a", 5, func(context.Context) error { t.Error("5 runs again"); return nil }); !errors.Is(err, fence.ErrStale) {
+		if err := mark.Do(t.Context(), "a", 5,
+			func(context.Context) error { t.Error("5 runs again"); return nil }); !errors.Is(err, fence.ErrStale) {
 			t.Errorf("5 while 6 waits: %v", err)
 		}
 		ended, cancel := context.WithCancel(t.Context())

@@ -6,15 +6,19 @@ import (
 	"sync"
 )
 
-// Memo is a [Ledger] in memory. Its zero value is ready to use; it is safe for concurrent use and must not be copied.
+// Memo is a [Ledger] in memory. Its zero value is ready to use; it is safe for concurrent use and
+// must not be copied.
 //
-// It promises that fn of one step does not return nil twice, as long as the process lives and fewer than Limit steps have been done since: what is
-// forgotten is done again. An fn that fails, or is cut off, may have had an effect, and is run again when the step is repeated.
+// It promises that fn of one step does not return nil twice, as long as the process lives and fewer
+// than Limit steps have been done since: what is forgotten is done again. An fn that fails, or is
+// cut off, may have had an effect, and is run again when the step is repeated.
 type Memo struct {
-	// Marks is where tokens are compared; nil means a Mark of the memo's own. It must not be changed after the first call.
+	// Marks is where tokens are compared; nil means a Mark of the memo's own. It must not be
+	// changed after the first call.
 	Marks Store
 
-	// Limit is how many results are kept; 0 means 65,536; the oldest goes first. It must not be changed after the first call.
+	// Limit is how many results are kept; 0 means 65,536; the oldest goes first. It must not be
+	// changed after the first call.
 	Limit int
 
 	own   Mark
@@ -32,9 +36,11 @@ type outcome struct {
 	result []byte
 }
 
-// Do returns a copy of the stored result of the step, or runs fn and stores its result. Of several calls at the same time one runs fn, and the others wait
-// for it, as long as their ctx allows; if it fails the next one runs its own. A *StaleError comes before any of that, also if the step is
-// done. The context of fn carries the token; if Marks is a [Section] it ends early when a higher token is seen.
+// Do returns a copy of the stored result of the step, or runs fn and stores its result. Of several
+// calls at the same time one runs fn, and the others wait for it, as long as their ctx allows; if
+// it fails the next one runs its own. A *StaleError comes before any of that, also if the step is
+// done. The context of fn carries the token; if Marks is a [Section] it ends early when a higher
+// token is seen.
 func (m *Memo) Do(ctx context.Context, step Step, fn func(context.Context) ([]byte, error)) (result []byte, err error) {
 	id, err := step.id()
 	if err != nil {
@@ -85,7 +91,8 @@ func (m *Memo) claim(key stepKey) (o *outcome, mine bool) {
 }
 
 // work runs fn and stores its result, or lets the next one try if it fails or panics.
-func (m *Memo) work(ctx context.Context, key stepKey, o *outcome, fn func(context.Context) ([]byte, error)) (result []byte, err error) {
+func (m *Memo) work(ctx context.Context, key stepKey, o *outcome,
+	fn func(context.Context) ([]byte, error)) (result []byte, err error) {
 	finished := false
 	defer func() {
 		m.mu.Lock()

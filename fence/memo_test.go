@@ -17,13 +17,14 @@ func TestMemoDoesAStepOnce(t *testing.T) {
 	var memo fence.Memo
 	runs := 0
 	do := func(token mortise.Token, id string) (string, error) {
-		result, err := memo.Do(t.Context(), fence.Step{Resource: "a", Token: token, ID: id}, func(ctx context.Context) ([]byte, error) {
-			runs++
-			if seen, _ := fence.FromContext(ctx); seen != token {
-				t.Errorf("fn finds the token %d, want %d", seen, token)
-			}
-			return fmt.Append(nil, "result ", runs), nil
-		})
+		result, err := memo.Do(t.Context(), fence.Step{Resource: "a", Token: token, ID: id},
+			func(ctx context.Context) ([]byte, error) {
+				runs++
+				if seen, _ := fence.FromContext(ctx); seen != token {
+					t.Errorf("fn finds the token %d, want %d", seen, token)
+				}
+				return fmt.Append(nil, "result ", runs), nil
+			})
 		if len(result) > 0 {
 			defer func() { result[0] = 'X' }() // the caller's copy is the caller's
 		}
@@ -45,7 +46,8 @@ func TestMemoDoesAStepOnce(t *testing.T) {
 		}
 	}
 	for _, step := range []fence.Step{{Resource: "a"}, {Token: 9}, {Resource: "a", Token: 9, ID: "a\n"}} {
-		if _, err := memo.Do(t.Context(), step, nil); !errors.Is(err, fence.ErrBadToken) && !errors.Is(err, fence.ErrBadResource) {
+		if _, err := memo.Do(t.Context(), step, nil); !errors.Is(err, fence.ErrBadToken) &&
+			!errors.Is(err, fence.ErrBadResource) {
 			t.Errorf("%+v: %v", step, err)
 		}
 	}
@@ -57,9 +59,10 @@ func TestMemoTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 64 {
 		all.Go(func() {
-			result, err := memo.Do(t.Context(), fence.Step{Resource: "a", Token: 5, ID: fmt.Sprint(i % 4)}, func(context.Context) ([]byte, error) {
-				return fmt.Append(nil, "done ", i%4, " ", runs.Add(1) > 0), nil
-			})
+			result, err := memo.Do(t.Context(), fence.Step{Resource: "a", Token: 5, ID: fmt.Sprint(i % 4)},
+				func(context.Context) ([]byte, error) {
+					return fmt.Append(nil, "done ", i%4, " ", runs.Add(1) > 0), nil
+				})
 			if err != nil || string(result) != fmt.Sprint("done ", i%4, " ", true) {
 				t.Errorf("%q, %v", result, err)
 			}
@@ -84,7 +87,10 @@ func TestMemoTriesAgain(t *testing.T) {
 		synctest.Wait()
 		waiting := make(chan string, 1)
 		go func() {
-			result, err := memo.Do(t.Context(), step, func(context.Context) ([]byte, error) { return []byte("second"), nil })
+			result, err := memo.Do(t.Context(), step, func(context.Context) ([]byte, error) {
+				return []byte("second"),
+					nil
+			})
 			waiting <- fmt.Sprint(string(result), err)
 		}()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -97,7 +103,8 @@ func TestMemoTriesAgain(t *testing.T) {
 		if got := <-waiting; got != "second<nil>" {
 			t.Error(got)
 		}
-		if _, err := memo.Do(t.Context(), fence.Step{Resource: "a", Token: 5, ID: "x"}, func(context.Context) ([]byte, error) { return nil, errors.New("no") }); err == nil {
+		if _, err := memo.Do(t.Context(), fence.Step{Resource: "a", Token: 5, ID: "x"},
+			func(context.Context) ([]byte, error) { return nil, errors.New("no") }); err == nil {
 			t.Error("the error of fn is gone")
 		}
 	})
@@ -108,7 +115,8 @@ func TestMemoForgetsTheOldest(t *testing.T) {
 	memo := fence.Memo{Limit: 2, Marks: &fence.Mark{}}
 	runs := 0
 	for _, id := range []string{"a", "b", "c", "c", "b", "a"} {
-		_, _ = memo.Do(t.Context(), fence.Step{Resource: "r", Token: 5, ID: id}, func(context.Context) ([]byte, error) { runs++; return nil, nil })
+		_, _ = memo.Do(t.Context(), fence.Step{Resource: "r", Token: 5, ID: id},
+			func(context.Context) ([]byte, error) { runs++; return nil, nil })
 	}
 	if runs != 4 {
 		t.Errorf("fn ran %d times, want 4: once for each, and again for the oldest", runs)

@@ -82,7 +82,8 @@ func TestPutNeverGoesBack(t *testing.T) {
 			chance := rand.New(rand.NewPCG(uint64(writer), 4))
 			for range 20 {
 				token := mortise.Token(1 + chance.IntN(1000))
-				if err := fence.Put(t.Context(), store, "report", token, []byte(fence.FormatToken(token))); err != nil && !errors.Is(err, fence.ErrStale) {
+				if err := fence.Put(t.Context(), store, "report", token,
+					[]byte(fence.FormatToken(token))); err != nil && !errors.Is(err, fence.ErrStale) {
 					t.Error(err)
 				}
 			}
@@ -112,21 +113,25 @@ func TestPutAndOddStores(t *testing.T) {
 		want   error
 		writes int
 	}{
-		"cannot be read":     {oddStore{head: down}, down, 0},
-		"cannot be written":  {oddStore{head: fence.ErrMissing, put: down}, down, 1},
-		"object of others":   {oddStore{seen: fence.Object{Version: "1"}}, nil, 1},
-		"gives no version":   {oddStore{seen: fence.Object{Token: 1}}, nil, 0},
-		"changes all day":    {oddStore{seen: fence.Object{Version: "1"}, put: fmt.Errorf("412: %w", fence.ErrChanged)}, fence.ErrChanged, 32},
-		"missing, with data": {oddStore{head: fence.ErrMissing, seen: fence.Object{Version: "9", Token: 9}}, nil, 1}, // the error counts
+		"cannot be read":    {oddStore{head: down}, down, 0},
+		"cannot be written": {oddStore{head: fence.ErrMissing, put: down}, down, 1},
+		"object of others":  {oddStore{seen: fence.Object{Version: "1"}}, nil, 1},
+		"gives no version":  {oddStore{seen: fence.Object{Token: 1}}, nil, 0},
+		"changes all day": {oddStore{seen: fence.Object{Version: "1"},
+			put: fmt.Errorf("412: %w", fence.ErrChanged)}, fence.ErrChanged, 32},
+		// the error counts
+		"missing, with data": {oddStore{head: fence.ErrMissing, seen: fence.Object{Version: "9", Token: 9}}, nil, 1},
 	} {
 		err := fence.Put(t.Context(), &c.store, "a", 5, nil)
-		if c.want != nil && !errors.Is(err, c.want) || c.store.writes != c.writes || c.want == nil && c.writes == 1 && err != nil || c.writes == 0 && err == nil {
+		if c.want != nil && !errors.Is(err, c.want) || c.store.writes != c.writes || c.want == nil && c.writes == 1 &&
+			err != nil || c.writes == 0 && err == nil {
 			t.Errorf("%s: %v after %d writes", name, err, c.store.writes)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(down)
-	if err := fence.Put(ctx, &oddStore{seen: fence.Object{Version: "1"}, put: fence.ErrChanged}, "a", 5, nil); !errors.Is(err, down) {
+	if err := fence.Put(ctx, &oddStore{seen: fence.Object{Version: "1"}, put: fence.ErrChanged}, "a", 5,
+		nil); !errors.Is(err, down) {
 		t.Errorf("with an ended context: %v", err)
 	}
 }

@@ -13,12 +13,13 @@ import (
 // DefaultColumn is the name of the token's column where none is given.
 const DefaultColumn = "fence_token"
 
-// Row guards rows by a column of their own, a bigint that holds the highest token that has written the row, or NULL before the first. One
-// statement compares and writes, so it needs no transaction, no guard table, and no more round trips than the write alone. Its value may be copied and is safe
+// Row guards rows by a column of their own, a bigint that holds the highest token that has written
+// the row, or NULL before the first. One statement compares and writes, so it needs no transaction,
+// no guard table, and no more round trips than the write alone. Its value may be copied and is safe
 // for concurrent use.
 //
-// It protects rows that exist, and only against statements that are made by it. A row that is deleted takes its mark along: to guard creation
-// and deletion too, use a [Table].
+// It protects rows that exist, and only against statements that are made by it. A row that is
+// deleted takes its mark along: to guard creation and deletion too, use a [Table].
 type Row struct {
 	Dialect Dialect
 	Table   string // may have a schema in front; quoted, as in Table
@@ -53,11 +54,13 @@ func (r Row) names() (n names, err error) {
 	return n, errors.Join(errs[:]...)
 }
 
-// Condition returns the condition under which a statement may write, with its one argument, for those who write the statement themselves:
+// Condition returns the condition under which a statement may write, with its one argument, for
+// those who write the statement themselves:
 //
 //	("fence_token" IS NULL OR "fence_token" <= $3)
 //
-// n is the number of the placeholder, from 1; it matters to PostgreSQL only. The statement has to set the column to the same argument.
+// n is the number of the placeholder, from 1; it matters to PostgreSQL only. The statement has to
+// set the column to the same argument.
 func (r Row) Condition(n int, token mortise.Token) (text string, arg int64, err error) {
 	arg, err = Int64(token)
 	if err != nil {
@@ -76,9 +79,10 @@ func (r Row) Condition(n int, token mortise.Token) (text string, arg int64, err 
 	return fmt.Sprintf("(%s IS NULL OR %s <= %s)", column, column, r.Dialect.placeholder(n)), arg, nil
 }
 
-// Statement returns the guarded UPDATE of the row id and its arguments, for those who run it by other means than database/sql. set is
-// what stands after SET, with the placeholders of args, for example "state = $1, total = $2"; it is put into the statement as it is, so it must never hold what
-// came from outside.
+// Statement returns the guarded UPDATE of the row id and its arguments, for those who run it by
+// other means than database/sql. set is what stands after SET, with the placeholders of args, for
+// example "state = $1, total = $2"; it is put into the statement as it is, so it must never hold
+// what came from outside.
 func (r Row) Statement(id any, token mortise.Token, set string, args ...any) (query string, all []any, err error) {
 	n, err := r.names()
 	if err != nil {
@@ -92,12 +96,14 @@ func (r Row) Statement(id any, token mortise.Token, set string, args ...any) (qu
 		set += ", "
 	}
 	d := r.Dialect
-	query = fmt.Sprintf("UPDATE %s SET %s%s = %s WHERE %s = %s AND %s", n.table, set, n.column, d.placeholder(len(args)+1), n.key, d.placeholder(len(args)+2), condition)
+	query = fmt.Sprintf("UPDATE %s SET %s%s = %s WHERE %s = %s AND %s", n.table, set, n.column,
+		d.placeholder(len(args)+1), n.key, d.placeholder(len(args)+2), condition)
 	return query, append(slices.Clone(args), arg, id, arg), nil
 }
 
-// Update runs the guarded UPDATE of [Row.Statement]. It returns nil if the row was written, a *StaleError if a higher token has written
-// it, and an error that wraps ErrMissing if there is no such row. With an empty set it only moves the mark.
+// Update runs the guarded UPDATE of [Row.Statement]. It returns nil if the row was written, a
+// *StaleError if a higher token has written it, and an error that wraps ErrMissing if there is no
+// such row. With an empty set it only moves the mark.
 func (r Row) Update(ctx context.Context, db DB, id any, token mortise.Token, set string, args ...any) error {
 	query, all, err := r.Statement(id, token, set, args...)
 	if err != nil {
@@ -110,8 +116,8 @@ func (r Row) Update(ctx context.Context, db DB, id any, token mortise.Token, set
 	return r.Outcome(ctx, db, result, id, token)
 }
 
-// Outcome tells apart the outcomes of a guarded statement that wrote the row id, as Update does. It asks the database only if no row
-// was written.
+// Outcome tells apart the outcomes of a guarded statement that wrote the row id, as Update does. It
+// asks the database only if no row was written.
 func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, token mortise.Token) error {
 	n, err := r.names()
 	if err != nil {
@@ -128,7 +134,8 @@ func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, toke
 		return nil
 	}
 	var highest sql.NullInt64
-	err = db.QueryRowContext(ctx, fmt.Sprintf("SELECT %s FROM %s WHERE %s = %s", n.column, n.table, n.key, r.Dialect.placeholder(1)), id).Scan(&highest)
+	err = db.QueryRowContext(ctx, fmt.Sprintf("SELECT %s FROM %s WHERE %s = %s", n.column, n.table, n.key,
+		r.Dialect.placeholder(1)), id).Scan(&highest)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}

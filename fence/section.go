@@ -11,9 +11,11 @@ type run struct {
 	cancel context.CancelCauseFunc
 }
 
-// Do implements [Section]. Runs of one token run at the same time. A higher token is marked at once, which refuses lower ones from then on and
-// ends the contexts of those that run; then it waits until these have returned. ctx bounds that wait: if it ends, fn does not run, and the
-// token stays marked. If it has ended before, nothing is marked either. So an fn that ignores its context holds up its successors, and no others.
+// Do implements [Section]. Runs of one token run at the same time. A higher token is marked at
+// once, which refuses lower ones from then on and ends the contexts of those that run; then it
+// waits until these have returned. ctx bounds that wait: if it ends, fn does not run, and the token
+// stays marked. If it has ended before, nothing is marked either. So an fn that ignores its context
+// holds up its successors, and no others.
 func (m *Mark) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -55,7 +57,8 @@ func (m *Mark) enter(ctx context.Context, resource string, token mortise.Token, 
 	}
 }
 
-// await gives mu up until the runs of the cell have ended. While it waits the cell counts as used and is not dropped.
+// await gives mu up until the runs of the cell have ended. While it waits the cell counts as used
+// and is not dropped.
 func (m *Mark) await(ctx context.Context, c *cell) error {
 	if c.over == nil {
 		c.over = make(chan struct{})

@@ -44,7 +44,8 @@ func (s sidecar) do(ctx context.Context, token mortise.Token, fn func() error) (
 	return fn()
 }
 
-// markFormat is the first line of a mark; the token and the resource follow, one a line, the resource quoted by Go's rules.
+// markFormat is the first line of a mark; the token and the resource follow, one a line, the
+// resource quoted by Go's rules.
 const markFormat = "mortise fence 1"
 
 func (s sidecar) write(token mortise.Token) error {
@@ -52,7 +53,8 @@ func (s sidecar) write(token mortise.Token) error {
 	return replaceFile(s.path+".mark", []byte(text), s.perm)
 }
 
-// read returns the highest token, 0 if there is no mark. What is no mark is an error and not 0: it may have been one.
+// read returns the highest token, 0 if there is no mark. What is no mark is an error and not 0: it
+// may have been one.
 func (s sidecar) read() (mortise.Token, error) {
 	text, err := os.ReadFile(s.path + ".mark")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,8 +74,9 @@ func (s sidecar) read() (mortise.Token, error) {
 	return token, nil
 }
 
-// replaceFile makes data the content of the file at path, whole or not at all, and durable. The caller holds the lock, so that one name for
-// the file that is not yet in place is enough, and a crash leaves at most one behind.
+// replaceFile makes data the content of the file at path, whole or not at all, and durable. The
+// caller holds the lock, so that one name for the file that is not yet in place is enough, and a
+// crash leaves at most one behind.
 func replaceFile(path string, data []byte, perm os.FileMode) error {
 	fresh := path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) { // it would keep its old permissions
@@ -108,14 +111,15 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// The pauses between two tries to lock a file. The system can wake who waits, but then the wait could not end with a context.
+// The pauses between two tries to lock a file. The system can wake who waits, but then the wait
+// could not end with a context.
 const (
 	pauseMin = time.Millisecond
 	pauseMax = 20 * time.Millisecond
 )
 
-// lockFile waits for the lock of the system on the file at path, which it makes if it is absent and never removes: whoever removed it
-// could lock another file of that name than he who waits.
+// lockFile waits for the lock of the system on the file at path, which it makes if it is absent and
+// never removes: whoever removed it could lock another file of that name than he who waits.
 func lockFile(ctx context.Context, path string, perm os.FileMode) (unlock func() error, err error) {
 	for wait := pauseMin; ; wait = min(2*wait, pauseMax) {
 		f, err := tryLockFile(path, perm|0o600)

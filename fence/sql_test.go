@@ -32,30 +32,37 @@ func TestStatements(t *testing.T) {
 // args of the caller are not written to, whatever room there is behind them.
 func TestStatementLeavesArgsAlone(t *testing.T) {
 	room := []any{"paid", "mine"}
-	if _, _, err := (fence.Row{Dialect: fence.SQLite, Table: "o"}).Statement(1, 7, "state = ?", room[:1]...); err != nil || room[1] != "mine" {
+	if _, _, err := (fence.Row{Dialect: fence.SQLite, Table: "o"}).Statement(1, 7, "state = ?",
+		room[:1]...); err != nil || room[1] != "mine" {
 		t.Errorf("%v, %v", room, err)
 	}
 }
 
 func TestNamesAreChecked(t *testing.T) {
-	for _, name := range []string{"", ".", "a.", ".a", "a.b.c", "1a", "a b", `a"b`, "a`b", "a;DROP TABLE b", "a--", "ä", "a\x00", "a\n", strings.Repeat("a", 64)} {
-		if _, err := (fence.Table{Dialect: fence.SQLite, Name: name}).Schema(); name != "" && !errors.Is(err, fence.ErrBadName) {
+	for _, name := range []string{"", ".", "a.", ".a", "a.b.c", "1a", "a b", `a"b`, "a`b", "a;DROP TABLE b", "a--",
+		"ä", "a\x00", "a\n", strings.Repeat("a", 64)} {
+		if _, err := (fence.Table{Dialect: fence.SQLite, Name: name}).Schema(); name != "" &&
+			!errors.Is(err, fence.ErrBadName) {
 			t.Errorf("table %q: %v", name, err)
 		}
-		if _, err := (fence.Ledger{Marks: fence.Table{Dialect: fence.SQLite}, Name: name}).Schema(); name != "" && !errors.Is(err, fence.ErrBadName) {
+		if _, err := (fence.Ledger{Marks: fence.Table{Dialect: fence.SQLite}, Name: name}).Schema(); name != "" &&
+			!errors.Is(err, fence.ErrBadName) {
 			t.Errorf("ledger %q: %v", name, err)
 		}
 		for _, row := range []fence.Row{{Table: name}, {Table: "t", Key: name}, {Table: "t", Column: name}} {
 			row.Dialect = fence.PostgreSQL
-			if _, _, err := row.Statement(1, 1, ""); !errors.Is(err, fence.ErrBadName) && (name != "" || row.Table == "") {
+			if _, _, err := row.Statement(1, 1, ""); !errors.Is(err, fence.ErrBadName) &&
+				(name != "" || row.Table == "") {
 				t.Errorf("%+v: %v", row, err)
 			}
 		}
-		if _, _, err := (fence.Row{Dialect: fence.PostgreSQL, Column: name}).Condition(1, 1); name != "" && !errors.Is(err, fence.ErrBadName) {
+		if _, _, err := (fence.Row{Dialect: fence.PostgreSQL, Column: name}).Condition(1, 1); name != "" &&
+			!errors.Is(err, fence.ErrBadName) {
 			t.Errorf("column %q: %v", name, err)
 		}
 	}
-	if _, _, err := (fence.Row{Dialect: fence.PostgreSQL, Table: "t", Key: "a.b"}).Statement(1, 1, ""); !errors.Is(err, fence.ErrBadName) {
+	if _, _, err := (fence.Row{Dialect: fence.PostgreSQL, Table: "t", Key: "a.b"}).Statement(1, 1,
+		""); !errors.Is(err, fence.ErrBadName) {
 		t.Errorf("a column with a dot: %v", err)
 	}
 }
@@ -77,7 +84,8 @@ func TestForgottenFieldsAreErrors(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := (fence.Row{Dialect: fence.SQLite, Table: "t"}).Condition(1, 1<<63); !errors.Is(err, fence.ErrBadToken) {
+	if _, _, err := (fence.Row{Dialect: fence.SQLite, Table: "t"}).Condition(1, 1<<63); !errors.Is(err,
+		fence.ErrBadToken) {
 		t.Error(err)
 	}
 }

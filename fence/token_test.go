@@ -18,7 +18,8 @@ func TestParseToken(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "0", "-1", "+1", " 1", "1 ", "01", "1_0", "0x10", "1e3", "1,2", "1, 2", "1.0", "9223372036854775808", "18446744073709551615",
+		"", "0", "-1", "+1", " 1", "1 ", "01", "1_0", "0x10", "1e3", "1,2", "1, 2", "1.0", "9223372036854775808",
+		"18446744073709551615",
 		"18446744073709551617", "٣", "１", "1\x00", strings.Repeat("9", 1<<20),
 	} {
 		got, err := fence.ParseToken(text)
@@ -103,7 +104,8 @@ func TestRun(t *testing.T) {
 		if !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)
 		}
-		err = fence.Run(t.Context(), store, "a", 4, func(context.Context) error { t.Errorf("%s: fn runs with a stale token", name); return nil })
+		err = fence.Run(t.Context(), store, "a", 4,
+			func(context.Context) error { t.Errorf("%s: fn runs with a stale token", name); return nil })
 		if !errors.Is(err, fence.ErrStale) {
 			t.Errorf("%s: %v", name, err)
 		}

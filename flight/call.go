@@ -26,7 +26,8 @@ type call[T any] struct {
 	panicked *PanicError
 }
 
-// PanicError is what a caller panics with when a function has panicked in the goroutine of the call. All callers get the same one.
+// PanicError is what a caller panics with when a function has panicked in the goroutine of the
+// call. All callers get the same one.
 type PanicError struct {
 	Value any    // what the function panicked with
 	Stack []byte // of the goroutine of the call, as runtime/debug.Stack has it
@@ -48,7 +49,8 @@ func (c *call[T]) outcome() (T, error) {
 	return c.value, c.err
 }
 
-// work runs the functions under the lock and keeps what comes of it, also if they panic or end the goroutine.
+// work runs the functions under the lock and keeps what comes of it, also if they panic or end the
+// goroutine.
 func (c *call[T]) work(ctx context.Context, token mortise.Token) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -75,8 +77,8 @@ func (c *call[T]) find(ctx context.Context, token mortise.Token) (T, error) {
 	return c.compute(ctx, token)
 }
 
-// because adds to an error why the context of the call has ended, if it has: "context canceled" alone would look to a caller as if it were
-// about its own.
+// because adds to an error why the context of the call has ended, if it has: "context canceled"
+// alone would look to a caller as if it were about its own.
 func because(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || cause == nil || errors.Is(err, cause) {

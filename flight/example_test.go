@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/flight"
 )
 
-// Twenty requests on two instances find the cache empty at the same time. One of them renders the page. Here both instances are
-// Groups of one node; in a fleet each has its own.
+// Twenty requests on two instances find the cache empty at the same time. One of them renders the
+// page. Here both instances are Groups of one node; in a fleet each has its own.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

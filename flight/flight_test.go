@@ -64,8 +64,10 @@ type result struct {
 	done     chan struct{}
 }
 
-// start asks in a goroutine, and returns once all that can happen without time passing has happened.
-func start(ctx context.Context, g *flight.Group[string], fresh func(context.Context) (string, bool, error), compute func(context.Context, mortise.Token) (string, error)) *result {
+// start asks in a goroutine, and returns once all that can happen without time passing has
+// happened.
+func start(ctx context.Context, g *flight.Group[string], fresh func(context.Context) (string, bool, error),
+	compute func(context.Context, mortise.Token) (string, error)) *result {
 	r := &result{done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
@@ -179,7 +181,10 @@ func TestTheLastCallerThatGivesUpEndsTheCall(t *testing.T) {
 		giveUp()
 		synctest.Wait()
 		// Whoever comes now does not join what is ending, and waits for its lock.
-		next := start(t.Context(), g, nothing, func(context.Context, mortise.Token) (string, error) { return "page 2", nil })
+		next := start(t.Context(), g, nothing, func(context.Context, mortise.Token) (string, error) {
+			return "page 2",
+				nil
+		})
 		<-next.done
 		if next.value != "page 2" || next.err != nil || time.Since(began) != time.Second {
 			t.Errorf("the next caller got %q, %v after %v", next.value, next.err, time.Since(began))
@@ -199,8 +204,9 @@ func TestACallerWhoseContextHasEndedBeginsNothing(t *testing.T) {
 	})
 }
 
-// The lock is lost in the middle: the context of the computation ends, its callers learn why, and the next instance computes. One that
-// does not look at its context writes late, and its token gives it away.
+// The lock is lost in the middle: the context of the computation ends, its callers learn why, and
+// the next instance computes. One that does not look at its context writes late, and its token
+// gives it away.
 func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -322,7 +328,8 @@ func TestCloseEndsWhatRunsAndWaitsForIt(t *testing.T) {
 		behind := start(t.Context(), flight.New[string](locks.Instance()), nothing, (&cache{}).compute)
 		g.Close()
 		if ended.Sub(began) != time.Second {
-			t.Errorf("Close returned %v after the beginning, the function ended after %v", time.Since(began), ended.Sub(began))
+			t.Errorf("Close returned %v after the beginning, the function ended after %v", time.Since(began),
+				ended.Sub(began))
 		}
 		<-r.done
 		if !errors.Is(r.err, flight.ErrClosed) {

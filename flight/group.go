@@ -15,14 +15,16 @@ var ErrClosed = errors.New("flight: the group is closed")
 // errAbandoned ends the context of a call that nobody waits for.
 var errAbandoned = errors.New("flight: every caller has given up")
 
-// Locker is what a Group needs of a *mortise.Node, which is one: Do locks key, runs fn with a context that ends when the lock is lost, and
-// unlocks, also if fn ends its goroutine. It must be safe for concurrent use.
+// Locker is what a Group needs of a *mortise.Node, which is one: Do locks key, runs fn with a
+// context that ends when the lock is lost, and unlocks, also if fn ends its goroutine. It must be
+// safe for concurrent use.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
 
-// Group is the calls of one instance for values of one type. Make one with New. It is safe for concurrent use and must not be copied. Two
-// Groups with the same keys on one instance do not share calls, and exclude each other as two instances do.
+// Group is the calls of one instance for values of one type. Make one with New. It is safe for
+// concurrent use and must not be copied. Two Groups with the same keys on one instance do not share
+// calls, and exclude each other as two instances do.
 type Group[T any] struct {
 	locker Locker
 
@@ -37,15 +39,18 @@ func New[T any](locker Locker) *Group[T] {
 	return &Group[T]{locker: locker, calls: map[string]*call[T]{}}
 }
 
-// Do returns the value of key: what fresh finds, or else what compute computes, by this caller, by another one of this process, or by another
-// instance. Both functions run under the lock of key, in a goroutine of the call, with a context that ends as the package comment says.
+// Do returns the value of key: what fresh finds, or else what compute computes, by this caller, by
+// another one of this process, or by another instance. Both functions run under the lock of key, in
+// a goroutine of the call, with a context that ends as the package comment says.
 //
-// fresh looks whether the value is there and reports false if it is not. compute makes it and leaves it where fresh finds it; token fences
-// that write.
+// fresh looks whether the value is there and reports false if it is not. compute makes it and
+// leaves it where fresh finds it; token fences that write.
 //
-// The error is that of ctx, of locking, of fresh or of compute, or is ErrClosed; if the context of the call had ended it is also the
-// reason for that, mortise.ErrLost for example. A panic of a function is repeated here, see PanicError.
-func (g *Group[T]) Do(ctx context.Context, key string, fresh func(ctx context.Context) (T, bool, error), compute func(ctx context.Context, token mortise.Token) (T, error)) (T, error) {
+// The error is that of ctx, of locking, of fresh or of compute, or is ErrClosed; if the context of
+// the call had ended it is also the reason for that, mortise.ErrLost for example. A panic of a
+// function is repeated here, see PanicError.
+func (g *Group[T]) Do(ctx context.Context, key string, fresh func(ctx context.Context) (T, bool, error),
+	compute func(ctx context.Context, token mortise.Token) (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
@@ -64,7 +69,8 @@ func (g *Group[T]) Do(ctx context.Context, key string, fresh func(ctx context.Co
 }
 
 // join adds a caller to the call of a key, and begins one if there is none.
-func (g *Group[T]) join(ctx context.Context, key string, fresh func(context.Context) (T, bool, error), compute func(context.Context, mortise.Token) (T, error)) (*call[T], error) {
+func (g *Group[T]) join(ctx context.Context, key string, fresh func(context.Context) (T, bool, error),
+	compute func(context.Context, mortise.Token) (T, error)) (*call[T], error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -81,7 +87,8 @@ func (g *Group[T]) join(ctx context.Context, key string, fresh func(context.Cont
 	return c, nil
 }
 
-// quit takes a caller off a call. With the last one the call ends, and whoever comes later begins another.
+// quit takes a caller off a call. With the last one the call ends, and whoever comes later begins
+// another.
 func (g *Group[T]) quit(key string, c *call[T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,7 +105,8 @@ func (g *Group[T]) forget(key string, c *call[T]) {
 	}
 }
 
-// run is the goroutine of a call. It is started by the first caller and ends when the functions have returned, or the lock is not to be had.
+// run is the goroutine of a call. It is started by the first caller and ends when the functions
+// have returned, or the lock is not to be had.
 func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 	var err error
 	defer func() { g.publish(key, c, because(ctx, err)) }()
@@ -110,8 +118,8 @@ func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 	})
 }
 
-// publish gives the callers of a call its result, once. It also ends the context of the call: Do does not wait for the confirmation of the
-// release then, which without a majority may take long.
+// publish gives the callers of a call its result, once. It also ends the context of the call: Do
+// does not wait for the confirmation of the release then, which without a majority may take long.
 func (g *Group[T]) publish(key string, c *call[T], err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -124,8 +132,9 @@ func (g *Group[T]) publish(key string, c *call[T], err error) {
 	c.cancel(nil)
 }
 
-// Close ends the calls that run, whose callers get an error that is ErrClosed unless their functions succeed nevertheless, and waits until
-// their functions have returned. It may be called again.
+// Close ends the calls that run, whose callers get an error that is ErrClosed unless their
+// functions succeed nevertheless, and waits until their functions have returned. It may be called
+// again.
 func (g *Group[T]) Close() {
 	g.mu.Lock()
 	g.closed = true

@@ -12,7 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// ErrUnknown says that a history could not be judged: it has holes, or the search took too long. It is no pass.
+// ErrUnknown says that a history could not be judged: it has holes, or the search took too long. It
+// is no pass.
 var ErrUnknown = history.ErrUnknown
 
 // Options of Judge. The zero value is right for a history of one machine.
@@ -22,12 +23,13 @@ type Options struct {
 	// Timeout bounds the search of the second judge. Default: 30 s.
 	Timeout time.Duration
 
-	// HTML is where a picture of the first wrong key goes, if there is one. Default: "", no picture.
+	// HTML is where a picture of the first wrong key goes, if there is one. Default: "", no
+	// picture.
 	HTML string
 }
 
-// Judge runs both judges and returns what they found, joined; nil if the history is right. A history with holes is not shown to the
-// second, to which what is missing would look wrong.
+// Judge runs both judges and returns what they found, joined; nil if the history is right. A
+// history with holes is not shown to the second, to which what is missing would look wrong.
 func Judge(events []history.Event, o Options) error {
 	first := Witness(events, o)
 	if errors.Is(first, ErrUnknown) {
@@ -73,7 +75,8 @@ func Porcupine(events []history.Event, o Options) error {
 		if found == porcupine.Illegal {
 			return fmt.Errorf("porcupine: the history of %q is not that of a fenced lock: %s", k.name, explain(k, info))
 		}
-		return fmt.Errorf("%w: porcupine has searched the %d operations of %q for %v", ErrUnknown, len(k.operations), k.name, o.Timeout)
+		return fmt.Errorf("%w: porcupine has searched the %d operations of %q for %v", ErrUnknown, len(k.operations),
+			k.name, o.Timeout)
 	}
 	return fmt.Errorf("%w: porcupine has searched %d operations for %v", ErrUnknown, len(all), o.Timeout)
 }

@@ -14,7 +14,8 @@ import (
 )
 
 func all(seed uint64, calls int) historytest.Options {
-	return historytest.Options{Seed: seed, Calls: calls, Callers: 9, Keys: 4, Try: 0.2, Cancel: 0.2, Crash: 0.05, Lose: 0.05}
+	return historytest.Options{Seed: seed, Calls: calls, Callers: 9, Keys: 4, Try: 0.2, Cancel: 0.2, Crash: 0.05,
+		Lose: 0.05}
 }
 
 // kinds makes histories of locks of all kinds.
@@ -37,7 +38,8 @@ func TestRightHistoriesPassBoth(t *testing.T) {
 			}
 		}
 	}
-	long := historytest.Options{Seed: 1, Calls: 20000, Callers: 40, Keys: 20, Try: 0.1, Cancel: 0.1, Crash: 0.01, Lose: 0.01}
+	long := historytest.Options{Seed: 1, Calls: 20000, Callers: 40, Keys: 20, Try: 0.1, Cancel: 0.1, Crash: 0.01,
+		Lose: 0.01}
 	if err := judge.Judge(historytest.Make(long), strict()); err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +51,10 @@ func TestRightHistoriesPassBoth(t *testing.T) {
 
 func TestEachViolationIsCaught(t *testing.T) {
 	porcupineCatches := map[string]bool{
-		"double grant": true, "duplicate token": true, "token going back": true, "stale held": true, "held before it was": true,
-		"belief outlives the lock": true, "granted before it was asked for": true, "a writer beside readers": true, "more permits than there are": true,
+		"double grant": true, "duplicate token": true, "token going back": true, "stale held": true,
+		"held before it was":       true,
+		"belief outlives the lock": true, "granted before it was asked for": true, "a writer beside readers": true,
+		"more permits than there are":       true,
 		"one of several is held by another": true,
 	}
 	for _, p := range historytest.Plants() {
@@ -121,8 +125,8 @@ func TestFilesAndPicture(t *testing.T) {
 	}
 }
 
-// TestMissingFiles: what the callers of one node have seen is not there, so nobody can say that the history is right; and a file that is
-// given twice would look wrong.
+// TestMissingFiles: what the callers of one node have seen is not there, so nobody can say that the
+// history is right; and a file that is given twice would look wrong.
 func TestMissingFiles(t *testing.T) {
 	all, err := judge.Files("testdata/storm.jsonl")
 	if err != nil {
@@ -151,7 +155,8 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// TestTwoGroups: what the first group still held when it died must not look held to the second judge, and two at once must.
+// TestTwoGroups: what the first group still held when it died must not look held to the second
+// judge, and two at once must.
 func TestTwoGroups(t *testing.T) {
 	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})
 	second := historytest.Make(historytest.Options{Seed: 8, Calls: 300, Callers: 5, Keys: 3})
@@ -163,9 +168,11 @@ func TestTwoGroups(t *testing.T) {
 	}
 }
 
-// TestForceIsNoViolation: whoever ends another's lock by force takes it upon himself that the holder believes in it for longer.
+// TestForceIsNoViolation: whoever ends another's lock by force takes it upon himself that the
+// holder believes in it for longer.
 func TestForceIsNoViolation(t *testing.T) {
-	at := slices.IndexFunc(historytest.Plants(), func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
+	at := slices.IndexFunc(historytest.Plants(),
+		func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
 	events := historytest.Plants()[at].Break(historytest.Make(all(1, 200)))
 	if judge.Porcupine(events, strict()) == nil {
 		t.Error("a belief that outlives its lock passes")
@@ -180,10 +187,11 @@ func TestForceIsNoViolation(t *testing.T) {
 	}
 }
 
-// TestManyUnknownGrants is the history that is hardest to search: one key, and most of its grants crossed a cancel. Without the chain of
-// tokens (operation.after) it takes minutes.
+// TestManyUnknownGrants is the history that is hardest to search: one key, and most of its grants
+// crossed a cancel. Without the chain of tokens (operation.after) it takes minutes.
 func TestManyUnknownGrants(t *testing.T) {
-	events := historytest.Make(historytest.Options{Seed: 1, Calls: 5000, Callers: 3, Keys: 1, Cancel: 0.8, Crash: 0.05, Lose: 0.05})
+	events := historytest.Make(historytest.Options{Seed: 1, Calls: 5000, Callers: 3, Keys: 1, Cancel: 0.8,
+		Crash: 0.05, Lose: 0.05})
 	if err := judge.Judge(events, strict()); err != nil {
 		t.Fatal(err)
 	}
@@ -209,8 +217,9 @@ func BenchmarkPorcupine(b *testing.B) {
 	b.ReportMetric(float64(calls)*float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
 
-// TestRecordingOfRealNodes judges what three whole nodes recorded in a storm of cancels in which the leader crashed. The recording was
-// left behind by TestRecordedHistoryIsRight of the root (go test -artifacts), with 7 rounds a caller; its files are one after the other.
+// TestRecordingOfRealNodes judges what three whole nodes recorded in a storm of cancels in which
+// the leader crashed. The recording was left behind by TestRecordedHistoryIsRight of the root (go
+// test -artifacts), with 7 rounds a caller; its files are one after the other.
 func TestRecordingOfRealNodes(t *testing.T) {
 	events, err := judge.Files("testdata/storm.jsonl")
 	if err != nil {

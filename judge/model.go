@@ -31,10 +31,12 @@ func (o operation) String() string {
 	return fmt.Sprintf("%s %d %s", [...]string{"grant", "end", "seen"}[o.kind], o.token, o.by)
 }
 
-// share is how many permits somebody takes, and out of how many by his own word: 1 of 1 is the whole lock.
+// share is how many permits somebody takes, and out of how many by his own word: 1 of 1 is the
+// whole lock.
 type share struct{ permits, of int64 }
 
-// state of the model: who owns the lock, in the order of their tokens, and the highest token so far.
+// state of the model: who owns the lock, in the order of their tokens, and the highest token so
+// far.
 type state struct {
 	owners  []owner // never changed
 	highest lockfsm.Token
@@ -45,7 +47,8 @@ type owner struct {
 	share share
 }
 
-// fits reports whether one more may own the lock beside those who do: all permits together are no more than any of them says there are.
+// fits reports whether one more may own the lock beside those who do: all permits together are no
+// more than any of them says there are.
 func (s state) fits(more share) bool {
 	taken, least := more.permits, more.of
 	for _, o := range s.owners {
@@ -66,9 +69,10 @@ type key struct {
 	operations []porcupine.Operation
 }
 
-// fencedLock is the model of locks with tokens, each key by itself. That tokens rise is said as: each comes right behind the next lower
-// one. Over a whole history the two are the same, since every grant has its place in the order; but of two possible grants the search
-// then tries one, where else it would try every subset of the grants whose times nobody knows well.
+// fencedLock is the model of locks with tokens, each key by itself. That tokens rise is said as:
+// each comes right behind the next lower one. Over a whole history the two are the same, since
+// every grant has its place in the order; but of two possible grants the search then tries one,
+// where else it would try every subset of the grants whose times nobody knows well.
 func fencedLock(keys []*key) porcupine.Model {
 	return porcupine.Model{
 		Partition: func([]porcupine.Operation) [][]porcupine.Operation {

@@ -26,7 +26,8 @@ type call struct {
 	begun, returned int64
 	outcome         history.Outcome
 	token           lockfsm.Token
-	unlock, believe int64 // when its Unlock began, and until when the lock was believed in at most; MaxInt64: nobody says
+	// when its Unlock began, and until when the lock was believed in at most; MaxInt64: nobody says
+	unlock, believe int64
 	confirmed       int64 // when Unlock returned nil; MaxInt64: it did not
 }
 
@@ -51,7 +52,8 @@ type gathered struct {
 
 func gather(events []history.Event) (*gathered, error) {
 	g := &gathered{
-		byID: map[callID]*call{}, accounts: map[lockfsm.Token]*account{}, owners: map[lockfsm.Token]*call{}, streams: map[lockfsm.SessionID]int{},
+		byID: map[callID]*call{}, accounts: map[lockfsm.Token]*account{}, owners: map[lockfsm.Token]*call{},
+		streams: map[lockfsm.SessionID]int{},
 	}
 	for _, e := range events {
 		id := callID{e.Stream, e.Op}
@@ -60,7 +62,8 @@ func gather(events []history.Event) (*gathered, error) {
 		case history.Dropped:
 			return nil, fmt.Errorf("%w: %s dropped %d events", ErrUnknown, e.Node, e.Count)
 		case history.Call:
-			c = &call{id: id, keys: keysOf(&e), share: shareOf(&e), begun: e.At, returned: math.MaxInt64, unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64}
+			c = &call{id: id, keys: keysOf(&e), share: shareOf(&e), begun: e.At, returned: math.MaxInt64,
+				unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64}
 			g.byID[id] = c
 			g.calls = append(g.calls, c)
 		case history.Return, history.Unlock, history.Unlocked, history.Lost:
@@ -89,7 +92,8 @@ func gather(events []history.Event) (*gathered, error) {
 	return g, nil
 }
 
-// endGroups ends what a group never ended and another group followed: by the first grant of that one.
+// endGroups ends what a group never ended and another group followed: by the first grant of that
+// one.
 func (g *gathered) endGroups() {
 	type life struct {
 		group  history.Group
@@ -140,7 +144,8 @@ func (c *call) saw(e history.Event) {
 func (g *gathered) account(e history.Event) *account {
 	a := g.accounts[e.Token]
 	if a == nil {
-		a = &account{keys: keysOf(&e), share: shareOf(&e), group: e.Group, session: e.Session, by: math.MaxInt64, endedBy: math.MaxInt64}
+		a = &account{keys: keysOf(&e), share: shareOf(&e), group: e.Group, session: e.Session, by: math.MaxInt64,
+			endedBy: math.MaxInt64}
 		g.accounts[e.Token] = a
 	}
 	return a
@@ -158,8 +163,9 @@ func shareOf(e *history.Event) share {
 	return share{permits, of}
 }
 
-// held returns the keys of c that the lock with the token that it was told of has: by the word of him who was told that he holds it, or else of
-// the voters. Without any, c can have been told the truth of none of its keys, and the model finds that.
+// held returns the keys of c that the lock with the token that it was told of has: by the word of
+// him who was told that he holds it, or else of the voters. Without any, c can have been told the
+// truth of none of its keys, and the model finds that.
 func (g *gathered) held(c *call) []string {
 	var has []string
 	if a := g.accounts[c.token]; a != nil {
@@ -168,7 +174,8 @@ func (g *gathered) held(c *call) []string {
 	if owner := g.owners[c.token]; owner != nil {
 		has = owner.keys
 	}
-	if both := slices.DeleteFunc(slices.Clone(c.keys), func(key string) bool { return !slices.Contains(has, key) }); len(both) > 0 {
+	if both := slices.DeleteFunc(slices.Clone(c.keys),
+		func(key string) bool { return !slices.Contains(has, key) }); len(both) > 0 {
 		return both
 	}
 	return c.keys
@@ -201,7 +208,8 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 			if a != nil {
 				granted = min(granted, a.by)
 			}
-			b.add(c.keys, operation{kind: grant, token: c.token, share: c.share, by: "to call " + c.id.String()}, c.begun, granted)
+			b.add(c.keys, operation{kind: grant, token: c.token, share: c.share, by: "to call " + c.id.String()},
+				c.begun, granted)
 			b.end(c, a)
 		}
 	}
@@ -225,8 +233,9 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	return b.done(), b.err
 }
 
-// unanswered finds when the first call began, of each stream and of all, that was told of no lock: a grant that nobody was told of
-// cannot be older. Whose session a grant is for is known if another grant of that session was told of.
+// unanswered finds when the first call began, of each stream and of all, that was told of no lock:
+// a grant that nobody was told of cannot be older. Whose session a grant is for is known if another
+// grant of that session was told of.
 func (g *gathered) unanswered() map[asker]int64 {
 	first := map[asker]int64{}
 	for _, c := range g.calls {
@@ -251,7 +260,8 @@ type builder struct {
 	err   error
 }
 
-// end adds the end of a lock whose caller was told of it. It cannot be earlier than the end of the belief, unless others have ended it by force.
+// end adds the end of a lock whose caller was told of it. It cannot be earlier than the end of the
+// belief, unless others have ended it by force.
 func (b *builder) end(c *call, a *account) {
 	from, by, how := c.begun, c.confirmed, "release"
 	if a != nil && a.endedBy != math.MaxInt64 {
@@ -309,7 +319,8 @@ func (k *key) chain() {
 	}
 }
 
-// done orders the keys, and gives every operation a line in the picture on which none overlaps another.
+// done orders the keys, and gives every operation a line in the picture on which none overlaps
+// another.
 func (b *builder) done() []*key {
 	keys := make([]*key, 0, len(b.keys))
 	for _, k := range b.keys {

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/judge"
 )
 
-// simulate runs what the environment says, see sim.Campaign. The witness check is part of each run; here the second judge comes to it.
+// simulate runs what the environment says, see sim.Campaign. The witness check is part of each run;
+// here the second judge comes to it.
 func simulate(t *testing.T, births bool, runs uint64) {
 	c := sim.Campaign{
 		Births: births,
@@ -25,7 +26,8 @@ func simulate(t *testing.T, births bool, runs uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d runs, none of them wrong; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), total.Stats)
+	t.Logf("%d runs, none of them wrong; the longest wait after healing: %v; %+v", total.Runs,
+		total.Settled.Round(time.Millisecond), total.Stats)
 }
 
 func TestSeeds(t *testing.T)  { simulate(t, false, 2) }

@@ -10,11 +10,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ErrWait says that a wrapper gave up waiting for a lock by a limit of its own: fn did not run, and nothing is held.
+// ErrWait says that a wrapper gave up waiting for a lock by a limit of its own: fn did not run, and
+// nothing is held.
 var ErrWait = errors.New("locker: not locked within the wait limit")
 
-// attempt is one call of Do of some Locker, and the one place that knows whether fn has begun. It begins at most once, never after the wait
-// limit has passed and never after Do has returned: so whoever sees that it did not begin may try elsewhere.
+// attempt is one call of Do of some Locker, and the one place that knows whether fn has begun. It
+// begins at most once, never after the wait limit has passed and never after Do has returned: so
+// whoever sees that it did not begin may try elsewhere.
 type attempt struct {
 	wait  time.Duration // how long fn may take to begin; 0: as long as ctx allows
 	admit func() error  // called once, when fn is about to begin; its error keeps fn from it. nil: nothing to say
@@ -31,7 +33,8 @@ const (
 )
 
 // do calls l.Do, and reports whether fn has begun. If it has not, err is not nil.
-func (a *attempt) do(ctx context.Context, l Locker, key string, fn func(context.Context, mortise.Token) error) (began bool, err error) {
+func (a *attempt) do(ctx context.Context, l Locker, key string,
+	fn func(context.Context, mortise.Token) error) (began bool, err error) {
 	limited, stop := a.limit(noVia(ctx))
 	defer stop()
 	err = l.Do(limited, key, func(ctx context.Context, token mortise.Token) error {
@@ -44,7 +47,8 @@ func (a *attempt) do(ctx context.Context, l Locker, key string, fn func(context.
 				return err
 			}
 		}
-		if found, ok := mortise.TokenFrom(ctx); !ok || found != token { // the Locker puts none there: else an outer lock's would count
+		// the Locker puts none there: else an outer lock's would count
+		if found, ok := mortise.TokenFrom(ctx); !ok || found != token {
 			ctx = mortise.ContextWithToken(ctx, token)
 		}
 		return fn(ctx, token)
@@ -52,7 +56,8 @@ func (a *attempt) do(ctx context.Context, l Locker, key string, fn func(context.
 	return a.settle(ctx, key, err)
 }
 
-// limit returns a context that ends when the wait limit has passed and fn has not begun. Once fn has begun it ends only with ctx, or stop.
+// limit returns a context that ends when the wait limit has passed and fn has not begun. Once fn
+// has begun it ends only with ctx, or stop.
 func (a *attempt) limit(ctx context.Context) (limited context.Context, stop func()) {
 	if a.wait == 0 {
 		return ctx, func() {}
@@ -66,7 +71,8 @@ func (a *attempt) limit(ctx context.Context) (limited context.Context, stop func
 	return limited, func() { timer.Stop(); end(nil) }
 }
 
-// settle ends the attempt, so that a Locker that calls late finds it closed, and says what became of it.
+// settle ends the attempt, so that a Locker that calls late finds it closed, and says what became
+// of it.
 func (a *attempt) settle(ctx context.Context, key string, err error) (began bool, _ error) {
 	a.phase.CompareAndSwap(waiting, over)
 	phase := a.phase.Load()
@@ -76,7 +82,8 @@ func (a *attempt) settle(ctx context.Context, key string, err error) (began bool
 	case phase == expired && ctx.Err() != nil: // both in one moment: the caller's own limit is what it knows of
 		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
 	case phase == expired:
-		return false, fmt.Errorf("%w: lock %q, %v: %v", ErrWait, key, a.wait, err) // not %w: the context that err speaks of is not the caller's
+		// not %w: the context that err speaks of is not the caller's
+		return false, fmt.Errorf("%w: lock %q, %v: %v", ErrWait, key, a.wait, err)
 	case err == nil:
 		return false, fmt.Errorf("locker: lock %q: the Locker returned nil without running the function", key)
 	}

@@ -11,26 +11,30 @@ import (
 
 // BothConfig says which two locks a Both holds, and what each is for.
 type BothConfig struct {
-	// First is locked first and unlocked last; it always excludes. Required. All instances must have the same First: see Both.
+	// First is locked first and unlocked last; it always excludes. Required. All instances must
+	// have the same First: see Both.
 	First Locker
 
 	// Second is locked under First and unlocked before it. Required.
 	Second Locker
 
-	// Authority says whose token fn is given: FirstLock or SecondLock. Tokens of two lockers cannot be compared with each other; change the
-	// authority only when the resource may forget the tokens that it has seen. Required: a migration is about this choice.
+	// Authority says whose token fn is given: FirstLock or SecondLock. Tokens of two lockers cannot
+	// be compared with each other; change the authority only when the resource may forget the
+	// tokens that it has seen. Required: a migration is about this choice.
 	Authority Authority
 
-	// Observe gives up Second: it is locked as well, but if that fails, or its lock is lost, OnSecond is told and the work goes on under First
-	// alone. So the callers of Second alone are not excluded. It needs FirstLock as the Authority. [Via] tells fn where Second is missing.
+	// Observe gives up Second: it is locked as well, but if that fails, or its lock is lost,
+	// OnSecond is told and the work goes on under First alone. So the callers of Second alone are
+	// not excluded. It needs FirstLock as the Authority. [Via] tells fn where Second is missing.
 	Observe bool
 
-	// Wait is how long Second may take to be locked with Observe; the work waits for that. Default: 1s. It means nothing without Observe,
-	// where the caller's context is the bound.
+	// Wait is how long Second may take to be locked with Observe; the work waits for that. Default:
+	// 1s. It means nothing without Observe, where the caller's context is the bound.
 	Wait time.Duration
 
-	// OnSecond is told, with Observe, what went wrong with Second, on the goroutine of the call, which waits for its return. Several
-	// goroutines may call it at once. Required with Observe: else nobody would see whether Second can be relied on.
+	// OnSecond is told, with Observe, what went wrong with Second, on the goroutine of the call,
+	// which waits for its return. Several goroutines may call it at once. Required with Observe:
+	// else nobody would see whether Second can be relied on.
 	OnSecond func(key string, err error)
 }
 
@@ -42,18 +46,21 @@ const (
 	SecondLock                      // the token is that of Second
 )
 
-// Both is a Locker that holds the locks of two others at once, for moving from one lock service to another while instances with the old and the
-// new program run together. Each step excludes the one before it, so each may be rolled out instance by instance:
+// Both is a Locker that holds the locks of two others at once, for moving from one lock service to
+// another while instances with the old and the new program run together. Each step excludes the one
+// before it, so each may be rolled out instance by instance:
 //
 //	old                                              everybody locks the old service
 //	Both{First: old, Second: node, Observe: true}    see whether the new one can be relied on
 //	Both{First: old, Second: node}                   wait until this runs everywhere
 //	node                                             the old service may go
 //
-// Two calls cannot wait for each other, as long as all instances have the same First: whoever waits for First of a key holds nothing of
-// that key; whoever waits for Second holds First, so it is the only Both that does, and the holder of Second, a caller of Second alone,
-// waits for neither. With the order turned around on one instance, each of two can hold what the other waits for, until a context ends.
-// Calls within calls need an order of their keys, as with any lock. It is safe for concurrent use.
+// Two calls cannot wait for each other, as long as all instances have the same First: whoever waits
+// for First of a key holds nothing of that key; whoever waits for Second holds First, so it is the
+// only Both that does, and the holder of Second, a caller of Second alone, waits for neither. With
+// the order turned around on one instance, each of two can hold what the other waits for, until a
+// context ends. Calls within calls need an order of their keys, as with any lock. It is safe for
+// concurrent use.
 type Both struct{ config BothConfig }
 
 // NewBoth returns a Both, or an error that names every mistake of the configuration.
@@ -85,8 +92,9 @@ func NewBoth(c BothConfig) (*Both, error) {
 	return &Both{c}, nil
 }
 
-// Do locks First, then Second, runs fn and unlocks in reverse. The context of fn ends when either lock is lost, with Observe only when First
-// is. Do returns what went wrong with either, with Observe only what went wrong with First.
+// Do locks First, then Second, runs fn and unlocks in reverse. The context of fn ends when either
+// lock is lost, with Observe only when First is. Do returns what went wrong with either, with
+// Observe only what went wrong with First.
 func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if b.config.First == nil {
 		return unmade("Both")
@@ -101,7 +109,8 @@ func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 }
 
 // require runs fn under Second too; ctx and first are those of First.
-func (b *Both) require(ctx context.Context, key string, first mortise.Token, fn func(context.Context, mortise.Token) error) error {
+func (b *Both) require(ctx context.Context, key string, first mortise.Token,
+	fn func(context.Context, mortise.Token) error) error {
 	ways := Via(ctx)
 	began, err := new(attempt).do(ctx, b.config.Second, key, func(ctx context.Context, token mortise.Token) error {
 		if b.config.Authority == FirstLock {
@@ -115,9 +124,10 @@ func (b *Both) require(ctx context.Context, key string, first mortise.Token, fn 
 	return err
 }
 
-// observe runs fn under First, and under Second if that can be had; ctx and token are those of First. Second hears nothing of fn's error, so
-// that whatever it returns is its own.
-func (b *Both) observe(ctx context.Context, key string, token mortise.Token, fn func(context.Context, mortise.Token) error) error {
+// observe runs fn under First, and under Second if that can be had; ctx and token are those of
+// First. Second hears nothing of fn's error, so that whatever it returns is its own.
+func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
+	fn func(context.Context, mortise.Token) error) error {
 	result := errors.New("locker: Second returned before the function did")
 	a := attempt{wait: b.config.Wait}
 	began, err := a.do(ctx, b.config.Second, key, func(context.Context, mortise.Token) error {

@@ -93,14 +93,15 @@ func TestBothLocksInOrderAndUnlocksInReverse(t *testing.T) {
 		token     mortise.Token
 	}{{FirstLock, false, 1}, {SecondLock, false, 2}, {FirstLock, true, 1}} {
 		b := newBothBench()
-		err := b.both(t, c.authority, c.observe).Do(t.Context(), "k", func(ctx context.Context, token mortise.Token) error {
-			found, _ := mortise.TokenFrom(ctx)
-			if token != c.token || found != c.token || len(Via(ctx)) != 0 {
-				t.Errorf("%+v: token %d, in the context %d, via %v", c, token, found, Via(ctx))
-			}
-			b.notes = append(b.notes, "work")
-			return nil
-		})
+		err := b.both(t, c.authority, c.observe).Do(t.Context(), "k",
+			func(ctx context.Context, token mortise.Token) error {
+				found, _ := mortise.TokenFrom(ctx)
+				if token != c.token || found != c.token || len(Via(ctx)) != 0 {
+					t.Errorf("%+v: token %d, in the context %d, via %v", c, token, found, Via(ctx))
+				}
+				b.notes = append(b.notes, "work")
+				return nil
+			})
 		if err != nil {
 			t.Error(err)
 		}
@@ -115,8 +116,10 @@ func TestBothRequired(t *testing.T) {
 		free := holdUntil(t, &b.second.Local, "k")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := b.both(t, FirstLock, false).Do(ctx, "k", func(context.Context, mortise.Token) error { t.Error("ran under one lock"); return nil })
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the first lock was held, the second failed") {
+		err := b.both(t, FirstLock, false).Do(ctx, "k",
+			func(context.Context, mortise.Token) error { t.Error("ran under one lock"); return nil })
+		if !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "the first lock was held, the second failed") {
 			t.Errorf("returned %v", err)
 		}
 		if err := free(); err != nil {
@@ -126,7 +129,8 @@ func TestBothRequired(t *testing.T) {
 	})
 }
 
-// TestBothEndsWithEitherLock: without Observe fn learns of both losses, with Observe only of First's; Second's goes to the hook.
+// TestBothEndsWithEitherLock: without Observe fn learns of both losses, with Observe only of
+// First's; Second's goes to the hook.
 func TestBothEndsWithEitherLock(t *testing.T) {
 	for _, c := range []struct {
 		observe, first bool
@@ -138,32 +142,36 @@ func TestBothEndsWithEitherLock(t *testing.T) {
 			if c.first {
 				lost = b.first
 			}
-			err := b.both(t, FirstLock, c.observe).Do(t.Context(), "k", func(ctx context.Context, _ mortise.Token) error {
-				close(lost.lose)
-				synctest.Wait()
-				if ended := context.Cause(ctx) != nil; ended != c.ends {
-					t.Errorf("%+v: the context's cause is %v", c, context.Cause(ctx))
-				}
-				return nil
-			})
+			err := b.both(t, FirstLock, c.observe).Do(t.Context(), "k",
+				func(ctx context.Context, _ mortise.Token) error {
+					close(lost.lose)
+					synctest.Wait()
+					if ended := context.Cause(ctx) != nil; ended != c.ends {
+						t.Errorf("%+v: the context's cause is %v", c, context.Cause(ctx))
+					}
+					return nil
+				})
 			if errors.Is(err, mortise.ErrLost) != c.ends {
 				t.Errorf("%+v: returned %v", c, err)
 			}
-			if hook := slices.Contains(b.notes, "hook k: second: "+mortise.ErrLost.Error()); hook != (c.observe && !c.first) {
+			if hook := slices.Contains(b.notes, "hook k: second: "+mortise.ErrLost.Error()); hook != (c.observe &&
+				!c.first) {
 				t.Errorf("%+v: saw %q", c, b.notes)
 			}
 		})
 	}
 }
 
-// TestBothObserves: the work waits for Second no longer than Wait, runs once, and only the hook hears of Second; fn's error only the caller.
+// TestBothObserves: the work waits for Second no longer than Wait, runs once, and only the hook
+// hears of Second; fn's error only the caller.
 func TestBothObserves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
 		free := holdUntil(t, &b.second.Local, "k")
 		both, own, began := b.both(t, FirstLock, true), errors.New("own"), time.Now()
 		err := both.Do(t.Context(), "k", func(ctx context.Context, token mortise.Token) error {
-			if !slices.Equal(Via(ctx), []string{FirstOnly}) || token != 1 || time.Since(began) != time.Second || ctx.Err() != nil {
+			if !slices.Equal(Via(ctx), []string{FirstOnly}) || token != 1 || time.Since(began) != time.Second ||
+				ctx.Err() != nil {
 				t.Errorf("via %v, token %d, after %v, %v", Via(ctx), token, time.Since(began), ctx.Err())
 			}
 			b.notes = append(b.notes, "work")
@@ -191,7 +199,11 @@ func TestBothObserves(t *testing.T) {
 		free = holdUntil(t, &b.second.Local, "k")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
-		err = both.Do(ctx, "k", func(context.Context, mortise.Token) error { t.Error("ran after its context had ended"); return nil })
+		err = both.Do(ctx, "k", func(context.Context,
+			mortise.Token) error {
+			t.Error("ran after its context had ended")
+			return nil
+		})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("returned %v", err)
 		}
@@ -202,8 +214,9 @@ func TestBothObserves(t *testing.T) {
 	})
 }
 
-// TestBothDoesNotDeadlock: two instances with the same order, beside callers of the old and of the new service alone. A deadlock would end the
-// bubble; each neighbour of the migration excludes the other.
+// TestBothDoesNotDeadlock: two instances with the same order, beside callers of the old and of the
+// new service alone. A deadlock would end the bubble; each neighbour of the migration excludes the
+// other.
 func TestBothDoesNotDeadlock(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -212,7 +225,8 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 			var instances [2]*Both
 			for i := range instances {
 				var err error
-				if instances[i], err = NewBoth(BothConfig{First: &old, Second: &new_, Authority: SecondLock}); err != nil {
+				if instances[i], err = NewBoth(BothConfig{First: &old, Second: &new_,
+					Authority: SecondLock}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -228,7 +242,8 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 						inside[who[i]]++
 						both := inside[instances[0]] + inside[instances[1]]
 						if both > 1 || both == 1 && inside[&old]+inside[&new_] > 0 {
-							t.Errorf("seed %d: %d in Both, %d in old, %d in new at once", seed, both, inside[&old], inside[&new_])
+							t.Errorf("seed %d: %d in Both, %d in old, %d in new at once", seed, both, inside[&old],
+								inside[&new_])
 						}
 						mu.Unlock()
 						time.Sleep(stay)
@@ -247,10 +262,12 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 	}
 }
 
-// TestViaTellsOfBothLocks: a Breaker under First is heard of as well as one under Second, and a call within a call speaks of itself.
+// TestViaTellsOfBothLocks: a Breaker under First is heard of as well as one under Second, and a
+// call within a call speaks of itself.
 func TestViaTellsOfBothLocks(t *testing.T) {
 	fallen := func() Locker {
-		b, err := NewBreaker(BreakerConfig{Locker: failing(errors.New("down")), Wait: time.Second, Failures: 1, Pause: time.Hour, Fallback: new(Local)})
+		b, err := NewBreaker(BreakerConfig{Locker: failing(errors.New("down")), Wait: time.Second, Failures: 1,
+			Pause: time.Hour, Fallback: new(Local)})
 		if err != nil {
 			t.Fatal(err)
 		}

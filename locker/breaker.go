@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ErrOpen says that a Breaker without a Fallback is open: the Locker was not asked, fn did not run, and nothing is held.
+// ErrOpen says that a Breaker without a Fallback is open: the Locker was not asked, fn did not run,
+// and nothing is held.
 var ErrOpen = errors.New("locker: the breaker is open")
 
 // BreakerConfig says what a Breaker asks, when it stops, and where it goes then.
@@ -18,41 +19,50 @@ type BreakerConfig struct {
 	// Locker is who is asked. Required.
 	Locker Locker
 
-	// Wait is how long fn may take to begin; longer is a failure, [ErrWait]. It does not bound fn itself. Required, since no default fits:
-	// a lock that others hold for long looks like a locker that is down. Choose it well above the longest wait in a healthy queue, and below
-	// the deadlines of the callers: a caller that gives up before it says nothing of the Locker.
+	// Wait is how long fn may take to begin; longer is a failure, [ErrWait]. It does not bound fn
+	// itself. Required, since no default fits: a lock that others hold for long looks like a locker
+	// that is down. Choose it well above the longest wait in a healthy queue, and below the
+	// deadlines of the callers: a caller that gives up before it says nothing of the Locker.
 	Wait time.Duration
 
-	// Failures is how many calls in a row have to fail until the breaker opens: 1 to 1,000,000. Default: 5.
+	// Failures is how many calls in a row have to fail until the breaker opens: 1 to 1,000,000.
+	// Default: 5.
 	Failures int
 
 	// Pause is how long it stays open until one call is let through as a probe. Default: 10s.
 	Pause time.Duration
 
-	// Fallback is who is asked while the breaker is open. It gives up the guarantee of Locker: who holds a lock of one does not exclude who
-	// holds it of the other. While it is in use, and until the last holder of each side has ended, two may work under one key: two
-	// instances that each fall back to a Local; an instance that falls back and one that still reaches the Locker; and two calls of this
-	// process, before and after the change. That may be so although the Locker works, when a lock is held for longer than Wait. Use it where
-	// a lock saves work, and never alone where it protects data: there fence with tokens; those of a Local are below every node's, so the
-	// resource refuses its holders. [Via] tells fn who holds its lock. Default: none, calls fail with ErrOpen.
+	// Fallback is who is asked while the breaker is open. It gives up the guarantee of Locker: who
+	// holds a lock of one does not exclude who holds it of the other. While it is in use, and until
+	// the last holder of each side has ended, two may work under one key: two instances that each
+	// fall back to a Local; an instance that falls back and one that still reaches the Locker; and
+	// two calls of this process, before and after the change. That may be so although the Locker
+	// works, when a lock is held for longer than Wait. Use it where a lock saves work, and never
+	// alone where it protects data: there fence with tokens; those of a Local are below every
+	// node's, so the resource refuses its holders. [Via] tells fn who holds its lock. Default:
+	// none, calls fail with ErrOpen.
 	Fallback Locker
 
-	// OnChange is told of every change of the state, on the goroutine of the call that caused it, which waits for its return. Changes may be
-	// reported at once by several goroutines; Number orders them. Default: none.
+	// OnChange is told of every change of the state, on the goroutine of the call that caused it,
+	// which waits for its return. Changes may be reported at once by several goroutines; Number
+	// orders them. Default: none.
 	OnChange func(Change)
 }
 
-// Breaker is a Locker that stops asking another one that fails, so that callers are not held up by it one after the other. It looks only at
-// whether fn begins:
+// Breaker is a Locker that stops asking another one that fails, so that callers are not held up by
+// it one after the other. It looks only at whether fn begins:
 //
-//   - success: fn has begun. Its error, a panic and the loss of the lock say nothing against the Locker.
+//   - success: fn has begun. Its error, a panic and the loss of the lock say nothing against the
+//     Locker.
 //   - failure: fn has not begun within Wait, or the Locker returned an error or panicked.
-//   - neither: ctx ended, or the Locker has refused this call and works (see [Temporary], ErrNotReady excepted), or it was closed by the program
-//     itself, which a fallback must not undo: mortise.ErrBadKey, ErrBadRequest, *DeadlockError, ErrLeaving, ErrClosed.
+//   - neither: ctx ended, or the Locker has refused this call and works (see [Temporary],
+//     ErrNotReady excepted), or it was closed by the program itself, which a fallback must not
+//     undo: mortise.ErrBadKey, ErrBadRequest, *DeadlockError, ErrLeaving, ErrClosed.
 //
-// After so many failures in a row it opens. Then calls go to the Fallback, or fail with ErrOpen. After a pause one call is let through, the
-// probe; its success closes the breaker, its failure opens it for another pause. A call that fails while the breaker is open, or that
-// opens it, goes to the Fallback as well. It is safe for concurrent use.
+// After so many failures in a row it opens. Then calls go to the Fallback, or fail with ErrOpen.
+// After a pause one call is let through, the probe; its success closes the breaker, its failure
+// opens it for another pause. A call that fails while the breaker is open, or that opens it, goes
+// to the Fallback as well. It is safe for concurrent use.
 type Breaker struct {
 	config  BreakerConfig
 	mu      sync.Mutex
@@ -91,7 +101,8 @@ func (b *Breaker) State() State {
 	return b.circuit.state
 }
 
-// Do asks the Locker, or the Fallback, as the state says. It returns what that returns; ErrWait; or ErrOpen.
+// Do asks the Locker, or the Fallback, as the state says. It returns what that returns; ErrWait; or
+// ErrOpen.
 func (b *Breaker) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if b.config.Locker == nil {
 		return unmade("Breaker")
@@ -108,7 +119,8 @@ func (b *Breaker) Do(ctx context.Context, key string, fn func(ctx context.Contex
 }
 
 // try asks the Locker, and says how that went even if it panics.
-func (b *Breaker) try(ctx context.Context, key string, turn uint64, fn func(context.Context, mortise.Token) error) (began bool, err error) {
+func (b *Breaker) try(ctx context.Context, key string, turn uint64,
+	fn func(context.Context, mortise.Token) error) (began bool, err error) {
 	verdict, cause := failure, errors.New("locker: the Locker panicked")
 	defer func() { b.report(turn, verdict, cause) }()
 	a := attempt{wait: b.config.Wait, admit: func() error {
@@ -126,13 +138,16 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64, fn func(cont
 	return began, err
 }
 
-// harmless reports whether an error of a call whose fn did not begin says nothing against the Locker.
+// harmless reports whether an error of a call whose fn did not begin says nothing against the
+// Locker.
 func harmless(err error) bool {
-	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNoRoom)
+	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed,
+		mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNoRoom)
 }
 
 // fallBack asks the Fallback; without one it returns why the Locker does not hold the lock.
-func (b *Breaker) fallBack(ctx context.Context, key string, why error, fn func(context.Context, mortise.Token) error) error {
+func (b *Breaker) fallBack(ctx context.Context, key string, why error,
+	fn func(context.Context, mortise.Token) error) error {
 	if b.config.Fallback == nil {
 		return why
 	}

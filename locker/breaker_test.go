@@ -45,7 +45,8 @@ func (p *patient) Do(ctx context.Context, key string, fn func(context.Context, m
 	return p.Local.Do(ctx, key, fn)
 }
 
-// breakerBench is a Breaker with a Locker to break, and what was seen of it. It opens after 3 failures for a minute; the wait limit is a second.
+// breakerBench is a Breaker with a Locker to break, and what was seen of it. It opens after 3
+// failures for a minute; the wait limit is a second.
 type breakerBench struct {
 	*Breaker
 	under   *patient
@@ -93,7 +94,8 @@ func TestBreakerStates(t *testing.T) {
 			before := b.under.calls
 			err := b.call(t.Context())
 			if !errors.Is(err, wantErr) || b.State() != wantState || b.under.calls-before != wantCalls {
-				t.Errorf("%s: %v, state %v, the Locker was asked %d times; want %v, %v, %d", what, err, b.State(), b.under.calls-before, wantErr, wantState, wantCalls)
+				t.Errorf("%s: %v, state %v, the Locker was asked %d times; want %v, %v, %d", what, err, b.State(),
+					b.under.calls-before, wantErr, wantState, wantCalls)
 			}
 		}
 		step("healthy", nil, Closed, 1)
@@ -162,7 +164,8 @@ func TestBreakerLetsOneProbeThrough(t *testing.T) {
 	})
 }
 
-// TestBreakerFallback: the call that opens it goes there too, and so does a probe that fails; fn sees where it is.
+// TestBreakerFallback: the call that opens it goes there too, and so does a probe that fails; fn
+// sees where it is.
 func TestBreakerFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -188,7 +191,8 @@ func TestBreakerFallback(t *testing.T) {
 	})
 }
 
-// TestBreakerDoesNotCount what says nothing of the Locker; a probe that ends so leaves its place to the next call.
+// TestBreakerDoesNotCount what says nothing of the Locker; a probe that ends so leaves its place to
+// the next call.
 func TestBreakerDoesNotCount(t *testing.T) {
 	for name, call := range map[string]func(t *testing.T, b *breakerBench) error{
 		"an error of fn": func(t *testing.T, b *breakerBench) error {
@@ -222,7 +226,8 @@ func TestBreakerDoesNotCount(t *testing.T) {
 				for range 10 {
 					b.under.set(nil, false)
 					if err := call(t, b); err == nil || b.ways != nil || b.State() != Closed {
-						t.Fatalf("returned %v, via %v, state %v, want an error, no fallback, closed", err, b.ways, b.State())
+						t.Fatalf("returned %v, via %v, state %v, want an error, no fallback, closed", err, b.ways,
+							b.State())
 					}
 				}
 				b.open(t)
@@ -232,8 +237,10 @@ func TestBreakerDoesNotCount(t *testing.T) {
 					t.Errorf("as a probe it went to the fallback: %v", b.ways)
 				}
 				b.under.set(nil, false)
-				if err := b.call(t.Context()); err != nil || b.State() != Closed || !slices.Equal(b.ways, []string{Primary}) {
-					t.Errorf("after it as a probe: %v, state %v, via %v, want the next call to close the breaker", err, b.State(), b.ways)
+				if err := b.call(t.Context()); err != nil || b.State() != Closed ||
+					!slices.Equal(b.ways, []string{Primary}) {
+					t.Errorf("after it as a probe: %v, state %v, via %v, want the next call to close the breaker",
+						err, b.State(), b.ways)
 				}
 			})
 		})
@@ -247,7 +254,8 @@ func refuses(err error) func(*testing.T, *breakerBench) error {
 	}
 }
 
-// TestBreakerCountsAtTheBeginning: a success is one when fn begins, and a Locker that panics has failed.
+// TestBreakerCountsAtTheBeginning: a success is one when fn begins, and a Locker that panics has
+// failed.
 func TestBreakerCountsAtTheBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -264,7 +272,10 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 		}
 
 		thrown := 0
-		b.config.Locker = Func(func(context.Context, string, func(context.Context, mortise.Token) error) error { panic("locker") })
+		b.config.Locker = Func(func(context.Context, string,
+			func(context.Context, mortise.Token) error) error {
+			panic("locker")
+		})
 		for range 3 {
 			func() {
 				defer func() { recover(); thrown++ }()
@@ -277,7 +288,8 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 	})
 }
 
-// TestBreakerIgnoresStaleResults: a call that entered before the breaker opened has nothing to say to a later state.
+// TestBreakerIgnoresStaleResults: a call that entered before the breaker opened has nothing to say
+// to a later state.
 func TestBreakerIgnoresStaleResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -298,8 +310,8 @@ func TestBreakerIgnoresStaleResults(t *testing.T) {
 	})
 }
 
-// TestWaitLimitCrossesGrant: the lock comes when the wait limit passes. Either fn runs under it, with a context that lives, or it is given back
-// and fn never runs; on many seeds both happen.
+// TestWaitLimitCrossesGrant: the lock comes when the wait limit passes. Either fn runs under it,
+// with a context that lives, or it is given back and fn never runs; on many seeds both happen.
 func TestWaitLimitCrossesGrant(t *testing.T) {
 	ran, gaveUp := 0, 0
 	for seed := range uint64(300) {
@@ -321,7 +333,8 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 				time.Sleep(time.Minute)
 				return ctx.Err()
 			})
-			if here == 1 && err != nil || here == 0 && !errors.Is(err, ErrWait) || here > 1 || errors.Is(err, context.Canceled) {
+			if here == 1 && err != nil || here == 0 && !errors.Is(err, ErrWait) || here > 1 ||
+				errors.Is(err, context.Canceled) {
 				t.Errorf("seed %d: the function ran %d times, and Do returned %v", seed, here, err)
 			}
 			time.Sleep(time.Second) // the holder from before may come later
@@ -338,12 +351,13 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 	}
 }
 
-// TestBreakerThatOpensMeanwhile: a call whose fn has run, or whose caller has gone, does not go to the Fallback, although others have opened the
-// breaker since it came.
+// TestBreakerThatOpensMeanwhile: a call whose fn has run, or whose caller has gone, does not go to
+// the Fallback, although others have opened the breaker since it came.
 func TestBreakerThatOpensMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, ran, own := 0, 0, errors.New("own")
-		b := newBreakerBench(t, Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
+		b := newBreakerBench(t, Func(func(ctx context.Context, _ string,
+			fn func(context.Context, mortise.Token) error) error {
 			asked++
 			return fn(ctx, 1)
 		}))

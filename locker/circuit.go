@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// This file is the state of a Breaker, without locks, clocks or hooks: who may ask, and what a result changes.
+// This file is the state of a Breaker, without locks, clocks or hooks: who may ask, and what a
+// result changes.
 
 // State is that of a Breaker.
 type State int
@@ -44,7 +45,8 @@ const (
 	failure
 )
 
-// circuit is the state. A turn is the time between two changes: the result of a call that entered in an earlier one no longer counts.
+// circuit is the state. A turn is the time between two changes: the result of a call that entered
+// in an earlier one no longer counts.
 type circuit struct {
 	failures int // in a row, that open it
 	pause    time.Duration
@@ -70,7 +72,8 @@ func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
 	return c.turn, true, change
 }
 
-// report takes the result of a call that has entered. After neither, the probe is whoever comes next.
+// report takes the result of a call that has entered. After neither, the probe is whoever comes
+// next.
 func (c *circuit) report(now time.Time, turn uint64, v verdict, cause error) Change {
 	if turn != c.turn {
 		return Change{}

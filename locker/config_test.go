@@ -16,18 +16,21 @@ func TestConfigurationsTellAllMistakes(t *testing.T) {
 		{made(NewRetry(RetryConfig{})), "Locker"},
 		{made(NewRetry(RetryConfig{Locker: new(Local)})), ""},
 		{made(NewRetry(RetryConfig{Locker: new(Local), Pause: time.Minute})), ""},
-		{made(NewRetry(RetryConfig{Attempts: -1, Pause: 1, MaxPause: 2 * time.Hour})), "Locker Attempts Pause MaxPause"},
+		{made(NewRetry(RetryConfig{Attempts: -1, Pause: 1, MaxPause: 2 * time.Hour})),
+			"Locker Attempts Pause MaxPause"},
 		{made(NewRetry(RetryConfig{Locker: new(Local), Pause: time.Second, MaxPause: time.Millisecond})), "MaxPause"},
 		{made(NewBreaker(BreakerConfig{})), "Locker Wait"},
 		{made(NewBreaker(BreakerConfig{Locker: new(Local), Wait: 1})), ""},
 		{made(NewBreaker(BreakerConfig{Wait: -1, Failures: -1, Pause: -1})), "Locker Wait Failures Pause"},
 		{made(NewBoth(BothConfig{})), "First Second Authority"},
 		{made(NewBoth(BothConfig{First: new(Local), Second: new(Local), Authority: SecondLock})), ""},
-		{made(NewBoth(BothConfig{Authority: SecondLock, Observe: true, Wait: -1})), "First Second Authority OnSecond Wait"},
+		{made(NewBoth(BothConfig{Authority: SecondLock, Observe: true, Wait: -1})),
+			"First Second Authority OnSecond Wait"},
 		{made(NewBoth(BothConfig{First: new(Local), Second: new(Local), Authority: FirstLock, Wait: 1})), "Observe"},
 		{made(NewRouter()), "Route"},
 		{made(NewRouter(Route{})), "Route[0].Locker Route[0].MaxHolds Route[0].MaxWaiting"},
-		{made(NewRouter(Route{"a", new(Local), 1, 1}, Route{"a", new(Local), 1, 1}, Route{"\n", new(Local), 1, 1})), "Route[1].Prefix Route[2].Prefix"},
+		{made(NewRouter(Route{"a", new(Local), 1, 1}, Route{"a", new(Local), 1, 1}, Route{"\n", new(Local), 1, 1})),
+			"Route[1].Prefix Route[2].Prefix"},
 	} {
 		var fields []string
 		if c.err != nil {
@@ -43,8 +46,10 @@ func TestConfigurationsTellAllMistakes(t *testing.T) {
 }
 
 func TestUnmadeWrappersSaySo(t *testing.T) {
-	for kind, l := range map[string]Locker{"Retry": new(Retry), "Breaker": new(Breaker), "Both": new(Both), "Router": new(Router)} {
-		if err := l.Do(t.Context(), "k", nothing); err == nil || !strings.Contains(err.Error(), "was not made by New"+kind) {
+	for kind, l := range map[string]Locker{"Retry": new(Retry), "Breaker": new(Breaker), "Both": new(Both),
+		"Router": new(Router)} {
+		if err := l.Do(t.Context(), "k", nothing); err == nil ||
+			!strings.Contains(err.Error(), "was not made by New"+kind) {
 			t.Errorf("an unmade %s returns %v", kind, err)
 		}
 	}

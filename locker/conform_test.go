@@ -34,13 +34,21 @@ func TestLockersConform(t *testing.T) {
 		"Breaker": func(t *testing.T) locker.Locker { return closedBreaker(t, new(locker.Local)) },
 		"Breaker on its Fallback": func(t *testing.T) locker.Locker {
 			return make1[*locker.Breaker](t)(locker.NewBreaker(locker.BreakerConfig{
-				Locker: failing(mortise.ErrNotReady), Wait: time.Second, Failures: 1, Pause: time.Hour, Fallback: new(locker.Local),
+				Locker: failing(mortise.ErrNotReady), Wait: time.Second, Failures: 1, Pause: time.Hour,
+				Fallback: new(locker.Local),
 			}))
 		},
-		"Both, First's token":  func(t *testing.T) locker.Locker { return both(t, new(locker.Local), ahead(t, 1000), locker.FirstLock) },
-		"Both, Second's token": func(t *testing.T) locker.Locker { return both(t, ahead(t, 1000), new(locker.Local), locker.SecondLock) },
+		"Both, First's token": func(t *testing.T) locker.Locker {
+			return both(t, new(locker.Local), ahead(t, 1000),
+				locker.FirstLock)
+		},
+		"Both, Second's token": func(t *testing.T) locker.Locker {
+			return both(t, ahead(t, 1000), new(locker.Local),
+				locker.SecondLock)
+		},
 		"Both, observing": func(t *testing.T) locker.Locker {
-			return observing(t, new(locker.Local), ahead(t, 1000), func(key string, err error) { t.Errorf("Second of %q: %v", key, err) })
+			return observing(t, new(locker.Local), ahead(t, 1000),
+				func(key string, err error) { t.Errorf("Second of %q: %v", key, err) })
 		},
 		"Both, Second missing": func(t *testing.T) locker.Locker {
 			return observing(t, new(locker.Local), failing(mortise.ErrNotReady), func(string, error) {})
@@ -53,7 +61,8 @@ func TestLockersConform(t *testing.T) {
 		},
 		"all at once": func(t *testing.T) locker.Locker {
 			inner := both(t, closedBreaker(t, new(locker.Local)), ahead(t, 1000), locker.FirstLock)
-			routed := make1[*locker.Router](t)(locker.NewRouter(locker.Route{Locker: inner, MaxHolds: 8, MaxWaiting: 8}))
+			routed := make1[*locker.Router](t)(locker.NewRouter(locker.Route{Locker: inner, MaxHolds: 8,
+				MaxWaiting: 8}))
 			return make1[*locker.Retry](t)(locker.NewRetry(locker.RetryConfig{Locker: routed}))
 		},
 	} {
@@ -71,7 +80,8 @@ func soloNode(t *testing.T) locker.Locker {
 }
 
 func closedBreaker(t *testing.T, l locker.Locker) locker.Locker {
-	return make1[*locker.Breaker](t)(locker.NewBreaker(locker.BreakerConfig{Locker: l, Wait: 10 * time.Second, Fallback: failing(mortise.ErrClosed)}))
+	return make1[*locker.Breaker](t)(locker.NewBreaker(locker.BreakerConfig{Locker: l, Wait: 10 * time.Second,
+		Fallback: failing(mortise.ErrClosed)}))
 }
 
 func both(t *testing.T, first, second locker.Locker, a locker.Authority) locker.Locker {
@@ -79,7 +89,8 @@ func both(t *testing.T, first, second locker.Locker, a locker.Authority) locker.
 }
 
 func observing(t *testing.T, first, second locker.Locker, hook func(string, error)) locker.Locker {
-	return make1[*locker.Both](t)(locker.NewBoth(locker.BothConfig{First: first, Second: second, Authority: locker.FirstLock, Observe: true, OnSecond: hook}))
+	return make1[*locker.Both](t)(locker.NewBoth(locker.BothConfig{First: first, Second: second,
+		Authority: locker.FirstLock, Observe: true, OnSecond: hook}))
 }
 
 // failing returns a Locker that refuses every good key.
@@ -104,16 +115,19 @@ func ahead(t testing.TB, n int) *locker.Local {
 	return l
 }
 
-// TestWrappersLetEnterAgain what the Lockers under them let enter again, with the token of the first time.
+// TestWrappersLetEnterAgain what the Lockers under them let enter again, with the token of the
+// first time.
 func TestWrappersLetEnterAgain(t *testing.T) {
-	under := map[string]func(*testing.T) locker.Locker{"Node": soloNode, "Local": func(*testing.T) locker.Locker { return new(locker.Local) }}
+	under := map[string]func(*testing.T) locker.Locker{"Node": soloNode,
+		"Local": func(*testing.T) locker.Locker { return new(locker.Local) }}
 	for name, fresh := range under {
 		for kind, l := range map[string]locker.Locker{
 			"alone":   fresh(t),
 			"Retry":   make1[*locker.Retry](t)(locker.NewRetry(locker.RetryConfig{Locker: fresh(t)})),
 			"Breaker": closedBreaker(t, fresh(t)),
 			"Both":    both(t, ahead(t, 1000), fresh(t), locker.FirstLock),
-			"Router":  make1[*locker.Router](t)(locker.NewRouter(locker.Route{Locker: fresh(t), MaxHolds: 2, MaxWaiting: 1})),
+			"Router": make1[*locker.Router](t)(locker.NewRouter(locker.Route{Locker: fresh(t), MaxHolds: 2,
+				MaxWaiting: 1})),
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			err := l.Do(ctx, "k", func(ctx context.Context, outer mortise.Token) error {

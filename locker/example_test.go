@@ -48,8 +48,8 @@ func Example() {
 	// order 42 is paid already
 }
 
-// Moving from an old lock service: instances that hold both locks exclude those that still hold only the old one, and those that hold only
-// the new one already.
+// Moving from an old lock service: instances that hold both locks exclude those that still hold
+// only the old one, and those that hold only the new one already.
 func ExampleBoth() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -81,7 +81,8 @@ func ExampleBoth() {
 	// <nil>
 }
 
-// Two tenants share a node. What one of them may hold and wait for at once is bounded, so that it cannot use up what the other needs.
+// Two tenants share a node. What one of them may hold and wait for at once is bounded, so that it
+// cannot use up what the other needs.
 func ExampleRouter() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -110,7 +111,8 @@ func ExampleRouter() {
 	// <nil> <nil>
 }
 
-// A nightly report that two instances may make at once if need be, but never nobody: without a quorum each falls back to itself, and says so.
+// A nightly report that two instances may make at once if need be, but never nobody: without a
+// quorum each falls back to itself, and says so.
 func ExampleBreaker() {
 	ctx := context.Background()
 	down := locker.Func(func(context.Context, string, func(context.Context, mortise.Token) error) error {
@@ -139,7 +141,8 @@ func ExampleBreaker() {
 	// <nil>
 }
 
-// TryLock as a Locker, asked again for a while: whoever comes later may pass, so it suits work that anybody may do.
+// TryLock as a Locker, asked again for a while: whoever comes later may pass, so it suits work that
+// anybody may do.
 func ExampleRetry() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -147,7 +150,8 @@ func ExampleRetry() {
 		log.Fatal(err)
 	}
 	defer node.Leave(ctx)
-	try := locker.Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) (err error) {
+	try := locker.Func(func(ctx context.Context, key string,
+		fn func(context.Context, mortise.Token) error) (err error) {
 		lock, err := node.TryLock(ctx, key)
 		if err != nil {
 			return err
@@ -160,7 +164,8 @@ func ExampleRetry() {
 		log.Fatal(err)
 	}
 	err = locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error {
-		err := locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error { return nil }) // as another caller would
+		// as another caller would
+		err := locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error { return nil })
 		fmt.Println(errors.Is(err, mortise.ErrHeld))
 		return nil
 	})

@@ -9,17 +9,20 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Local is a Locker whose locks are those of this value: for tests, for programs with one instance, and for fallbacks. The zero value is
-// ready. It is safe for concurrent use; it must not be copied.
+// Local is a Locker whose locks are those of this value: for tests, for programs with one instance,
+// and for fallbacks. The zero value is ready. It is safe for concurrent use; it must not be copied.
 //
-// Callers of one key are served in the order in which they came. One whose context ends leaves the queue at once, and a lock that reaches it
-// in that moment goes on to the next. A local lock cannot be lost: the context of fn ends with the caller's, or when fn has returned, with
-// [mortise.ErrUnlocked] as its cause. A call with the context of fn, for the key that it runs under, enters the lock again, as with a node, and
-// the last to return unlocks. Unlike a node, a Local does not find callers that wait for each other in a circle: their contexts end that. A
-// key that nobody uses costs nothing.
+// Callers of one key are served in the order in which they came. One whose context ends leaves the
+// queue at once, and a lock that reaches it in that moment goes on to the next. A local lock cannot
+// be lost: the context of fn ends with the caller's, or when fn has returned, with
+// [mortise.ErrUnlocked] as its cause. A call with the context of fn, for the key that it runs
+// under, enters the lock again, as with a node, and the last to return unlocks. Unlike a node, a
+// Local does not find callers that wait for each other in a circle: their contexts end that. A key
+// that nobody uses costs nothing.
 //
-// Tokens rise, over all keys, from 1 in each Local. So they are below every token of a node, on purpose: a resource that has seen the token
-// of a node refuses the holder of a Local, and no Local can leave behind a token above which no node ever comes.
+// Tokens rise, over all keys, from 1 in each Local. So they are below every token of a node, on
+// purpose: a resource that has seen the token of a node refuses the holder of a Local, and no Local
+// can leave behind a token above which no node ever comes.
 type Local struct {
 	mu    sync.Mutex
 	keys  map[string]*list.List // of *waiter, the longest waiting first; a key that is here is held
@@ -32,8 +35,9 @@ type waiter struct {
 	token   mortise.Token // written before that
 }
 
-// Do waits its turn for key, runs fn and unlocks, also if fn panics. It returns fn's error; or, without having run fn, mortise.ErrBadKey, or an
-// error that wraps the context's and says how many were ahead.
+// Do waits its turn for key, runs fn and unlocks, also if fn panics. It returns fn's error; or,
+// without having run fn, mortise.ErrBadKey, or an error that wraps the context's and says how many
+// were ahead.
 func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	h, err := l.enter(ctx, key)
 	if err != nil {
@@ -67,7 +71,8 @@ func insideOf(ctx context.Context) *inside {
 	return in
 }
 
-// enter returns the hold of key under which ctx stands, with one call more in it, or else one of its own.
+// enter returns the hold of key under which ctx stands, with one call more in it, or else one of
+// its own.
 func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -133,7 +138,8 @@ func (l *Local) lock(ctx context.Context, key string) (mortise.Token, error) {
 		return w.token, nil
 	}
 	l.leave(key, place)
-	return 0, fmt.Errorf("locker: lock %q: %w (when this call queued, it was held and %d were waiting)", key, ended(ctx), ahead-1)
+	return 0, fmt.Errorf("locker: lock %q: %w (when this call queued, it was held and %d were waiting)", key,
+		ended(ctx), ahead-1)
 }
 
 // leave takes a waiter out of the queue of key. If the lock has reached it, it goes on to the next.

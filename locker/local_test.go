@@ -19,7 +19,8 @@ type work = func(context.Context, mortise.Token) error
 
 func nothing(context.Context, mortise.Token) error { return nil }
 
-// holdUntil runs Do in the background; the lock is held until free is called, which returns what Do does.
+// holdUntil runs Do in the background; the lock is held until free is called, which returns what Do
+// does.
 func holdUntil(t *testing.T, l Locker, key string) (free func() error) {
 	t.Helper()
 	release, done := make(chan struct{}), make(chan error, 1)
@@ -42,7 +43,11 @@ func TestLocalServesInOrder(t *testing.T) {
 		free := holdUntil(t, &l, "k")
 		var order []int
 		for i := range 100 {
-			go l.Do(t.Context(), "k", func(context.Context, mortise.Token) error { order = append(order, i); return nil })
+			go l.Do(t.Context(), "k", func(context.Context, mortise.Token) error {
+				order = append(order,
+					i)
+				return nil
+			})
 			synctest.Wait()
 		}
 		if err := free(); err != nil {
@@ -60,7 +65,8 @@ func TestLocalServesInOrder(t *testing.T) {
 	})
 }
 
-// TestLocalHandOverCrossesCancel: the lock is handed to a waiter whose context ends before it runs. It must not run, and the next must.
+// TestLocalHandOverCrossesCancel: the lock is handed to a waiter whose context ends before it runs.
+// It must not run, and the next must.
 func TestLocalHandOverCrossesCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Local
@@ -71,7 +77,11 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		gaveUp, served := make(chan error, 1), make(chan mortise.Token, 1)
 		go func() {
-			gaveUp <- l.Do(ctx, "k", func(context.Context, mortise.Token) error { t.Error("ran after its context had ended"); return nil })
+			gaveUp <- l.Do(ctx, "k", func(context.Context,
+				mortise.Token) error {
+				t.Error("ran after its context had ended")
+				return nil
+			})
 		}()
 		synctest.Wait()
 		go l.Do(t.Context(), "k", func(_ context.Context, token mortise.Token) error { served <- token; return nil })
@@ -81,7 +91,8 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 		l.pass("k")
 		cancel()
 		l.mu.Unlock()
-		if err := <-gaveUp; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), `lock "k"`) || !strings.Contains(err.Error(), "it was held and 0 were waiting") {
+		if err := <-gaveUp; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), `lock "k"`) ||
+			!strings.Contains(err.Error(), "it was held and 0 were waiting") {
 			t.Errorf("gave up with %v", err)
 		}
 		if next := <-served; next <= token {
@@ -94,8 +105,8 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 	})
 }
 
-// TestLocalUnderChance: callers with impatient contexts, on times that fall together. Exclusion and rising tokens hold, whoever had the time
-// was served, and nothing stays behind.
+// TestLocalUnderChance: callers with impatient contexts, on times that fall together. Exclusion and
+// rising tokens hold, whoever had the time was served, and nothing stays behind.
 func TestLocalUnderChance(t *testing.T) {
 	crossed := 0
 	for seed := range uint64(300) {
@@ -106,7 +117,8 @@ func TestLocalUnderChance(t *testing.T) {
 			inside, last, served, gaveUp := [2]int{}, [2]mortise.Token{}, 0, 0
 			var mu sync.Mutex
 			for range 40 {
-				arrive, patience, stay := time.Duration(chance.IntN(20))*time.Millisecond, time.Duration(chance.IntN(15))*time.Millisecond, time.Duration(chance.IntN(3))*time.Millisecond
+				arrive, patience, stay := time.Duration(chance.IntN(20))*time.Millisecond,
+					time.Duration(chance.IntN(15))*time.Millisecond, time.Duration(chance.IntN(3))*time.Millisecond
 				key := chance.IntN(2)
 				all.Go(func() {
 					time.Sleep(arrive)
@@ -170,7 +182,8 @@ func TestLocalGivingUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// TestLocalIsEnteredAgain under itself, through any number of other locks, as long as it is held; the last call to return unlocks.
+// TestLocalIsEnteredAgain under itself, through any number of other locks, as long as it is held;
+// the last call to return unlocks.
 func TestLocalIsEnteredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l, other Local
@@ -223,7 +236,8 @@ func TestLocalIsEnteredAgain(t *testing.T) {
 func TestLocalEnds(t *testing.T) {
 	var l Local
 	var kept context.Context
-	if err := l.Do(t.Context(), "k", func(ctx context.Context, _ mortise.Token) error { kept = ctx; return ctx.Err() }); err != nil {
+	if err := l.Do(t.Context(), "k",
+		func(ctx context.Context, _ mortise.Token) error { kept = ctx; return ctx.Err() }); err != nil {
 		t.Fatal(err)
 	}
 	if cause := context.Cause(kept); !errors.Is(cause, mortise.ErrUnlocked) {

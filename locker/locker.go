@@ -12,12 +12,15 @@ import (
 
 // Locker runs work under a lock. *mortise.Node is one.
 //
-// Do waits for the lock of key, runs fn at most once, unlocks, also when fn panics, and returns. The context of fn is a child of ctx; it ends
-// when the lock is lost, if the Locker can lose locks. token is above the token of every earlier lock of that key by this Locker. ctx bounds
-// the wait: when it ends, Do returns soon, with an error that wraps the context's. An error that Do returns without having run fn means that
-// nothing is held, now or later; if fn has run, the error wraps what fn returned, and what went wrong in unlocking. A key that Node would
-// refuse is refused with [mortise.ErrBadKey]. A call with the context of fn, for the key that it runs under, enters the lock again in a Node and a
-// Local; other Lockers may let it wait until its context ends. Implementations are safe for concurrent use.
+// Do waits for the lock of key, runs fn at most once, unlocks, also when fn panics, and returns.
+// The context of fn is a child of ctx; it ends when the lock is lost, if the Locker can lose locks.
+// token is above the token of every earlier lock of that key by this Locker. ctx bounds the wait:
+// when it ends, Do returns soon, with an error that wraps the context's. An error that Do returns
+// without having run fn means that nothing is held, now or later; if fn has run, the error wraps
+// what fn returned, and what went wrong in unlocking. A key that Node would refuse is refused with
+// [mortise.ErrBadKey]. A call with the context of fn, for the key that it runs under, enters the
+// lock again in a Node and a Local; other Lockers may let it wait until its context ends.
+// Implementations are safe for concurrent use.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
@@ -57,10 +60,12 @@ func checkKey(key string) error {
 
 // badKey says what is wanted, and shows no more of a key than a line has room for.
 func badKey(key string) error {
-	return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", mortise.ErrBadKey, key, maxKeyBytes)
+	return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", mortise.ErrBadKey, key,
+		maxKeyBytes)
 }
 
-// ended returns why ctx has ended, so that errors.Is finds both the context's own error and a cause of the caller's.
+// ended returns why ctx has ended, so that errors.Is finds both the context's own error and a cause
+// of the caller's.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

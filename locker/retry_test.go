@@ -12,7 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// refuser returns a Locker that returns errs one after the other without running fn, then locks, and counts its calls.
+// refuser returns a Locker that returns errs one after the other without running fn, then locks,
+// and counts its calls.
 func refuser(calls *int, errs ...error) Locker {
 	var l Local
 	return Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
@@ -33,7 +34,8 @@ func retry(t *testing.T, c RetryConfig) *Retry {
 	return r
 }
 
-// TestRetryKnowsWhatIsTemporary: by the errors of a node, and of others only by RetryConfig.Temporary, which cannot overrule what is final.
+// TestRetryKnowsWhatIsTemporary: by the errors of a node, and of others only by
+// RetryConfig.Temporary, which cannot overrule what is final.
 func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	foreign := errors.New("foreign")
 	for _, c := range []struct {
@@ -41,11 +43,14 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 		any  bool // Temporary says yes to everything
 		want int  // calls
 	}{
-		{mortise.ErrNotReady, false, 2}, {&mortise.HeldError{}, false, 2}, {mortise.ErrOverloaded, false, 2}, {mortise.ErrQueueFull, false, 2},
+		{mortise.ErrNotReady, false, 2}, {&mortise.HeldError{}, false, 2}, {mortise.ErrOverloaded, false, 2},
+		{mortise.ErrQueueFull, false, 2},
 		{&LimitError{}, false, 2}, {fmt.Errorf("wrapped: %w", mortise.ErrQueueFull), false, 2},
 		{foreign, false, 1}, {foreign, true, 2},
-		{mortise.ErrLost, true, 1}, {mortise.ErrUnlocked, true, 1}, {mortise.ErrLeaving, true, 1}, {mortise.ErrClosed, true, 1},
-		{&mortise.DeadlockError{}, true, 1}, {mortise.ErrBadRequest, true, 1}, {mortise.ErrBadKey, true, 1}, {context.Canceled, true, 1}, {context.DeadlineExceeded, true, 1}, {ErrOpen, true, 1}, {ErrWait, true, 1},
+		{mortise.ErrLost, true, 1}, {mortise.ErrUnlocked, true, 1}, {mortise.ErrLeaving, true, 1},
+		{mortise.ErrClosed, true, 1},
+		{&mortise.DeadlockError{}, true, 1}, {mortise.ErrBadRequest, true, 1}, {mortise.ErrBadKey, true, 1},
+		{context.Canceled, true, 1}, {context.DeadlineExceeded, true, 1}, {ErrOpen, true, 1}, {ErrWait, true, 1},
 		{fmt.Errorf("%w: %w", mortise.ErrOverloaded, context.DeadlineExceeded), true, 1}, // final wins
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -54,19 +59,24 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 			if c.any {
 				config.Temporary = func(error) bool { return true }
 			}
-			err := retry(t, config).Do(t.Context(), "k", func(context.Context, mortise.Token) error { ran++; return nil })
-			if calls != c.want || ran != c.want-1 || (err == nil) != (ran == 1) || err != nil && !errors.Is(err, c.err) {
-				t.Errorf("%v (any %v): %d calls, want %d; the function ran %d times; returned %v", c.err, c.any, calls, c.want, ran, err)
+			err := retry(t, config).Do(t.Context(), "k",
+				func(context.Context, mortise.Token) error { ran++; return nil })
+			if calls != c.want || ran != c.want-1 || (err == nil) != (ran == 1) ||
+				err != nil && !errors.Is(err, c.err) {
+				t.Errorf("%v (any %v): %d calls, want %d; the function ran %d times; returned %v", c.err, c.any,
+					calls, c.want, ran, err)
 			}
 		})
 	}
 }
 
-// TestFnRunsOnceWhateverTheLockerDoes: it runs fn and returns a temporary error, runs it twice, or runs it after it has returned.
+// TestFnRunsOnceWhateverTheLockerDoes: it runs fn and returns a temporary error, runs it twice, or
+// runs it after it has returned.
 func TestFnRunsOnceWhateverTheLockerDoes(t *testing.T) {
 	var late []work
 	for name, l := range map[string]Locker{
-		"error after fn": Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
+		"error after fn": Func(func(ctx context.Context, _ string,
+			fn func(context.Context, mortise.Token) error) error {
 			return errors.Join(fn(ctx, 1), mortise.ErrOverloaded)
 		}),
 		"twice": Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
@@ -79,14 +89,16 @@ func TestFnRunsOnceWhateverTheLockerDoes(t *testing.T) {
 			}
 			return errors.Join(fn(ctx, 1), mortise.ErrNotReady)
 		}),
-		"fn's own error is temporary": Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
+		"fn's own error is temporary": Func(func(ctx context.Context, _ string,
+			fn func(context.Context, mortise.Token) error) error {
 			return errors.Join(fn(ctx, 1), mortise.ErrQueueFull)
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ran := 0
-				err := retry(t, RetryConfig{Locker: l}).Do(t.Context(), "k", func(context.Context, mortise.Token) error { ran++; return nil })
+				err := retry(t, RetryConfig{Locker: l}).Do(t.Context(), "k",
+					func(context.Context, mortise.Token) error { ran++; return nil })
 				for _, fn := range late {
 					if fn(t.Context(), 9) == nil {
 						t.Error("a call after the end was let in")
@@ -118,8 +130,10 @@ func TestRetryPauses(t *testing.T) {
 				times = append(times, time.Now())
 				return mortise.ErrOverloaded
 			})
-			r := retry(t, RetryConfig{Locker: l, Attempts: 6, Pause: 10 * time.Millisecond, MaxPause: 50 * time.Millisecond})
-			if err := r.Do(t.Context(), "k", nothing); !errors.Is(err, mortise.ErrOverloaded) || !strings.Contains(err.Error(), "6 attempt(s)") {
+			r := retry(t, RetryConfig{Locker: l, Attempts: 6, Pause: 10 * time.Millisecond,
+				MaxPause: 50 * time.Millisecond})
+			if err := r.Do(t.Context(), "k", nothing); !errors.Is(err, mortise.ErrOverloaded) ||
+				!strings.Contains(err.Error(), "6 attempt(s)") {
 				t.Errorf("returned %v", err)
 			}
 			if len(times) != 6 {
@@ -139,7 +153,8 @@ func TestRetryPauses(t *testing.T) {
 	}
 	for i := range bounds {
 		if widest[i] < bounds[i]*time.Millisecond*8/10 || narrowest[i] > bounds[i]*time.Millisecond*2/10 {
-			t.Errorf("200 pauses below %v lie between %v and %v: they are not spread", bounds[i]*time.Millisecond, narrowest[i], widest[i])
+			t.Errorf("200 pauses below %v lie between %v and %v: they are not spread", bounds[i]*time.Millisecond,
+				narrowest[i], widest[i])
 		}
 	}
 }
@@ -156,7 +171,8 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := r.Do(ctx, "k", nothing)
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, mortise.ErrOverloaded) || !strings.Contains(err.Error(), "no more time") {
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, mortise.ErrOverloaded) ||
+			!strings.Contains(err.Error(), "no more time") {
 			t.Errorf("returned %v", err)
 		}
 		if took := time.Since(began); took != time.Second {
@@ -165,7 +181,8 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestWrappersPutTheToken where TokenFrom finds it, also for a fake that does not, and whose caller stands under another lock.
+// TestWrappersPutTheToken where TokenFrom finds it, also for a fake that does not, and whose caller
+// stands under another lock.
 func TestWrappersPutTheToken(t *testing.T) {
 	plain := Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
 		return fn(ctx, 5)

@@ -30,9 +30,11 @@ func TestRouterTakesTheLongestPrefix(t *testing.T) {
 			return l.Do(ctx, key, fn)
 		})
 	}
-	routes := []Route{{"a/", to("a/"), 9, 9}, {"a/b/", to("a/b/"), 9, 9}, {"a/bc", to("a/bc"), 9, 9}, {"z", to("z"), 9, 9}}
+	routes := []Route{{"a/", to("a/"), 9, 9}, {"a/b/", to("a/b/"), 9, 9}, {"a/bc", to("a/bc"), 9, 9},
+		{"z", to("z"), 9, 9}}
 	few, all := router(t, routes...), router(t, append(routes, Route{"", to("rest"), 9, 9})...)
-	for key, want := range map[string]string{"a/x": "a/", "a/": "a/", "a/b": "a/", "a/b/c": "a/b/", "a/bcd": "a/bc", "z": "z", "a": "", "b": ""} {
+	for key, want := range map[string]string{"a/x": "a/", "a/": "a/", "a/b": "a/", "a/b/c": "a/b/", "a/bcd": "a/bc",
+		"z": "z", "a": "", "b": ""} {
 		asked = ""
 		err := few.Do(t.Context(), key, nothing)
 		if asked != want || errors.Is(err, ErrNoRoute) != (want == "") {
@@ -50,8 +52,9 @@ func TestRouterTakesTheLongestPrefix(t *testing.T) {
 	}
 }
 
-// TestRouterKeepsTenantsApart: one tenant comes with 10,000 callers for one key that is held for an hour, on a service that takes 150 requests
-// in all. The other tenant is served at once, every time.
+// TestRouterKeepsTenantsApart: one tenant comes with 10,000 callers for one key that is held for an
+// hour, on a service that takes 150 requests in all. The other tenant is served at once, every
+// time.
 func TestRouterKeepsTenantsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -74,7 +77,8 @@ func TestRouterKeepsTenantsApart(t *testing.T) {
 				switch {
 				case err == nil:
 					served.Add(1)
-				case errors.As(err, &limit) && *limit == LimitError{"greedy/", "MaxWaiting", 100, "greedy/hot"} && errors.Is(err, mortise.ErrOverloaded):
+				case errors.As(err, &limit) && *limit == LimitError{"greedy/", "MaxWaiting", 100, "greedy/hot"} &&
+					errors.Is(err, mortise.ErrOverloaded):
 					refused.Add(1)
 				default:
 					t.Error(err)
@@ -83,7 +87,8 @@ func TestRouterKeepsTenantsApart(t *testing.T) {
 		}
 		synctest.Wait()
 		if refused.Load() != 9900 || inside.Load() != 101 {
-			t.Errorf("%d of the greedy were refused at once, and %d are in the service; want 9900 and 101", refused.Load(), inside.Load())
+			t.Errorf("%d of the greedy were refused at once, and %d are in the service; want 9900 and 101",
+				refused.Load(), inside.Load())
 		}
 		for range 1000 {
 			began := time.Now()
@@ -113,7 +118,8 @@ func quiet(t *testing.T, r *Router) {
 	}
 }
 
-// TestRouterLimitsHolds, when a call comes and when it is granted its lock, which is then free for others.
+// TestRouterLimitsHolds, when a call comes and when it is granted its lock, which is then free for
+// others.
 func TestRouterLimitsHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -122,7 +128,8 @@ func TestRouterLimitsHolds(t *testing.T) {
 		elsewhere := holdUntil(t, &local, "t/c")
 		waited := make(chan error, 1)
 		go func() {
-			waited <- r.Do(t.Context(), "t/c", func(context.Context, mortise.Token) error { t.Error("a third one holds"); return nil })
+			waited <- r.Do(t.Context(), "t/c",
+				func(context.Context, mortise.Token) error { t.Error("a third one holds"); return nil })
 		}()
 		synctest.Wait()
 		freeB := holdUntil(t, r, "t/b")
@@ -134,7 +141,8 @@ func TestRouterLimitsHolds(t *testing.T) {
 		err := r.Do(ctx, "t/d", nothing)
 		var limit *LimitError
 		if !errors.As(err, &limit) || *limit != want || time.Since(began) != 0 {
-			t.Errorf("on coming: %v after %v, want a refusal at once although others hold the lock", err, time.Since(began))
+			t.Errorf("on coming: %v after %v, want a refusal at once although others hold the lock", err,
+				time.Since(began))
 		}
 		if err := errors.Join(taken(), elsewhere()); err != nil {
 			t.Error(err)

@@ -15,8 +15,9 @@ const (
 // viaKey is the key under which a context carries what Via returns.
 type viaKey struct{}
 
-// Via returns, to fn, which way its call took through the Breakers and Boths of its Locker, outermost first: nothing for a Both that holds both
-// locks, but then what there is to say of First (and, without Observe, of Second). Of several calls within each other it speaks of the innermost
+// Via returns, to fn, which way its call took through the Breakers and Boths of its Locker,
+// outermost first: nothing for a Both that holds both locks, but then what there is to say of First
+// (and, without Observe, of Second). Of several calls within each other it speaks of the innermost
 // that went through this package. The slice is the caller's.
 //
 //	if slices.Contains(locker.Via(ctx), locker.Fallback) { … }
@@ -25,7 +26,8 @@ func Via(ctx context.Context) []string {
 	return slices.Clone(ways)
 }
 
-// via returns a child of ctx that has come these ways too. Contexts come up from the lock to fn, so the outermost wrapper is the last to ask.
+// via returns a child of ctx that has come these ways too. Contexts come up from the lock to fn, so
+// the outermost wrapper is the last to ask.
 func via(ctx context.Context, ways ...string) context.Context {
 	return context.WithValue(ctx, viaKey{}, slices.Concat(ways, Via(ctx)))
 }

@@ -9,7 +9,8 @@ func (m *Machine) sessionChanges(s *session) {
 	}
 }
 
-// lockChanges is called before anything changes that a snapshot says of l, its queue and the entries in it, and before l goes.
+// lockChanges is called before anything changes that a snapshot says of l, its queue and the
+// entries in it, and before l goes.
 func (m *Machine) lockChanges(l *lock) {
 	if l.seen != m.captures {
 		m.capture.setLockAside(l)
@@ -34,8 +35,8 @@ type aside struct {
 	body  []byte
 }
 
-// asides is a heap: no place is below the one at half its index, counted from 1. It grows by blocks, since a slice of all would be copied whole
-// each time it grows, between two commands.
+// asides is a heap: no place is below the one at half its index, counted from 1. It grows by
+// blocks, since a slice of all would be copied whole each time it grows, between two commands.
 type asides struct {
 	blocks [][]aside
 	n      int

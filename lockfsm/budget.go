@@ -1,18 +1,23 @@
 package lockfsm
 
-// This file accounts for the memory that the state costs a voter, and refuses what goes beyond the budgets of the charter.
+// This file accounts for the memory that the state costs a voter, and refuses what goes beyond the
+// budgets of the charter.
 //
-// A charge is what one thing costs one voter in the worst case, not what its struct occupies: a byte of a key is in the state, in
-// the snapshot that the log keeps, in the next snapshot while it is taken (once in pieces, once in whole), and in the log behind it,
-// which is up to one and a half times as long as a snapshot. TestChargesCoverTheHeap compares the charges with the heap.
+// A charge is what one thing costs one voter in the worst case, not what its struct occupies: a
+// byte of a key is in the state, in the snapshot that the log keeps, in the next snapshot while it
+// is taken (once in pieces, once in whole), and in the log behind it, which is up to one and a half
+// times as long as a snapshot. TestChargesCoverTheHeap compares the charges with the heap.
 //
-// The group pays for each session, entry, key and value once. A session pays for its record and for each of its requests as if no
-// other session named the same keys, so its charges never depend on others. Data belongs to no session: only the group pays for it.
+// The group pays for each session, entry, key and value once. A session pays for its record and for
+// each of its requests as if no other session named the same keys, so its charges never depend on
+// others. Data belongs to no session: only the group pays for it.
 //
-// Only a command that makes the state grow is refused: Acquire, Open, Put, and Detach, whose hold then ends as it does when there are
-// too many sessions. Nothing that was granted is taken back when a budget shrinks, and every command that frees something succeeds.
+// Only a command that makes the state grow is refused: Acquire, Open, Put, and Detach, whose hold
+// then ends as it does when there are too many sessions. Nothing that was granted is taken back
+// when a budget shrinks, and every command that frees something succeeds.
 //
-// The charges are no state of their own. They follow from the state, so a snapshot does not carry them and Restore adds them up again.
+// The charges are no state of their own. They follow from the state, so a snapshot does not carry
+// them and Restore adds them up again.
 
 const (
 	// copiesCharged is how many copies of a byte of content a voter keeps in the worst case.
@@ -24,8 +29,9 @@ const (
 	restCharge    = 192  // what few requests have: see rest
 	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
 
-	// sessionsReserve is the share of the group's budget that only Open may use, as a divisor: an instance must find a place for its
-	// session when locks and data have used up the rest, or a voter that restarts could not take part.
+	// sessionsReserve is the share of the group's budget that only Open may use, as a divisor: an
+	// instance must find a place for its session when locks and data have used up the rest, or a
+	// voter that restarts could not take part.
 	sessionsReserve = 16
 
 	// maxBudget keeps every sum of charges below the overflow.
@@ -45,7 +51,8 @@ func (m *Machine) Usage() Usage {
 
 // charged returns the charges of the whole state.
 func (m *Machine) charged() uint64 {
-	return m.bulk + uint64(m.counts.Sessions)*sessionCharge + uint64(m.counts.Entries)*entryCharge + uint64(m.counts.Locks)*lockCharge +
+	return m.bulk + uint64(m.counts.Sessions)*sessionCharge + uint64(m.counts.Entries)*entryCharge +
+		uint64(m.counts.Locks)*lockCharge +
 		uint64(m.data)*dataCharge
 }
 
@@ -55,8 +62,9 @@ func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 // ownCharge is what a session costs without its requests.
 func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
 
-// restCharge is what the group pays for the parts that few requests have. It depends on what they say and not on whether the struct is
-// there: a replica that was restored has none where another one has an empty one.
+// restCharge is what the group pays for the parts that few requests have. It depends on what they
+// say and not on whether the struct is there: a replica that was restored has none where another
+// one has an empty one.
 func (e *entry) restCharge() uint64 {
 	if e.rest == nil {
 		return 0
@@ -84,8 +92,8 @@ func (e *entry) requestCharge() uint64 {
 	return sum
 }
 
-// charge adds a request to its session's charges and to the group's. The keys, entries and locks of the group are counted where they
-// come and go.
+// charge adds a request to its session's charges and to the group's. The keys, entries and locks of
+// the group are counted where they come and go.
 func (m *Machine) charge(e *entry) {
 	if e.rest == nil { // the usual case, in line
 		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
@@ -122,7 +130,8 @@ func (c *view) chargeOf() uint64 {
 	return uint64(keys)*(entryCharge+lockCharge) + restCharge + content(bytes+len(c.value))
 }
 
-// overBudget says which budget has no room for the request of c, or 0. For the group too it counts every key as new.
+// overBudget says which budget has no room for the request of c, or 0. For the group too it counts
+// every key as new.
 func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	charge := c.chargeOf()
 	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget {
@@ -131,7 +140,8 @@ func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	return m.overGroupBudget(charge)
 }
 
-// overGroupBudget reports whether the group has no room for another charge, beside what it keeps for sessions.
+// overGroupBudget reports whether the group has no room for another charge, beside what it keeps
+// for sessions.
 func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
 	budget := m.charter.Limits.GroupBytes
 	if m.charged()+charge > budget-budget/sessionsReserve {
@@ -145,7 +155,8 @@ func (m *Machine) noRoomToOpen(record []byte) bool {
 	return m.charged()+sessionCharge+content(len(record)) > m.charter.Limits.GroupBytes
 }
 
-// overTakingUp says which budget has no room for e in session s, with what c says of it, or 0. The session that e leaves pays no more.
+// overTakingUp says which budget has no room for e in session s, with what c says of it, or 0. The
+// session that e leaves pays no more.
 func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	after := m.restAfter(e, c)
 	charge := e.requestCharge() - e.restCharge() + after
@@ -173,7 +184,8 @@ func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	return e.rest.charge(c.owner, value, max(delayMS, c.delayMS))
 }
 
-// overPut says which budget has no room for the data of c in the place of what l has, or 0. Less is always let in.
+// overPut says which budget has no room for the data of c in the place of what l has, or 0. Less is
+// always let in.
 func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
 	more, less := content(len(c.value)), uint64(0)
 	if l == nil {

@@ -47,18 +47,31 @@ func shapes() map[string]func(f *filler, n int) Code {
 	key := func(n, size int) string { return fmt.Sprintf("%0*d", size, n) }
 	long := strings.Repeat("v", MaxValueBytes)
 	return map[string]func(f *filler, n int) Code{
-		"locks, tiny keys":     func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 6)}) },
-		"locks, 16 byte keys":  func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 16)}) },
-		"locks, long keys":     func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 512)}) },
-		"locks, 33 byte keys":  func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 33)}) },
-		"locks, long values":   func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 16), Value: []byte(long)}) },
-		"locks, small values":  func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 8), Value: []byte("v")}) },
-		"locks, keys + values": func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 512), Value: []byte(long)}) },
-		"locks with owners": func(f *filler, n int) Code {
-			return f.acquire(0, Command{Key: key(n, 8), Owner: f.numbers[0] * Number(n%2)}) // no chain, which would take long
+		"locks, tiny keys":    func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 6)}) },
+		"locks, 16 byte keys": func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 16)}) },
+		"locks, long keys":    func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 512)}) },
+		"locks, 33 byte keys": func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 33)}) },
+		"locks, long values": func(f *filler,
+			n int) Code {
+			return f.acquire(0, Command{Key: key(n, 16), Value: []byte(long)})
 		},
-		"locks with a delay": func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n, 8), Delay: time.Hour}) },
-		"waiters":            func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n/60_000, 6)}) },
+		"locks, small values": func(f *filler,
+			n int) Code {
+			return f.acquire(0, Command{Key: key(n, 8), Value: []byte("v")})
+		},
+		"locks, keys + values": func(f *filler,
+			n int) Code {
+			return f.acquire(0, Command{Key: key(n, 512), Value: []byte(long)})
+		},
+		"locks with owners": func(f *filler, n int) Code {
+			// no chain, which would take long
+			return f.acquire(0, Command{Key: key(n, 8), Owner: f.numbers[0] * Number(n%2)})
+		},
+		"locks with a delay": func(f *filler,
+			n int) Code {
+			return f.acquire(0, Command{Key: key(n, 8), Delay: time.Hour})
+		},
+		"waiters": func(f *filler, n int) Code { return f.acquire(0, Command{Key: key(n/60_000, 6)}) },
 		"waiters, long values": func(f *filler, n int) Code {
 			return f.acquire(0, Command{Key: "k", Value: []byte(long)})
 		},
@@ -92,7 +105,8 @@ func shapes() map[string]func(f *filler, n int) Code {
 			return f.apply(Command{Kind: Detach, Session: f.sessions[0], Number: f.numbers[0]}).Code
 		},
 		"data": func(f *filler, n int) Code {
-			return f.apply(Command{Kind: Put, Key: key(n, 8), Nonce: Nonce{1}, Value: []byte(strings.Repeat(long, 4))}).Code
+			return f.apply(Command{Kind: Put, Key: key(n, 8), Nonce: Nonce{1},
+				Value: []byte(strings.Repeat(long, 4))}).Code
 		},
 		"small data": func(f *filler, n int) Code {
 			return f.apply(Command{Kind: Put, Key: key(n, 8), Nonce: Nonce{1}, Value: []byte("v")}).Code
@@ -100,8 +114,9 @@ func shapes() map[string]func(f *filler, n int) Code {
 	}
 }
 
-// TestChargesCoverTheHeap fills an eighth of the default budget with each of the things that cost most, and wants the memory that they
-// cost a voter to be no more than what is charged for them: the state itself, three copies of its snapshot, and a log of one and a half.
+// TestChargesCoverTheHeap fills an eighth of the default budget with each of the things that cost
+// most, and wants the memory that they cost a voter to be no more than what is charged for them:
+// the state itself, three copies of its snapshot, and a log of one and a half.
 func TestChargesCoverTheHeap(t *testing.T) {
 	for name, add := range shapes() {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +148,8 @@ func TestChargesCoverTheHeap(t *testing.T) {
 			snapshot := len(m.Snapshot(nil))
 			charged := m.Usage().Bytes
 			cost := held + uint64(snapshot)*9/2
-			t.Logf("%d: %d bytes of heap each, %d of snapshot, %d charged, %.2f used of the charge", n, held/uint64(n), snapshot/n, charged/uint64(n), float64(cost)/float64(charged))
+			t.Logf("%d: %d bytes of heap each, %d of snapshot, %d charged, %.2f used of the charge", n,
+				held/uint64(n), snapshot/n, charged/uint64(n), float64(cost)/float64(charged))
 			if cost > charged {
 				t.Errorf("%d things cost %d bytes of a voter's memory, charged %d", n, cost, charged)
 			}

@@ -5,15 +5,19 @@ import (
 	"hash/crc32"
 )
 
-// Capture is a snapshot that is taken in small steps, so that a large state does not keep its owner from granting. It is the state at the
-// moment of [Machine.Capture], byte for byte what Snapshot would have given then, whatever commands are applied between the steps.
+// Capture is a snapshot that is taken in small steps, so that a large state does not keep its owner
+// from granting. It is the state at the moment of [Machine.Capture], byte for byte what Snapshot
+// would have given then, whatever commands are applied between the steps.
 //
-// A cursor walks the lists of sessions and of locks, which stand in the order of the snapshot and grow only at their ends. What is about to
-// change or to go and has not been written is encoded first and set aside, and is written when the cursor comes to its place. The field seen
-// of a session or a lock names the capture that has written it or set it aside, or the last one before it appeared. So while none is under
-// way all have the same, and a command pays one comparison for each session or lock that it changes.
+// A cursor walks the lists of sessions and of locks, which stand in the order of the snapshot and
+// grow only at their ends. What is about to change or to go and has not been written is encoded
+// first and set aside, and is written when the cursor comes to its place. The field seen of a
+// session or a lock names the capture that has written it or set it aside, or the last one before
+// it appeared. So while none is under way all have the same, and a command pays one comparison for
+// each session or lock that it changes.
 //
-// A Capture belongs to the owner of its Machine until Step has reported the end. From then on it shares nothing with the Machine.
+// A Capture belongs to the owner of its Machine until Step has reported the end. From then on it
+// shares nothing with the Machine.
 type Capture struct {
 	m           *Machine // nil after the end
 	session     *session // the next to look at
@@ -30,18 +34,21 @@ type Capture struct {
 }
 
 const (
-	// chunkBytes is the size of the pieces in which the snapshot is collected. One buffer would be copied whole each time it grows.
+	// chunkBytes is the size of the pieces in which the snapshot is collected. One buffer would be
+	// copied whole each time it grows.
 	chunkBytes = 64 << 10
-	// roomBytes is what a session can need, or a lock whose queue is short. For a long queue a chunk grows.
+	// roomBytes is what a session can need, or a lock whose queue is short. For a long queue a
+	// chunk grows.
 	roomBytes = MaxRecordBytes + 128
 
 	// placesOfLocks is below the places of all locks. Those of sessions, their IDs, are lower.
 	placesOfLocks = 1 << 63
 )
 
-// Capture begins a snapshot of the state as it is now. There is one at a time: a new one ends the one before, which then is done and appends
-// nothing. A capture that nobody steps to its end costs what it has collected until then. That of a machine that has failed is done at once
-// and appends nothing; one that was begun before the failure goes on.
+// Capture begins a snapshot of the state as it is now. There is one at a time: a new one ends the
+// one before, which then is done and appends nothing. A capture that nobody steps to its end costs
+// what it has collected until then. That of a machine that has failed is done at once and appends
+// nothing; one that was begun before the failure goes on.
 func (m *Machine) Capture() *Capture {
 	if m.failed != nil {
 		return &Capture{}
@@ -51,15 +58,17 @@ func (m *Machine) Capture() *Capture {
 	}
 	m.captures++
 	m.capture = &Capture{
-		m: m, session: m.firstSession, lock: m.firstLock, lastSession: uint64(m.rev), lastLock: m.lastPlace, locks: m.counts.Locks,
+		m: m, session: m.firstSession, lock: m.firstLock, lastSession: uint64(m.rev), lastLock: m.lastPlace,
+		locks:  m.counts.Locks,
 		before: uint64(m.charter.firstRevision()), tail: m.appendTail(nil),
 		chunks: [][]byte{binary.AppendUvarint(m.appendHeader(nil), uint64(m.counts.Sessions))},
 	}
 	return m.capture
 }
 
-// Step encodes about the next n sessions and locks, where a lock counts as often as it has entries, and reports whether that was all. n is
-// positive. The owner of the Machine calls it, between commands.
+// Step encodes about the next n sessions and locks, where a lock counts as often as it has entries,
+// and reports whether that was all. n is positive. The owner of the Machine calls it, between
+// commands.
 func (c *Capture) Step(n int) (done bool) {
 	for n > 0 && c.m != nil {
 		n -= c.next()
@@ -67,7 +76,8 @@ func (c *Capture) Step(n int) (done bool) {
 	return c.m == nil
 }
 
-// next writes what comes next in the order of places, from the lists or from what was set aside, and returns what that counts.
+// next writes what comes next in the order of places, from the lists or from what was set aside,
+// and returns what that counts.
 func (c *Capture) next() int {
 	s, l, aside := c.session, c.lock, c.aside.first()
 	switch {
@@ -144,9 +154,11 @@ func (c *Capture) chunk() *[]byte {
 	return &c.chunks[len(c.chunks)-1]
 }
 
-// AppendTo appends the snapshot to b, after Step has reported the end; before that it appends nothing. It copies and reads all of it once,
-// with no more than one allocation, and calls pause between pieces of some tens of microseconds, so that whoever does more urgent work can have
-// the processor. It may run on another goroutine than the Machine's, and changes nothing in the Capture.
+// AppendTo appends the snapshot to b, after Step has reported the end; before that it appends
+// nothing. It copies and reads all of it once, with no more than one allocation, and calls pause
+// between pieces of some tens of microseconds, so that whoever does more urgent work can have the
+// processor. It may run on another goroutine than the Machine's, and changes nothing in the
+// Capture.
 func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	if c.m != nil || c.chunks == nil {
 		return b
@@ -156,7 +168,8 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 		size += len(chunk)
 	}
 	if room := len(b) + size; cap(b) < room {
-		// Not slices.Grow: that clears all of it in one go, in which the runtime cannot stop this goroutine, and stops all others meanwhile.
+		// Not slices.Grow: that clears all of it in one go, in which the runtime cannot stop this
+		// goroutine, and stops all others meanwhile.
 		b = append(make([]byte, 0, room), b...)
 	}
 	sum := uint32(0)

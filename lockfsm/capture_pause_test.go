@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Who puts a large snapshot together can be stopped at any moment: the runtime stops all goroutines now and then, and they wait for the last one.
+// Who puts a large snapshot together can be stopped at any moment: the runtime stops all goroutines
+// now and then, and they wait for the last one.
 func TestAppendToCanBeStopped(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("on one processor nobody waits for another one")

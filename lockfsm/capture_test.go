@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// filming is a machine of which captures are taken between commands, beside one that follows the same log and is let alone.
+// filming is a machine of which captures are taken between commands, beside one that follows the
+// same log and is let alone.
 type filming struct {
 	t        *testing.T
 	rand     *rand.Rand
@@ -50,7 +51,8 @@ func (f *filming) begin(moment picture) {
 	}
 }
 
-// read wants the bytes of the moment at which the capture was begun, and that they are the state that the twin had then.
+// read wants the bytes of the moment at which the capture was begun, and that they are the state
+// that the twin had then.
 func (f *filming) read() {
 	f.t.Helper()
 	f.taken++
@@ -71,8 +73,9 @@ func (f *filming) apply(s step) Result {
 	return f.m.Apply(s.index, s.term, s.command)
 }
 
-// TestCaptureIsOfItsMoment begins captures at random places of a random log and steps them between the commands that follow: whatever those
-// change, the bytes are those of the moment. A function that changes the state and does not say so before is found here.
+// TestCaptureIsOfItsMoment begins captures at random places of a random log and steps them between
+// the commands that follow: whatever those change, the bytes are those of the moment. A function
+// that changes the state and does not say so before is found here.
 func TestCaptureIsOfItsMoment(t *testing.T) {
 	ran, taken, replaced := 0, 0, 0
 	for seed := range uint64(seedsOf(150)) {
@@ -109,7 +112,8 @@ func seedsOf(n int) int {
 	return n
 }
 
-// TestCaptureOfManyLocks is the same with hundreds of sessions and locks, so that many are set aside at a time, far ahead of the cursor.
+// TestCaptureOfManyLocks is the same with hundreds of sessions and locks, so that many are set
+// aside at a time, far ahead of the cursor.
 func TestCaptureOfManyLocks(t *testing.T) {
 	for seed := range uint64(seedsOf(15)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -166,7 +170,8 @@ func crowdCommand(r *rand.Rand, i int, live []*session) Command {
 	return c
 }
 
-// TestCaptureWhileAnotherReads: once Step has reported the end, the bytes are put together while the machine goes on. The race detector judges.
+// TestCaptureWhileAnotherReads: once Step has reported the end, the bytes are put together while
+// the machine goes on. The race detector judges.
 func TestCaptureWhileAnotherReads(t *testing.T) {
 	w, a, b := crowded(t)
 	w.do(Command{Kind: Adopt, Settings: []byte("settings")}, Done)
@@ -187,7 +192,8 @@ func TestCaptureWhileAnotherReads(t *testing.T) {
 	}
 }
 
-// TestCaptureOfTheFailed: a machine that has failed gives none; one that was begun before is of the state before.
+// TestCaptureOfTheFailed: a machine that has failed gives none; one that was begun before is of the
+// state before.
 func TestCaptureOfTheFailed(t *testing.T) {
 	w, _, _ := crowded(t)
 	want := w.m.Snapshot(nil)
@@ -207,8 +213,9 @@ func TestCaptureOfTheFailed(t *testing.T) {
 	}
 }
 
-// TestStepIsSmall: a step does no more than it was asked to, also where much was set aside, nothing is left to write, or others have come
-// behind the end. What is large for itself, a long queue, counts as much.
+// TestStepIsSmall: a step does no more than it was asked to, also where much was set aside, nothing
+// is left to write, or others have come behind the end. What is large for itself, a long queue,
+// counts as much.
 func TestStepIsSmall(t *testing.T) {
 	const waiters = 500
 	for _, released := range []int{0, 400, 1000} {
@@ -228,7 +235,8 @@ func TestStepIsSmall(t *testing.T) {
 		for ; !c.Step(10); steps++ {
 			p.acquire()
 		}
-		// Who is set aside can be met twice: at its own place in the list, if it is still there, and among what was set aside.
+		// Who is set aside can be met twice: at its own place in the list, if it is still there,
+		// and among what was set aside.
 		if most := 2 * (1000 + waiters) / 10; steps < 100 || steps > most {
 			t.Errorf("%d released: %d steps, want 100 to %d", released, steps, most)
 		}
@@ -289,7 +297,8 @@ func TestAsides(t *testing.T) {
 	}
 }
 
-// TestPutTogetherWithPauses: on few processors everybody would wait for whoever puts a large snapshot together.
+// TestPutTogetherWithPauses: on few processors everybody would wait for whoever puts a large
+// snapshot together.
 func TestPutTogetherWithPauses(t *testing.T) {
 	c := newCrowd(t, 10, 20_000).m.Capture()
 	for !c.Step(1000) {

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Limits bounds what callers can make the group store. They are part of the charter, because replicas that disagreed about a limit
-// would part ways. Commands that free something are exempt from all of them.
+// Limits bounds what callers can make the group store. They are part of the charter, because
+// replicas that disagreed about a limit would part ways. Commands that free something are exempt
+// from all of them.
 type Limits struct {
 	// KeyBytes is the longest key, in bytes.
 	KeyBytes uint32
@@ -17,20 +18,23 @@ type Limits struct {
 	EntriesPerSession uint32
 	// Sessions bounds the sessions of the group.
 	Sessions uint32
-	// SessionBytes is the budget of one session, and GroupBytes that of all sessions, locks and data together: how much memory of a
-	// voter they may cost, by the charges of budget.go. Adopt can change both.
+	// SessionBytes is the budget of one session, and GroupBytes that of all sessions, locks and
+	// data together: how much memory of a voter they may cost, by the charges of budget.go. Adopt
+	// can change both.
 	SessionBytes, GroupBytes uint64
 }
 
-// DefaultLimits returns the limits that a group is founded with: keys of 512 bytes, 65,536 waiters per lock, 1,048,576 entries per
-// session, 131,072 sessions, 64 MiB of
-// memory per session and 256 MiB for the group.
+// DefaultLimits returns the limits that a group is founded with: keys of 512 bytes, 65,536 waiters
+// per lock, 1,048,576 entries per session, 131,072 sessions, 64 MiB of memory per session and 256
+// MiB for the group.
 func DefaultLimits() Limits {
-	return Limits{KeyBytes: 512, WaitersPerLock: 65_536, EntriesPerSession: 1_048_576, Sessions: 131_072, SessionBytes: 64 << 20, GroupBytes: 256 << 20}
+	return Limits{KeyBytes: 512, WaitersPerLock: 65_536, EntriesPerSession: 1_048_576, Sessions: 131_072,
+		SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 }
 
-// Charter is what a group is founded with, and the same on every replica. Rules, SessionTTL, Settings and the
-// budgets of Limits can be changed by commands. A plain value, except for Settings.
+// Charter is what a group is founded with, and the same on every replica. Rules, SessionTTL,
+// Settings and the budgets of Limits can be changed by commands. A plain value, except for
+// Settings.
 type Charter struct {
 	// Group names the group. The rules do not read it.
 	Group uint64
@@ -38,14 +42,16 @@ type Charter struct {
 	FoundedUnixMS int64
 	// Rules is the version of the rules in force: at the founding, 1 to RulesVersion.
 	Rules uint32
-	// SessionTTL is the longest TTL that a session gets when it is opened. Positive. Sessions that were opened under a longer one keep theirs.
+	// SessionTTL is the longest TTL that a session gets when it is opened. Positive. Sessions that
+	// were opened under a longer one keep theirs.
 	SessionTTL time.Duration
-	// Grace is how long after birth nothing is granted; 0 is not at all. The machine has no clock: somebody else counts it and then
-	// commits EndGrace.
+	// Grace is how long after birth nothing is granted; 0 is not at all. The machine has no clock:
+	// somebody else counts it and then commits EndGrace.
 	Grace  time.Duration
 	Limits Limits
-	// Settings are what the instances have agreed on beyond the rules. They are opaque here, at most MaxSettingsBytes long. New copies them; those
-	// of [Machine.Charter] are shared with the machine and must not be changed. They stay valid.
+	// Settings are what the instances have agreed on beyond the rules. They are opaque here, at
+	// most MaxSettingsBytes long. New copies them; those of [Machine.Charter] are shared with the
+	// machine and must not be changed. They stay valid.
 	Settings []byte
 }
 
@@ -54,14 +60,15 @@ const (
 	revisionBits = 21
 	// maxRevision keeps revisions, and with them tokens, positive as int64.
 	maxRevision Revision = 1<<63 - 1
-	// revisionReserve is more than one command can use up: it takes at most one revision for itself and one per lock. A machine that
-	// has less left stops rather than wrap.
+	// revisionReserve is more than one command can use up: it takes at most one revision for itself
+	// and one per lock. A machine that has less left stops rather than wrap.
 	revisionReserve Revision = 1 << 40
 	// maxFoundedUnixMS leaves that reserve once more above the first revision.
 	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)
 )
 
-// validate reports everything that is wrong with the charter, for a build that knows the rules up to newest.
+// validate reports everything that is wrong with the charter, for a build that knows the rules up
+// to newest.
 func (c Charter) validate(newest uint32) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -80,7 +87,8 @@ func (c Charter) validate(newest uint32) error {
 	if c.Grace < 0 {
 		bad("Grace is %v; 0 means none, a negative one has no meaning here", c.Grace)
 	}
-	if c.Limits.KeyBytes == 0 || c.Limits.WaitersPerLock == 0 || c.Limits.EntriesPerSession == 0 || c.Limits.Sessions == 0 {
+	if c.Limits.KeyBytes == 0 || c.Limits.WaitersPerLock == 0 || c.Limits.EntriesPerSession == 0 ||
+		c.Limits.Sessions == 0 {
 		bad("Limits has a zero in %+v; start from DefaultLimits", c.Limits)
 	}
 	for _, budget := range [...]uint64{c.Limits.SessionBytes, c.Limits.GroupBytes} {

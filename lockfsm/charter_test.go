@@ -38,8 +38,8 @@ func TestCharterErrors(t *testing.T) {
 	}
 }
 
-// TestRevisionsStayPositive: from the first founding time to the last, revisions rise, start above those of any earlier founding, and
-// never leave the positive int64.
+// TestRevisionsStayPositive: from the first founding time to the last, revisions rise, start above
+// those of any earlier founding, and never leave the positive int64.
 func TestRevisionsStayPositive(t *testing.T) {
 	for _, founded := range []int64{1, 946_684_800_000, time.Now().UnixMilli(), maxFoundedUnixMS} {
 		c := smallCharter()

@@ -32,8 +32,8 @@ import (
 //	18  Data has a revision and a value within bounds, and is counted.
 //	19  The charges are the sums that budget.go says.
 
-// Check looks for broken invariants. It reads everything and takes time and memory in proportion; it is for tests, for Restore and for
-// whoever doubts. Nil means that all hold.
+// Check looks for broken invariants. It reads everything and takes time and memory in proportion;
+// it is for tests, for Restore and for whoever doubts. Nil means that all hold.
 func (m *Machine) Check() error {
 	c := checker{m: m}
 	c.group()
@@ -55,7 +55,8 @@ type checker struct {
 // maxComplaints keeps the report of a state that is wrong everywhere readable.
 const maxComplaints = 20
 
-// broken notes a complaint. It stands behind an or, so that what it would say is not put together for all that is well.
+// broken notes a complaint. It stands behind an or, so that what it would say is not put together
+// for all that is well.
 func (c *checker) broken(invariant int, format string, args ...any) bool {
 	if len(c.errs) < maxComplaints {
 		c.errs = append(c.errs, fmt.Errorf("lockfsm: invariant %d: %s", invariant, fmt.Sprintf(format, args...)))
@@ -66,13 +67,16 @@ func (c *checker) broken(invariant int, format string, args ...any) bool {
 func (c *checker) group() {
 	m := c.m
 	first := m.charter.firstRevision()
-	_ = first <= m.rev && m.rev <= maxRevision || c.broken(1, "revision %d is outside %d to %d", m.rev, first, maxRevision)
-	_ = m.wallUnixMS >= m.charter.FoundedUnixMS || c.broken(1, "wall stamp %d is before the founding at %d", m.wallUnixMS, m.charter.FoundedUnixMS)
+	_ = first <= m.rev && m.rev <= maxRevision || c.broken(1, "revision %d is outside %d to %d", m.rev, first,
+		maxRevision)
+	_ = m.wallUnixMS >= m.charter.FoundedUnixMS || c.broken(1, "wall stamp %d is before the founding at %d",
+		m.wallUnixMS, m.charter.FoundedUnixMS)
 	if err := m.charter.validate(m.supported); err != nil {
 		c.broken(1, "%v", err)
 	}
 	if !m.born {
-		_ = m.rev == first && m.wallUnixMS == m.charter.FoundedUnixMS || c.broken(2, "not born, yet at revision %d and stamp %d", m.rev, m.wallUnixMS)
+		_ = m.rev == first && m.wallUnixMS == m.charter.FoundedUnixMS ||
+			c.broken(2, "not born, yet at revision %d and stamp %d", m.rev, m.wallUnixMS)
 		_ = m.firstSession == nil && m.firstLock == nil || c.broken(2, "not born, yet there are sessions or locks")
 		_ = !m.graceOver || c.broken(2, "not born, yet the grace is over")
 		return
@@ -89,22 +93,27 @@ func (c *checker) sessions() {
 		c.seen.Sessions++
 		c.used = append(c.used, uint64(s.id))
 		_ = s.prev == before && (before == nil || before.id < s.id) || c.broken(3, "session %d is out of order", s.id)
-		_ = m.sessions[s.id] == s && (m.nonces[s.nonce] == s) != s.gone || c.broken(3, "session %d is not found by its ID and its nonce", s.id)
+		_ = m.sessions[s.id] == s && (m.nonces[s.nonce] == s) != s.gone ||
+			c.broken(3, "session %d is not found by its ID and its nonce", s.id)
 		if s.gone {
 			gone++
 			_ = s.first != nil || c.broken(17, "session %d is gone and has nothing", s.id)
 		}
 		_ = 0 < s.ttl || c.broken(4, "session %d has a TTL of %v", s.id, s.ttl)
 		_ = 0 < s.next && s.next <= MaxNumber+1 || c.broken(4, "session %d has next number %d", s.id, s.next)
-		_ = s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes || c.broken(4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
-		_ = s.seen == m.captures || m.capture != nil || c.broken(14, "session %d would be set aside for no capture", s.id)
-		_ = s.entries <= m.charter.Limits.EntriesPerSession || c.broken(11, "session %d has %d entries", s.id, s.entries)
+		_ = s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes ||
+			c.broken(4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
+		_ = s.seen == m.captures || m.capture != nil || c.broken(14, "session %d would be set aside for no capture",
+			s.id)
+		_ = s.entries <= m.charter.Limits.EntriesPerSession ||
+			c.broken(11, "session %d has %d entries", s.id, s.entries)
 		c.entriesOf(s)
 	}
 	_ = m.lastSession == before || c.broken(3, "the list of sessions ends elsewhere")
 	_ = len(m.sessions) == c.seen.Sessions && len(m.nonces) == c.seen.Sessions-gone || c.broken(3,
 		"%d sessions are listed, %d found by ID, %d by nonce", c.seen.Sessions, len(m.sessions), len(m.nonces))
-	_ = uint64(c.seen.Sessions) <= uint64(m.charter.Limits.Sessions) || c.broken(11, "there are %d sessions", c.seen.Sessions)
+	_ = uint64(c.seen.Sessions) <= uint64(m.charter.Limits.Sessions) ||
+		c.broken(11, "there are %d sessions", c.seen.Sessions)
 }
 
 func (c *checker) entriesOf(s *session) {
@@ -116,15 +125,20 @@ func (c *checker) entriesOf(s *session) {
 			held += e.places()
 		}
 		requests++
-		_ = e.prev == before && e.session == s && e.lead() == e || c.broken(5, "entry %d/%d is linked wrongly", s.id, e.number)
+		_ = e.prev == before && e.session == s && e.lead() == e ||
+			c.broken(5, "entry %d/%d is linked wrongly", s.id, e.number)
 		_ = before == nil || before.number < e.number || c.broken(5, "entry %d/%d is out of order", s.id, e.number)
-		_ = 0 < e.number && e.number < s.next || c.broken(5, "entry %d/%d is not below the next number %d", s.id, e.number, s.next)
-		_ = !s.gone || e.delayed() || c.broken(17, "entry %d/%d has outlived its session without a delay", s.id, e.number)
+		_ = 0 < e.number && e.number < s.next || c.broken(5, "entry %d/%d is not below the next number %d", s.id,
+			e.number, s.next)
+		_ = !s.gone || e.delayed() || c.broken(17, "entry %d/%d has outlived its session without a delay", s.id,
+			e.number)
 		_ = s.requests[e.number] == e || c.broken(5, "entry %d/%d is not found by its number", s.id, e.number)
 	}
-	_ = s.last == before && s.entries == n || c.broken(5, "session %d counts %d entries and lists %d", s.id, s.entries, n)
+	_ = s.last == before && s.entries == n || c.broken(5, "session %d counts %d entries and lists %d", s.id,
+		s.entries, n)
 	_ = s.held == held || c.broken(5, "session %d counts %d keys that it holds, and lists %d", s.id, s.held, held)
-	_ = len(s.requests) == requests || c.broken(5, "session %d lists %d requests, %d are found by number", s.id, requests, len(s.requests))
+	_ = len(s.requests) == requests || c.broken(5, "session %d lists %d requests, %d are found by number", s.id,
+		requests, len(s.requests))
 	c.seen.Entries += int(n)
 }
 
@@ -134,19 +148,23 @@ func (c *checker) locks() {
 	var before *lock
 	for l := m.firstLock; l != nil; before, l = l, l.next {
 		c.seen.Locks++
-		_ = l.prev == before && m.locks[l.key] == l && (l.first != nil || l.data != nil) || c.broken(6, "lock %q is linked wrongly or empty", l.key)
-		_ = l.place > placesOfLocks && l.place <= m.lastPlace && (before == nil || before.place < l.place) || c.broken(14, "lock %q is at place %d", l.key, l.place)
+		_ = l.prev == before && m.locks[l.key] == l && (l.first != nil || l.data != nil) ||
+			c.broken(6, "lock %q is linked wrongly or empty", l.key)
+		_ = l.place > placesOfLocks && l.place <= m.lastPlace && (before == nil || before.place < l.place) ||
+			c.broken(14, "lock %q is at place %d", l.key, l.place)
 		_ = l.seen == m.captures || m.capture != nil || c.broken(14, "lock %q would be set aside for no capture", l.key)
 		_ = validKey([]byte(l.key), m.charter.Limits.KeyBytes) || c.broken(6, "lock %q has a bad key", l.key)
 		entries += c.queue(l)
 		if l.data != nil {
 			data++
 			c.used = append(c.used, uint64(l.data.Revision))
-			_ = 0 < len(l.data.Value) && len(l.data.Value) <= MaxDataBytes || c.broken(18, "%q: data of %d bytes", l.key, len(l.data.Value))
+			_ = 0 < len(l.data.Value) && len(l.data.Value) <= MaxDataBytes ||
+				c.broken(18, "%q: data of %d bytes", l.key, len(l.data.Value))
 		}
 	}
 	_ = m.data == data && data <= MaxData || c.broken(18, "%d keys have data, counted %d", data, m.data)
-	_ = m.lastLock == before && len(m.locks) == c.seen.Locks || c.broken(6, "%d locks are listed, %d found by key", c.seen.Locks, len(m.locks))
+	_ = m.lastLock == before && len(m.locks) == c.seen.Locks || c.broken(6, "%d locks are listed, %d found by key",
+		c.seen.Locks, len(m.locks))
 	_ = entries == c.seen.Entries || c.broken(7, "%d entries stand in queues, %d in sessions", entries, c.seen.Entries)
 	_ = m.counts == c.seen || c.broken(12, "counts %+v, want %+v", m.counts, c.seen)
 }
@@ -158,21 +176,27 @@ func (c *checker) queue(l *lock) int {
 	var before *entry
 	for e := l.first; e != nil; before, e = e, e.after {
 		n++
-		_ = e.ahead == before && e.lock == l && (before == nil || before.rev < e.rev) || c.broken(7, "%q: the entry at %d is out of order", l.key, e.rev)
-		_ = e.session != nil && m.sessions[e.session.id] == e.session || c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
+		_ = e.ahead == before && e.lock == l && (before == nil || before.rev < e.rev) ||
+			c.broken(7, "%q: the entry at %d is out of order", l.key, e.rev)
+		_ = e.session != nil && m.sessions[e.session.id] == e.session ||
+			c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
 		c.request(e)
 		if e.notice && !e.told {
 			notices++
-			_ = e.token == 0 || e.lead().unwanted() || c.broken(16, "%q: the entry at %d has not been told that somebody waits", l.key, e.rev)
+			_ = e.token == 0 || e.lead().unwanted() ||
+				c.broken(16, "%q: the entry at %d has not been told that somebody waits", l.key, e.rev)
 		}
 		if e.token == 0 {
 			waiting++
 			continue
 		}
-		_ = uint64(e.token) > uint64(e.rev) || c.broken(9, "%q: token %d is not above its entry's revision %d", l.key, e.token, e.rev)
-		_ = m.charter.FoundedUnixMS <= e.sinceUnixMS && e.sinceUnixMS <= m.wallUnixMS || c.broken(9, "%q: granted at stamp %d", l.key, e.sinceUnixMS)
+		_ = uint64(e.token) > uint64(e.rev) || c.broken(9, "%q: token %d is not above its entry's revision %d", l.key,
+			e.token, e.rev)
+		_ = m.charter.FoundedUnixMS <= e.sinceUnixMS && e.sinceUnixMS <= m.wallUnixMS ||
+			c.broken(9, "%q: granted at stamp %d", l.key, e.sinceUnixMS)
 	}
-	_ = l.last == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting, l.waiting)
+	_ = l.last == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting,
+		l.waiting)
 	_ = uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock) || c.broken(11, "%q: %d wait", l.key, waiting)
 	_ = l.notices == notices || c.broken(16, "%q: %d want to be told, counted %d", l.key, notices, l.notices)
 	c.seen.Waiters += waiting
@@ -184,8 +208,10 @@ func (c *checker) queue(l *lock) int {
 func (c *checker) request(e *entry) {
 	lead := e.lead()
 	stuck := lead.stuck()
-	_ = (e.token != 0) == (c.m.graceOver && stuck == nil) || c.broken(8, "%q: the entry at %d has token %d", e.lock.key, e.rev, e.token)
-	_ = e.rev == lead.rev && e.token == lead.token && e.session == lead.session && e.number == lead.number && e.rest == lead.rest || c.broken(7,
+	_ = (e.token != 0) == (c.m.graceOver && stuck == nil) ||
+		c.broken(8, "%q: the entry at %d has token %d", e.lock.key, e.rev, e.token)
+	_ = e.rev == lead.rev && e.token == lead.token && e.session == lead.session && e.number == lead.number &&
+		e.rest == lead.rest || c.broken(7,
 		"%q: the entry at %d is not like the first of its request", e.lock.key, e.rev)
 	if e != lead {
 		return
@@ -199,7 +225,8 @@ func (c *checker) request(e *entry) {
 		want = stuck.ahead.rev
 	}
 	_ = e.watch == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch, want)
-	_ = e.session == nil || e.rest == nil || e.rest.owner == 0 || slices.Contains(e.session.owned[e.rest.owner], e) || c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
+	_ = e.session == nil || e.rest == nil || e.rest.owner == 0 || slices.Contains(e.session.owned[e.rest.owner], e) ||
+		c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
 }
 
 // unwanted reports whether nobody waits for any lock of the request.
@@ -228,7 +255,8 @@ func (c *checker) inside(l *lock) {
 	}
 	_ = l.edge == e || c.broken(15, "%q: the edge is not where it should be", l.key)
 	_ = uint64(l.taken) == taken && (taken == 0 || l.least == least && l.leasts == leasts) || c.broken(15,
-		"%q: %d permits are taken of %d, as %d say; counted %d of %d, %d", l.key, taken, least, leasts, l.taken, l.least, l.leasts)
+		"%q: %d permits are taken of %d, as %d say; counted %d of %d, %d", l.key, taken, least, leasts, l.taken,
+		l.least, l.leasts)
 	for ; e != nil; e = e.after {
 		_ = !e.inside || c.broken(15, "%q: the entry at %d is inside", l.key, e.rev)
 	}
@@ -240,8 +268,10 @@ func (c *checker) revisions() {
 		_ = i == 0 || c.used[i-1] < rev || c.broken(10, "revision %d has two uses", rev)
 	}
 	if n := len(c.used); n > 0 {
-		_ = c.used[0] > uint64(c.m.charter.firstRevision()) || c.broken(10, "revision %d is from before the founding", c.used[0])
-		_ = c.used[n-1] <= uint64(c.m.rev) || c.broken(10, "revision %d is above the present one, %d", c.used[n-1], c.m.rev)
+		_ = c.used[0] > uint64(c.m.charter.firstRevision()) || c.broken(10, "revision %d is from before the founding",
+			c.used[0])
+		_ = c.used[n-1] <= uint64(c.m.rev) || c.broken(10, "revision %d is above the present one, %d", c.used[n-1],
+			c.m.rev)
 	}
 }
 

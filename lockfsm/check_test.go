@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestCheckNotices breaks each invariant by hand and wants Check to name it. A checker that has never caught anything proves nothing.
+// TestCheckNotices breaks each invariant by hand and wants Check to name it. A checker that has
+// never caught anything proves nothing.
 func TestCheckNotices(t *testing.T) {
 	for _, c := range []struct {
 		invariant int
@@ -27,7 +28,10 @@ func TestCheckNotices(t *testing.T) {
 		{3, "session not found", func(m *Machine, a, _ *session) { delete(m.sessions, a.id) }},
 		{3, "nonce left behind", func(m *Machine, a, _ *session) { m.nonces[Nonce{77}] = a }},
 		{3, "list ends elsewhere", func(m *Machine, a, _ *session) { m.lastSession = a }},
-		{1, "settings too long", func(m *Machine, _, _ *session) { m.charter.Settings = make([]byte, MaxSettingsBytes+1) }},
+		{1, "settings too long", func(m *Machine, _, _ *session) {
+			m.charter.Settings = make([]byte,
+				MaxSettingsBytes+1)
+		}},
 		{4, "TTL negative", func(m *Machine, a, _ *session) { a.ttl = -time.Hour }},
 		{4, "TTL 0", func(m *Machine, a, _ *session) { a.ttl = 0 }},
 		{4, "next 0", func(m *Machine, a, _ *session) { a.next = 0 }},
@@ -61,8 +65,12 @@ func TestCheckNotices(t *testing.T) {
 		{11, "too many waiters", func(m *Machine, _, _ *session) { m.charter.Limits.WaitersPerLock = 2 }},
 		{12, "counts wrong", func(m *Machine, _, _ *session) { m.counts.Waiters++ }},
 		{13, "touched and not settled", func(m *Machine, a, _ *session) { m.touch(a.first) }},
-		{13, "spare still in use", func(m *Machine, a, _ *session) { m.spares.entries = append(m.spares.entries, a.first) }},
-		{13, "spare lock still in use", func(m *Machine, a, _ *session) { m.spares.locks = append(m.spares.locks, a.first.lock) }},
+		{13, "spare still in use", func(m *Machine, a, _ *session) {
+			m.spares.entries = append(m.spares.entries,
+				a.first)
+		}},
+		{13, "spare lock still in use",
+			func(m *Machine, a, _ *session) { m.spares.locks = append(m.spares.locks, a.first.lock) }},
 	} {
 		t.Run(fmt.Sprintf("%d/%s", c.invariant, c.name), func(t *testing.T) {
 			w, a, b := crowded(t)

@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// permitSteps bounds the search for a circle through permits, in entries looked at. Beyond it a circle
-// is not found, and its members wait until one gives up.
+// permitSteps bounds the search for a circle through permits, in entries looked at. Beyond it a
+// circle is not found, and its members wait until one gives up.
 const permitSteps = 20_000
 
 // game finds the circles through permits, where circle.go cannot say which of several holders a
 // request waits for. It takes all that the new request could wait for, by whatever number of steps,
 // and plays them to their end: a request ends if it holds, or has room in all its queues, and no
 // request that was made under it is left. If the new request is left, it is not served whatever the
-// others do; and if it were served without being a part of the locks that it is made under, it waits
-// for its own end, and is refused. A circle that was there before it keeps it waiting, but is not its
-// own: it is not refused for that.
+// others do; and if it were served without being a part of the locks that it is made under, it
+// waits for its own end, and is refused. A circle that was there before it keeps it waiting, but is
+// not its own: it is not refused for that.
 //
-// The order of the moves is that of the places, and what is taken in does not depend on the order in
-// which it is found; so each replica finds the same within the same bound.
+// The order of the moves is that of the places, and what is taken in does not depend on the order
+// in which it is found; so each replica finds the same within the same bound.
 type game struct {
 	players []*player
 	of      map[*entry]*player // by the entry that stands for the request
@@ -147,8 +147,8 @@ func (g *game) join(e *entry) *player {
 	return p
 }
 
-// play goes through all in rounds, until no more of them end, and reports whether that is within the
-// bound.
+// play goes through all in rounds, until no more of them end, and reports whether that is within
+// the bound.
 func (g *game) play() bool {
 	for _, p := range g.players {
 		p.left, p.ended = p.under, false
@@ -193,8 +193,8 @@ func (p *player) stay() {
 	}
 }
 
-// path returns the shortest way from the new request to one under which it is made, through those that
-// are left when the game is over.
+// path returns the shortest way from the new request to one under which it is made, through those
+// that are left when the game is over.
 func (g *game) path(s *session, c *view) []Link {
 	type step struct {
 		before int // in ways

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestCirclesThroughPermits asks for the two sides of the rule, by playing each state to its end: every
-// request that can end does. What is let in never leaves a request that cannot, and what is refused
-// would have been one.
+// TestCirclesThroughPermits asks for the two sides of the rule, by playing each state to its end:
+// every request that can end does. What is let in never leaves a request that cannot, and what is
+// refused would have been one.
 func TestCirclesThroughPermits(t *testing.T) {
 	refused, alone := 0, 0
 	for seed := range uint64(300) {
@@ -44,10 +44,12 @@ func TestCirclesThroughPermits(t *testing.T) {
 			if len(result.Circle) == 1 {
 				alone++
 			}
-			asked := contestant{session: id, number: command.Number, owner: command.Owner, keys: append([]string{command.Key}, command.Keys...)}
+			asked := contestant{session: id, number: command.Number, owner: command.Owner,
+				keys: append([]string{command.Key}, command.Keys...)}
 			asked.permits, asked.of = (&entry{permits: command.Permits, of: command.Of}).terms()
 			asked.place = 1 << 62
-			if !slices.ContainsFunc(playOut(append(before, asked)), func(p contestant) bool { return p.place == asked.place }) {
+			if !slices.ContainsFunc(playOut(append(before, asked)),
+				func(p contestant) bool { return p.place == asked.place }) {
 				t.Fatalf("seed %d: %+v is refused, and would have been served: %+v", seed, command, before)
 			}
 			if last := result.Circle[0]; last.Session != id {
@@ -63,7 +65,8 @@ func TestCirclesThroughPermits(t *testing.T) {
 
 func drawn(r *rand.Rand, id SessionID, n Number, live []contestant) Command {
 	keys := []string{"a", "b", "c"}
-	c := Command{Kind: Acquire, Session: id, Epoch: 1, Number: n, Key: keys[r.IntN(3)], Of: 3, Permits: 1 + r.Uint32N(3)}
+	c := Command{Kind: Acquire, Session: id, Epoch: 1, Number: n, Key: keys[r.IntN(3)], Of: 3, Permits: 1 +
+		r.Uint32N(3)}
 	if r.IntN(4) == 0 {
 		c.Key, c.Keys = "a", keys[1+r.IntN(2):]
 	}
@@ -109,13 +112,14 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 	return all
 }
 
-// playOut ends what can end, again and again, and returns the rest: a request ends that holds, or has room
-// in all of its queues, if none is left that was made under it.
+// playOut ends what can end, again and again, and returns the rest: a request ends that holds, or
+// has room in all of its queues, if none is left that was made under it.
 func playOut(all []contestant) []contestant {
 	for {
 		i := slices.IndexFunc(all, func(p contestant) bool {
 			under := func(o contestant) bool { return o.session == p.session && o.owner == p.number }
-			return !slices.ContainsFunc(all, under) && (p.holds || !slices.ContainsFunc(p.keys, func(key string) bool { return !p.room(all, key) }))
+			return !slices.ContainsFunc(all, under) &&
+				(p.holds || !slices.ContainsFunc(p.keys, func(key string) bool { return !p.room(all, key) }))
 		})
 		if i < 0 {
 			return all
@@ -134,8 +138,8 @@ func (p contestant) room(all []contestant, key string) bool {
 	return taken <= uint64(least)
 }
 
-// TestPermitCirclesByVersion: the rule is in force for a group that has agreed on it, and not before:
-// replicas of other builds would decide otherwise.
+// TestPermitCirclesByVersion: the rule is in force for a group that has agreed on it, and not
+// before: replicas of other builds would decide otherwise.
 func TestPermitCirclesByVersion(t *testing.T) {
 	w := newWorld(t)
 	a := w.session(1)
@@ -154,13 +158,15 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	w.check()
 }
 
-// TestPermitCircleIsBounded: behind a queue longer than the bound nothing is found, and nothing takes long.
+// TestPermitCircleIsBounded: behind a queue longer than the bound nothing is found, and nothing
+// takes long.
 func TestPermitCircleIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)
 	a, b := w.session(1), w.session(2)
 	take := func(s SessionID, n, owner Number, permits uint32, want Code) {
-		w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: "k", Permits: permits, Of: permitSteps * 2, Owner: owner}, want)
+		w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: "k", Permits: permits, Of: permitSteps * 2,
+			Owner: owner}, want)
 	}
 	for n := range Number(permitSteps + 1) {
 		take(b, n+1, 0, 1, Granted)

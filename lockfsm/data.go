@@ -1,7 +1,8 @@
 package lockfsm
 
-// Data is what a key has beside its queue: a few bytes that stay until somebody changes them. They are what Put says and are nobody's; whoever
-// changes them names the revision that he has seen, so of two who do it at once the second is refused, and neither overwrites what he does not know.
+// Data is what a key has beside its queue: a few bytes that stay until somebody changes them. They
+// are what Put says and are nobody's; whoever changes them names the revision that he has seen, so
+// of two who do it at once the second is refused, and neither overwrites what he does not know.
 type Data struct {
 	Value    []byte // never changed, so results may share it
 	Revision Revision
@@ -53,8 +54,8 @@ func (m *Machine) set(key []byte, d Data) {
 	m.noteData(l, d)
 }
 
-// clear takes the data of a lock away, if there is any. That leaves nothing by which a repetition could be known, which is told that nothing is there: what it
-// wanted.
+// clear takes the data of a lock away, if there is any. That leaves nothing by which a repetition
+// could be known, which is told that nothing is there: what it wanted.
 func (m *Machine) clear(l *lock) Data {
 	if l == nil || l.data == nil {
 		return Data{}

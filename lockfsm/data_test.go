@@ -5,14 +5,16 @@ import (
 	"testing"
 )
 
-// TestDataIsBounded: so many keys can have data and no more, whether or not somebody stands in their queues; one that has some can be changed all the same.
+// TestDataIsBounded: so many keys can have data and no more, whether or not somebody stands in
+// their queues; one that has some can be changed all the same.
 func TestDataIsBounded(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
 	w.acquire(s, 1, "held", Granted)
 	put := func(key string, after Revision, want Code) Result {
 		t.Helper()
-		return w.do(Command{Kind: Put, Key: key, Value: []byte("v"), Nonce: Nonce{byte(after) + 1, byte(after >> 8)}, Revision: after}, want)
+		return w.do(Command{Kind: Put, Key: key, Value: []byte("v"), Nonce: Nonce{byte(after) + 1, byte(after >> 8)},
+			Revision: after}, want)
 	}
 	var first Result
 	for i := range MaxData {

@@ -8,20 +8,22 @@ import (
 	"time"
 )
 
-// Next splits the first command off a batch of commands and returns it without its size prefix, as Apply, Decode and Peek take it.
-// Nothing is copied: both results share the batch's memory, and batch[:len(batch)-len(rest)] is the command with its prefix.
-// The error is ErrMalformed, wrapped; then the rest of the batch is lost too, since nobody can say where the next command begins.
+// Next splits the first command off a batch of commands and returns it without its size prefix, as
+// Apply, Decode and Peek take it. Nothing is copied: both results share the batch's memory, and
+// batch[:len(batch)-len(rest)] is the command with its prefix. The error is ErrMalformed, wrapped;
+// then the rest of the batch is lost too, since nobody can say where the next command begins.
 func Next(batch []byte) (command, rest []byte, err error) {
 	r := reader{b: batch}
 	command = r.take(r.uvarint("size"), "size")
 	if r.fault != "" {
-		return nil, nil, fmt.Errorf("%w: the size prefix is cut off or larger than the %d bytes at hand", ErrMalformed, len(batch))
+		return nil, nil, fmt.Errorf("%w: the size prefix is cut off or larger than the %d bytes at hand",
+			ErrMalformed, len(batch))
 	}
 	return command, r.b, nil
 }
 
-// Peek reads what all commands have in common, without looking at the rest, and without allocating unless it fails. The error is
-// ErrMalformed, wrapped.
+// Peek reads what all commands have in common, without looking at the rest, and without allocating
+// unless it fails. The error is ErrMalformed, wrapped.
 func Peek(command []byte) (Header, error) {
 	r := reader{b: command}
 	var h Header
@@ -32,8 +34,9 @@ func Peek(command []byte) (Header, error) {
 	return h, nil
 }
 
-// PeekNonce reads the nonce of an Open or an Attach, which stands right behind the header, without looking at the rest, and without
-// allocating unless it fails. The error is ErrMalformed, wrapped, also for any other kind of command.
+// PeekNonce reads the nonce of an Open or an Attach, which stands right behind the header, without
+// looking at the rest, and without allocating unless it fails. The error is ErrMalformed, wrapped,
+// also for any other kind of command.
 func PeekNonce(command []byte) (Nonce, error) {
 	r := reader{b: command}
 	var h Header
@@ -48,17 +51,20 @@ func PeekNonce(command []byte) (Nonce, error) {
 	return n, nil
 }
 
-// Decode reads one command, without its size prefix. The result shares no memory with the input, and no length in the input can make
-// Decode allocate more than a small multiple of the input's own size. Decode accepts exactly one encoding of each command: appending
-// the result gives the same bytes again.
+// Decode reads one command, without its size prefix. The result shares no memory with the input,
+// and no length in the input can make Decode allocate more than a small multiple of the input's own
+// size. Decode accepts exactly one encoding of each command: appending the result gives the same
+// bytes again.
 //
-// The error is ErrMalformed or, for a command of a rules version above RulesVersion, ErrRules, wrapped.
+// The error is ErrMalformed or, for a command of a rules version above RulesVersion, ErrRules,
+// wrapped.
 func Decode(command []byte) (Command, error) {
 	r := reader{b: command}
 	var v view
 	r.header(&v.Header)
 	if r.fault == "" && v.Rules > RulesVersion {
-		return Command{}, fmt.Errorf("%w: the command needs version %d, this build knows up to %d", ErrRules, v.Rules, RulesVersion)
+		return Command{}, fmt.Errorf("%w: the command needs version %d, this build knows up to %d", ErrRules, v.Rules,
+			RulesVersion)
 	}
 	r.fields(&v)
 	if r.fault != "" {
@@ -66,7 +72,10 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond, Token: v.token, Revision: v.revision, Term: v.term, Nonce: v.nonce, Opener: v.opener, TTL: v.ttl, Record: copied(v.record),
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most,
+		Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
+		Token: v.token, Revision: v.revision, Term: v.term, Nonce: v.nonce, Opener: v.opener, TTL: v.ttl,
+		Record:     copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
 		SessionBytes: v.sessionBytes, GroupBytes: v.groupBytes,
 	}
@@ -82,7 +91,8 @@ func Decode(command []byte) (Command, error) {
 	return c, nil
 }
 
-// view is a command as Apply reads it: in place, its variable parts still lying in the log entry. It is valid as long as the entry.
+// view is a command as Apply reads it: in place, its variable parts still lying in the log entry.
+// It is valid as long as the entry.
 type view struct {
 	Header
 	key, record []byte
@@ -280,8 +290,9 @@ func (r *reader) opener() (o Opener) {
 	return o
 }
 
-// ranges reads the live numbers of an Attach whose first unused number is next. They must lie below it: a number that is named and
-// not live comes back as finished, which would be a lie about a number that can still be used.
+// ranges reads the live numbers of an Attach whose first unused number is next. They must lie below
+// it: a number that is named and not live comes back as finished, which would be a lie about a
+// number that can still be used.
 func (r *reader) ranges(next Number) ranges {
 	count := r.count(2, "live")
 	all := r.b

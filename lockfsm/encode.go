@@ -42,8 +42,9 @@ const (
 	acquireFlags = 511
 )
 
-// Append appends the command with its size prefix to b, so that commands appended one after another form one log entry, to be taken
-// apart by [Next]. It does not judge: what no machine would accept is encoded all the same and refused there.
+// Append appends the command with its size prefix to b, so that commands appended one after another
+// form one log entry, to be taken apart by [Next]. It does not judge: what no machine would accept
+// is encoded all the same and refused there.
 func (c Command) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0) // the size, if it fits in one byte

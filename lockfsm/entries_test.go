@@ -4,7 +4,8 @@ import "testing"
 
 // TestEntriesAreTheQueues holds what observers are shown to what the machine's own results say.
 func TestEntriesAreTheQueues(t *testing.T) {
-	m, err := New(Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9, Limits: DefaultLimits()})
+	m, err := New(Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9,
+		Limits: DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,11 @@ package lockfsm
 
 import "strings"
 
-// What happens to holds and data is told as events, which every replica numbers alike. The last ones are kept in memory, so that whoever watches can ask for
-// those behind the one that he has seen: he misses none, or is told that he did. They are no state: a replica that is restored from a snapshot has
-// none until more happens, but goes on counting. Those ends of holds that were not their holder's doing are state: a few are kept for people.
+// What happens to holds and data is told as events, which every replica numbers alike. The last
+// ones are kept in memory, so that whoever watches can ask for those behind the one that he has
+// seen: he misses none, or is told that he did. They are no state: a replica that is restored from
+// a snapshot has none until more happens, but goes on counting. Those ends of holds that were not
+// their holder's doing are state: a few are kept for people.
 
 // Happening says what an event tells.
 type Happening uint8
@@ -38,9 +40,11 @@ const (
 	TakenUp Cause = 5
 )
 
-// Event is one thing that happened to one key. A request for several keys has one for each. Its slices are shared with the machine and never change.
+// Event is one thing that happened to one key. A request for several keys has one for each. Its
+// slices are shared with the machine and never change.
 type Event struct {
-	// Position counts the events of a group, from its first revision on: they are dense, and a later group's are higher.
+	// Position counts the events of a group, from its first revision on: they are dense, and a
+	// later group's are higher.
 	Position   uint64
 	What       Happening
 	Cause      Cause
@@ -64,8 +68,9 @@ const (
 	endsKept   = 256
 )
 
-// recent is a ring: the event with number n, counted from 1 and from the first that was noted here, is at (n-1) % eventsKept. Every grant and every end is
-// written here, on every replica, whether or not anybody watches: so they are small, and become Events when they are asked for.
+// recent is a ring: the event with number n, counted from 1 and from the first that was noted here,
+// is at (n-1) % eventsKept. Every grant and every end is written here, on every replica, whether or
+// not anybody watches: so they are small, and become Events when they are asked for.
 type recent struct {
 	events []happened
 	from   uint64 // the number of the first one that was noted here, less one
@@ -89,7 +94,8 @@ type who struct {
 
 func (m *Machine) event(h *happened, number uint64) Event {
 	e := Event{
-		Position: m.position(number), What: h.what, Cause: h.cause, Key: h.key, Token: h.token, WallUnixMS: h.wallUnixMS, How: h.how,
+		Position: m.position(number), What: h.what, Cause: h.cause, Key: h.key, Token: h.token,
+		WallUnixMS: h.wallUnixMS, How: h.how,
 	}
 	if h.who != nil {
 		e.Session, e.Record = h.who.id, h.who.record
@@ -161,8 +167,9 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 // Position returns that of the last event.
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
-// Since returns the events behind a position whose keys begin with prefix, at most so many, and the position up to which it has looked. It reports false if it
-// does not know any more what came right behind the position, or the position is of another group.
+// Since returns the events behind a position whose keys begin with prefix, at most so many, and the
+// position up to which it has looked. It reports false if it does not know any more what came right
+// behind the position, or the position is of another group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
 	r := &m.recent
@@ -181,7 +188,8 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 	return events, m.Position(), true
 }
 
-// ends are the last events that tell the end of a hold, or of its holder, that was not the holder's doing. It is a ring, too.
+// ends are the last events that tell the end of a hold, or of its holder, that was not the holder's
+// doing. It is a ring, too.
 type ends struct {
 	events []Event
 	oldest int
@@ -196,7 +204,8 @@ func (r *ends) add(e Event) {
 	r.oldest = (r.oldest + 1) % endsKept
 }
 
-// Ends returns the last events, the oldest first, that tell the end of a hold, or of its holder, by force or because his session expired.
+// Ends returns the last events, the oldest first, that tell the end of a hold, or of its holder, by
+// force or because his session expired.
 func (m *Machine) Ends() []Event {
 	return append(append([]Event(nil), m.ends.events[m.ends.oldest:]...), m.ends.events[:m.ends.oldest]...)
 }

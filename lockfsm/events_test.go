@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// spelled spells out the events behind a position, in alphabetical order: which comes first within a command is not part of the rules.
+// spelled spells out the events behind a position, in alphabetical order: which comes first within
+// a command is not part of the rules.
 func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 	t.Helper()
 	events, upTo, ok := m.Since(after, "", eventsKept)
@@ -89,7 +90,8 @@ func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	return all
 }
 
-// TestSinceNeverHasAGap: whoever asks for what came behind the event that he has seen gets the next one, or is told that it cannot be had.
+// TestSinceNeverHasAGap: whoever asks for what came behind the event that he has seen gets the next
+// one, or is told that it cannot be had.
 func TestSinceNeverHasAGap(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)

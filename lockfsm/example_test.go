@@ -7,10 +7,12 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Two instances ask for one lock. The second waits, and is granted the lock by the very command with which the first gives it back.
+// Two instances ask for one lock. The second waits, and is granted the lock by the very command
+// with which the first gives it back.
 func Example() {
 	machine, err := lockfsm.New(lockfsm.Charter{
-		FoundedUnixMS: 1_800_000_000_000, Rules: lockfsm.RulesVersion, SessionTTL: 10 * time.Second, Limits: lockfsm.DefaultLimits(),
+		FoundedUnixMS: 1_800_000_000_000, Rules: lockfsm.RulesVersion, SessionTTL: 10 * time.Second,
+		Limits: lockfsm.DefaultLimits(),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// FuzzDecode: no bytes make Next, Peek or Decode panic, and what is accepted has exactly one encoding.
+// FuzzDecode: no bytes make Next, Peek or Decode panic, and what is accepted has exactly one
+// encoding.
 func FuzzDecode(f *testing.F) {
 	var batch []byte
 	for _, c := range everyKind() {
@@ -36,8 +37,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzApply applies any bytes to a machine that is in the middle of things. Whatever decodes must do what the twin does; whatever does
-// not must change nothing. The first byte chooses between a group that grants and one that is in its grace.
+// FuzzApply applies any bytes to a machine that is in the middle of things. Whatever decodes must
+// do what the twin does; whatever does not must change nothing. The first byte chooses between a
+// group that grants and one that is in its grace.
 func FuzzApply(f *testing.F) {
 	_, a, b := crowded(f)
 	for _, c := range everyKind() {
@@ -53,7 +55,8 @@ func FuzzApply(f *testing.F) {
 		if which&1 != 0 {
 			charter.Grace = 1
 		}
-		charter.Limits = Limits{KeyBytes: 8, WaitersPerLock: 4, EntriesPerSession: 5, Sessions: 3, SessionBytes: 8 << 10, GroupBytes: 16 << 10}
+		charter.Limits = Limits{KeyBytes: 8, WaitersPerLock: 4, EntriesPerSession: 5, Sessions: 3,
+			SessionBytes: 8 << 10, GroupBytes: 16 << 10}
 		m, err := New(charter)
 		if err != nil {
 			t.Fatal(err)
@@ -84,9 +87,12 @@ func crowd(a, b SessionID) []Command {
 	}
 	return []Command{
 		{Kind: Born},
-		{Kind: Open, Nonce: Nonce{1}, Record: []byte{1}}, {Kind: Attach, Session: a, Epoch: 1, Number: 1, Nonce: Nonce{1}},
-		{Kind: Open, Nonce: Nonce{2}, Record: []byte{2}}, {Kind: Attach, Session: b, Epoch: 1, Number: 1, Nonce: Nonce{2}},
-		acquire(a, 1, "x"), acquire(b, 1, "x"), acquire(a, 2, "x"), acquire(b, 2, "x"), acquire(b, 3, "y"), acquire(a, 3, "z"),
+		{Kind: Open, Nonce: Nonce{1}, Record: []byte{1}}, {Kind: Attach, Session: a, Epoch: 1, Number: 1,
+			Nonce: Nonce{1}},
+		{Kind: Open, Nonce: Nonce{2}, Record: []byte{2}}, {Kind: Attach, Session: b, Epoch: 1, Number: 1,
+			Nonce: Nonce{2}},
+		acquire(a, 1, "x"), acquire(b, 1, "x"), acquire(a, 2, "x"), acquire(b, 2, "x"), acquire(b, 3, "y"),
+		acquire(a, 3, "z"),
 	}
 }
 
@@ -115,8 +121,9 @@ func judgeOne(t *testing.T, m *Machine, twin *twin, command []byte) {
 	}
 }
 
-// FuzzRestore: no bytes make Restore panic. What it accepts satisfies the invariants, is the one snapshot of its state, and behaves
-// like any other machine. The checksum is corrected first, since otherwise no change would get past it.
+// FuzzRestore: no bytes make Restore panic. What it accepts satisfies the invariants, is the one
+// snapshot of its state, and behaves like any other machine. The checksum is corrected first, since
+// otherwise no change would get past it.
 func FuzzRestore(f *testing.F) {
 	w, a, _ := crowded(f)
 	f.Add(w.m.Snapshot(nil))
@@ -156,15 +163,18 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzCapture applies any bytes to a machine of which a capture is under way, a few steps between any two commands: it is of the moment at which
-// it was begun, and the commands do what they do without it.
+// FuzzCapture applies any bytes to a machine of which a capture is under way, a few steps between
+// any two commands: it is of the moment at which it was begun, and the commands do what they do
+// without it.
 func FuzzCapture(f *testing.F) {
 	_, a, b := crowded(f)
 	release := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)
 	f.Add(byte(0), []byte{1}, Command{Kind: Acquire, Session: b, Epoch: 1, Number: 5, Key: "x"}.Append(release))
-	f.Add(byte(0), []byte{0, 3}, Command{Kind: Close, Session: b, Epoch: 1}.Append(Command{Kind: Leaving, Session: a, Epoch: 1}.Append(nil)))
+	f.Add(byte(0), []byte{0, 3}, Command{Kind: Close, Session: b, Epoch: 1}.Append(Command{Kind: Leaving, Session: a,
+		Epoch: 1}.Append(nil)))
 	f.Add(byte(1), []byte{2, 0}, Command{Kind: EndGrace}.Append(Command{Kind: Stamp, WallUnixMS: 99}.Append(nil)))
-	f.Add(byte(1), []byte{9}, Command{Kind: Attach, Session: b, Epoch: 2, Number: 9, Nonce: Nonce{2}, Live: []Range{{2, 3}}}.Append(nil))
+	f.Add(byte(1), []byte{9}, Command{Kind: Attach, Session: b, Epoch: 2, Number: 9, Nonce: Nonce{2},
+		Live: []Range{{2, 3}}}.Append(nil))
 	f.Fuzz(func(t *testing.T, which byte, steps, batch []byte) {
 		charter := smallCharter()
 		charter.Grace = time.Duration(which & 1)

@@ -15,10 +15,12 @@ import (
 	"testing"
 )
 
-// TestGoldenLogs replays command logs of earlier builds, one per testdata/golden/*.log, and wants the results and the snapshot that
-// those builds had: a replica of this build beside one of theirs must not part from it, and must read its snapshots.
+// TestGoldenLogs replays command logs of earlier builds, one per testdata/golden/*.log, and wants
+// the results and the snapshot that those builds had: a replica of this build beside one of theirs
+// must not part from it, and must read its snapshots.
 //
-// The log of a release is never written anew. Until there is a release it may be: delete the file and run with -rewrite.
+// The log of a release is never written anew. Until there is a release it may be: delete the file
+// and run with -rewrite.
 func TestGoldenLogs(t *testing.T) {
 	current := fmt.Sprintf("testdata/golden/rules%d.log", RulesVersion)
 	if _, err := os.Stat(current); errors.Is(err, fs.ErrNotExist) && rewriting() {
@@ -95,7 +97,8 @@ func readGolden(t *testing.T, log []byte) {
 // resultLine writes what a result says in a form that stays the same when Result gains fields.
 func resultLine(r Result) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%d %d %d %d %d %x %d %d %d", r.Kind, r.Code, r.Session, r.Epoch, r.Number, r.Nonce, r.Token, r.Watch, int64(r.TTL))
+	fmt.Fprintf(&b, "%d %d %d %d %d %x %d %d %d", r.Kind, r.Code, r.Session, r.Epoch, r.Number, r.Nonce, r.Token,
+		r.Watch, int64(r.TTL))
 	if h := r.Holder; h != nil {
 		fmt.Fprintf(&b, " holder %d %x %d %d %d", h.Session, h.Record, h.Token, h.SinceUnixMS, h.Waiters)
 	}
@@ -152,5 +155,6 @@ func writeGolden(t *testing.T) []byte {
 	return log.Bytes()
 }
 
-// goldenSeed was chosen because its run meets many different outcomes and ends with queues that are not empty.
+// goldenSeed was chosen because its run meets many different outcomes and ends with queues that are
+// not empty.
 const goldenSeed = 105

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// stamp keeps the largest wall stamp: leaders' clocks differ, and "held since" must not jump back with a change of leader.
+// stamp keeps the largest wall stamp: leaders' clocks differ, and "held since" must not jump back
+// with a change of leader.
 func (m *Machine) stamp(c *view) Code {
 	if c.wallUnixMS > m.wallUnixMS {
 		m.bump()
@@ -39,8 +40,8 @@ func (m *Machine) endGrace() Code {
 	return Done
 }
 
-// raise lifts the rules version. A replica that does not know the new one stops here: if it went on by the old rules, its state
-// would part from the others' without a sound.
+// raise lifts the rules version. A replica that does not know the new one stops here: if it went on
+// by the old rules, its state would part from the others' without a sound.
 func (m *Machine) raise(index uint64, c *view) Code {
 	if c.version <= m.charter.Rules {
 		return Done
@@ -55,8 +56,8 @@ func (m *Machine) raise(index uint64, c *view) Code {
 	return Done
 }
 
-// adopt changes what the group was founded with. What is the case already takes no revision: a leader that does not know whether its command
-// came through may repeat it.
+// adopt changes what the group was founded with. What is the case already takes no revision: a
+// leader that does not know whether its command came through may repeat it.
 func (m *Machine) adopt(c *view) Code {
 	ttl := c.ttl > 0 && c.ttl != m.charter.SessionTTL
 	settings := len(c.settings) > 0 && !bytes.Equal(c.settings, m.charter.Settings)

@@ -2,31 +2,36 @@ package lockfsm
 
 import "time"
 
-// SessionID names a session: it is the revision at which the session was opened, so it is never used twice and nothing can be sent
-// under it before the answer to Open is known. Zero is no session.
+// SessionID names a session: it is the revision at which the session was opened, so it is never
+// used twice and nothing can be sent under it before the answer to Open is known. Zero is no
+// session.
 type SessionID uint64
 
-// Revision counts the changes of the state. It starts at the founding time in Unix milliseconds shifted left by 21 bits and only
-// rises; it stays a positive int64 until 2109. Zero is no revision.
+// Revision counts the changes of the state. It starts at the founding time in Unix milliseconds
+// shifted left by 21 bits and only rises; it stays a positive int64 until 2109. Zero is no
+// revision.
 type Revision uint64
 
-// Token fences a resource: it is a revision taken for one grant and for nothing else, so the later of two grants has the higher
-// token. Zero means "not granted".
+// Token fences a resource: it is a revision taken for one grant and for nothing else, so the later
+// of two grants has the higher token. Zero means "not granted".
 type Token uint64
 
-// Number numbers the requests of one session. A session's numbers rise, gaps are allowed, and no number is used for two requests.
-// The first is 1; the largest is [MaxNumber].
+// Number numbers the requests of one session. A session's numbers rise, gaps are allowed, and no
+// number is used for two requests. The first is 1; the largest is [MaxNumber].
 type Number uint64
 
-// Epoch counts the attachments of one session. A session starts at epoch 0 and each Attach must name a higher one.
+// Epoch counts the attachments of one session. A session starts at epoch 0 and each Attach must
+// name a higher one.
 type Epoch uint64
 
-// Nonce makes Open idempotent. The opener draws it at random and keeps it for all sendings of one Open. All zero is refused: two
-// openers that forget to draw one would share a session, and with it every lock.
+// Nonce makes Open idempotent. The opener draws it at random and keeps it for all sendings of one
+// Open. All zero is refused: two openers that forget to draw one would share a session, and with it
+// every lock.
 type Nonce [16]byte
 
-// Opener is what a session belongs to: the instance that opened it, by the ID that it has proved, and the hash of the capability that
-// its certificate has, which is zero for a full instance. The leader writes it: only the same opener may speak for the session.
+// Opener is what a session belongs to: the instance that opened it, by the ID that it has proved,
+// and the hash of the capability that its certificate has, which is zero for a full instance. The
+// leader writes it: only the same opener may speak for the session.
 type Opener struct {
 	Instance   [16]byte
 	Capability [32]byte
@@ -36,7 +41,8 @@ type Opener struct {
 type Range struct{ First, Last Number }
 
 const (
-	// MaxNumber is the largest number that a command may carry. It leaves room for the number after it.
+	// MaxNumber is the largest number that a command may carry. It leaves room for the number after
+	// it.
 	MaxNumber Number = 1 << 63
 
 	// MaxRecordBytes bounds the opaque record of a session.

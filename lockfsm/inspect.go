@@ -5,7 +5,8 @@ import "strings"
 // LockInfo describes one lock to whoever looks at it.
 type LockInfo struct {
 	Key string
-	// Queue lists the requests from the front, as many as were asked for, or fewer if they are long.
+	// Queue lists the requests from the front, as many as were asked for, or fewer if they are
+	// long.
 	Queue []Standing
 	// Held and Waiting count all of them.
 	Held, Waiting int
@@ -20,7 +21,8 @@ type Standing struct {
 	Record []byte
 	Number Number
 	Place  Revision
-	// Token is 0 while the request waits. Watch is the place that it waits for then, which may be in another queue; 0: only the grace keeps it.
+	// Token is 0 while the request waits. Watch is the place that it waits for then, which may be
+	// in another queue; 0: only the grace keeps it.
 	Token       Token
 	Watch       Revision
 	SinceUnixMS int64 // the wall stamp at the grant
@@ -34,8 +36,9 @@ type Standing struct {
 	Gone bool
 }
 
-// Inspect describes the lock of that name, with at most so many of its queue, and reports false if nobody has asked for it and it has no data. It takes time in
-// proportion to what it returns and to the number of holders.
+// Inspect describes the lock of that name, with at most so many of its queue, and reports false if
+// nobody has asked for it and it has no data. It takes time in proportion to what it returns and to
+// the number of holders.
 func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -45,7 +48,8 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders describes the lock of that name with those of its queue who hold it and stand behind a place, as Inspect does; Held counts only them.
+// Holders describes the lock of that name with those of its queue who hold it and stand behind a
+// place, as Inspect does; Held counts only them.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -66,7 +70,8 @@ func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool
 	return i, len(i.Queue) > 0
 }
 
-// inspectBytes bounds what is told at a time: of records, keys and values, beside a few numbers for each request. One request is always told.
+// inspectBytes bounds what is told at a time: of records, keys and values, beside a few numbers for
+// each request. One request is always told.
 const inspectBytes = 256 << 10
 
 // info describes l with its queue from e on.
@@ -90,7 +95,8 @@ func (l *lock) info(e *entry, most int, room *int) LockInfo {
 
 func (e *entry) standing() Standing {
 	s := Standing{
-		Session: e.session.id, Record: e.session.record, Number: e.number, Place: e.rev, Token: e.token, Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS,
+		Session: e.session.id, Record: e.session.record, Number: e.number, Place: e.rev, Token: e.token,
+		Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS,
 		Permits: e.permits, Of: e.of, Value: e.value(), Gone: e.session.gone,
 	}
 	if e.places() > 1 {
@@ -107,15 +113,18 @@ func (m *Machine) Holds(key string, token Token) bool {
 	return e != nil && !e.session.gone
 }
 
-// Cursor is a place in the list of all locks, at which a walk goes on. The zero value is the beginning.
+// Cursor is a place in the list of all locks, at which a walk goes on. The zero value is the
+// beginning.
 type Cursor struct {
 	Key   string // of the lock that was looked at last: the walk goes on behind it, if it is still there
 	Place uint64 // else it begins anew and passes over what was there up to this
 }
 
-// Walk lists locks whose names begin with prefix, in the order in which the names appeared, at most so many, with at most so many of each queue.
-// It looks at about budget locks and then breaks off, so that a large state does not keep its owner from granting; more says that there may be
-// others behind the cursor. What is there from the first call to the last is listed once; what comes or goes meanwhile may be.
+// Walk lists locks whose names begin with prefix, in the order in which the names appeared, at most
+// so many, with at most so many of each queue. It looks at about budget locks and then breaks off,
+// so that a large state does not keep its owner from granting; more says that there may be others
+// behind the cursor. What is there from the first call to the last is listed once; what comes or
+// goes meanwhile may be.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.place <= c.Place {
@@ -138,7 +147,8 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 	return all, next, false
 }
 
-// EntryInfo describes a live request to whoever judges or records a run: its place in one queue. A request for several keys has one in each.
+// EntryInfo describes a live request to whoever judges or records a run: its place in one queue. A
+// request for several keys has one in each.
 type EntryInfo struct {
 	Key         string
 	Session     SessionID
@@ -148,13 +158,14 @@ type EntryInfo struct {
 	Permits, Of uint32   // as in Command
 }
 
-// Entries lists all live requests, each lock's in the order of its queue. It copies; it is for tests and recorders, not for each
-// command.
+// Entries lists all live requests, each lock's in the order of its queue. It copies; it is for
+// tests and recorders, not for each command.
 func (m *Machine) Entries() []EntryInfo {
 	all := make([]EntryInfo, 0, m.counts.Entries)
 	for l := m.firstLock; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
-			all = append(all, EntryInfo{Key: l.key, Session: e.session.id, Number: e.number, Place: e.rev, Token: e.token, Permits: e.permits, Of: e.of})
+			all = append(all, EntryInfo{Key: l.key, Session: e.session.id, Number: e.number, Place: e.rev,
+				Token: e.token, Permits: e.permits, Of: e.of})
 		}
 	}
 	return all

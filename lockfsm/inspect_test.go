@@ -17,7 +17,8 @@ func TestInspect(t *testing.T) {
 		t.Fatalf("%+v", i)
 	}
 	last := i.Queue[4]
-	if fmt.Sprint(last.Keys) != "[n r s]" || last.Token != 0 || last.Watch == 0 || last.Permits != 1 || string(last.Record) != "\x02" {
+	if fmt.Sprint(last.Keys) != "[n r s]" || last.Token != 0 || last.Watch == 0 || last.Permits != 1 ||
+		string(last.Record) != "\x02" {
 		t.Errorf("%+v", last)
 	}
 	if i, _ := w.m.Inspect("r", 2); len(i.Queue) != 2 || i.Waiting != 3 {
@@ -29,7 +30,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestWalk: a walk in steps, while names come and go, lists once what is there from its beginning to its end.
+// TestWalk: a walk in steps, while names come and go, lists once what is there from its beginning
+// to its end.
 func TestWalk(t *testing.T) {
 	for seed := range 200 {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))

@@ -2,12 +2,15 @@ package lockfsm
 
 import "math"
 
-// lock is the queue of one name, and its data. It exists exactly as long as it has an entry or data.
+// lock is the queue of one name, and its data. It exists exactly as long as it has an entry or
+// data.
 //
-// The entries that fit beside each other, counted from the front, are inside: nothing of this queue keeps them waiting. An entry fits if all the
-// permits taken, its own with them, are no more than any of those inside says there are. So a mutex is alone, readers stand beside readers,
-// and of a semaphore as much is given as there is; and because the first one that does not fit ends the row, a writer stops
-// later readers, and a small request never passes a large one. An entry that is inside stays so until it goes.
+// The entries that fit beside each other, counted from the front, are inside: nothing of this queue
+// keeps them waiting. An entry fits if all the permits taken, its own with them, are no more than
+// any of those inside says there are. So a mutex is alone, readers stand beside readers, and of a
+// semaphore as much is given as there is; and because the first one that does not fit ends the row,
+// a writer stops later readers, and a small request never passes a large one. An entry that is
+// inside stays so until it goes.
 type lock struct {
 	key         string
 	first, last *entry
@@ -23,8 +26,8 @@ type lock struct {
 	prev, next  *lock
 }
 
-// shares reports whether permits and of describe a request that shares its lock. What is alone has 0 for both, so that each kind has one
-// description.
+// shares reports whether permits and of describe a request that shares its lock. What is alone has
+// 0 for both, so that each kind has one description.
 func shares(permits, of uint32) bool {
 	if of == 0 {
 		return permits == 1
@@ -96,8 +99,8 @@ func (m *Machine) goes(l *lock, e *entry) {
 	}
 }
 
-// discharge takes back what e, which is gone from the queue, had taken. Only when the last goes of those that say the lowest must the others be
-// asked.
+// discharge takes back what e, which is gone from the queue, had taken. Only when the last goes of
+// those that say the lowest must the others be asked.
 func (l *lock) discharge(e *entry) {
 	permits, of := e.terms()
 	l.taken -= permits
@@ -139,7 +142,8 @@ func (l *lock) holder() *entry {
 	return nil
 }
 
-// lockFor returns the lock of that name and makes it if there is none. Only then is the name copied.
+// lockFor returns the lock of that name and makes it if there is none. Only then is the name
+// copied.
 func (m *Machine) lockFor(key []byte) *lock {
 	if l := m.locks[string(key)]; l != nil {
 		return l
@@ -150,7 +154,8 @@ func (m *Machine) lockFor(key []byte) *lock {
 	return l
 }
 
-// linkLock enters a new lock. The list is there to be walked: a map's order is another one on every replica.
+// linkLock enters a new lock. The list is there to be walked: a map's order is another one on every
+// replica.
 func (m *Machine) linkLock(l *lock) {
 	m.locks[l.key] = l
 	m.lastPlace++

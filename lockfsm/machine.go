@@ -2,7 +2,8 @@ package lockfsm
 
 import "fmt"
 
-// Machine is the state of one group and the rules by which it changes. It is not safe for concurrent use: its owner calls it.
+// Machine is the state of one group and the rules by which it changes. It is not safe for
+// concurrent use: its owner calls it.
 type Machine struct {
 	charter   Charter // Rules, SessionTTL and Settings are those in force
 	supported uint32  // RulesVersion; tests stand in for later builds, and for earlier ones
@@ -28,7 +29,8 @@ type Machine struct {
 
 	failed error
 
-	// What follows is no state: it belongs to captures, lives for one command, or saves an allocation.
+	// What follows is no state: it belongs to captures, lives for one command, or saves an
+	// allocation.
 	capture   *Capture // the one that is under way, or nil
 	captures  uint32   // how many were begun
 	lastPlace uint64   // the last one that a lock got
@@ -48,8 +50,8 @@ type Machine struct {
 // Counts says how much of everything there is.
 type Counts struct{ Sessions, Locks, Entries, Waiters int }
 
-// New returns the machine of a group that is not born yet. The error names everything that is wrong with the charter; it is ErrRules
-// (wrapped) if the charter's rules are too new for this build.
+// New returns the machine of a group that is not born yet. The error names everything that is wrong
+// with the charter; it is ErrRules (wrapped) if the charter's rules are too new for this build.
 func New(c Charter) (*Machine, error) { return newMachine(c, RulesVersion) }
 
 func newMachine(c Charter, supported uint32) (*Machine, error) {
@@ -64,9 +66,10 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 	}, nil
 }
 
-// Apply carries out one command, as [Next] returns it, of the log entry at index of term. It is total: every input has a result, none
-// panics, and on equal states equal inputs have equal results and lead to equal states. The index is only mentioned in errors.
-// The command may be changed after the call.
+// Apply carries out one command, as [Next] returns it, of the log entry at index of term. It is
+// total: every input has a result, none panics, and on equal states equal inputs have equal results
+// and lead to equal states. The index is only mentioned in errors. The command may be changed after
+// the call.
 func (m *Machine) Apply(index, term uint64, command []byte) Result {
 	var res Result
 	m.apply(index, term, command, &res)
@@ -88,8 +91,9 @@ func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	if m.rev > maxRevision-revisionReserve && m.failed == nil {
 		m.failed = fmt.Errorf("%w at entry %d: recover the group under a new charter", ErrRevisions, index)
 	}
-	// The rules version comes before everything else: what a later version means by the bytes behind the header, or by the kind, is
-	// not ours to judge, and older and newer builds must give the same answer.
+	// The rules version comes before everything else: what a later version means by the bytes
+	// behind the header, or by the kind, is not ours to judge, and older and newer builds must give
+	// the same answer.
 	if m.failed != nil || c.Rules > m.charter.Rules {
 		res.Code = Unsupported
 		return
@@ -150,8 +154,9 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 	}
 }
 
-// ApplyEntry applies all commands of one log entry in their order and hands each result to each, if each is not nil. Where the bytes
-// stop being commands, one Malformed result stands for the rest. What each keeps of a result, or changes of it, it must copy.
+// ApplyEntry applies all commands of one log entry in their order and hands each result to each, if
+// each is not nil. Where the bytes stop being commands, one Malformed result stands for the rest.
+// What each keeps of a result, or changes of it, it must copy.
 func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result)) {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)
@@ -174,11 +179,13 @@ func (m *Machine) bump() Revision {
 	return m.rev
 }
 
-// Failed returns nil, or why this replica can no longer follow the log: it met a rules version that this build does not know
-// (ErrRules, wrapped), or ran out of revisions. From then on it refuses every command, and the node must retire.
+// Failed returns nil, or why this replica can no longer follow the log: it met a rules version that
+// this build does not know (ErrRules, wrapped), or ran out of revisions. From then on it refuses
+// every command, and the node must retire.
 func (m *Machine) Failed() error { return m.failed }
 
-// Charter returns the charter, with the rules version, the TTL and the settings that are in force now.
+// Charter returns the charter, with the rules version, the TTL and the settings that are in force
+// now.
 func (m *Machine) Charter() Charter { return m.charter }
 
 // Born reports whether the group is founded.
@@ -187,5 +194,6 @@ func (m *Machine) Born() bool { return m.born }
 // GraceOver reports whether locks are granted.
 func (m *Machine) GraceOver() bool { return m.graceOver }
 
-// Counts returns the number of sessions, of locks, of entries in them, and of those entries that wait.
+// Counts returns the number of sessions, of locks, of entries in them, and of those entries that
+// wait.
 func (m *Machine) Counts() Counts { return m.counts }

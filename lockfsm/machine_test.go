@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestApplyEntry: the commands of an entry are applied in order, each with its result, and where the bytes stop making sense one
-// result stands for the rest.
+// TestApplyEntry: the commands of an entry are applied in order, each with its result, and where
+// the bytes stop making sense one result stands for the rest.
 func TestApplyEntry(t *testing.T) {
 	w, a, b := crowded(t)
 	batch := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)
@@ -67,7 +67,8 @@ func TestApplyKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: after any number of locks and sessions the tables are empty, and what is kept for reuse is bounded.
+// TestNothingIsLeft: after any number of locks and sessions the tables are empty, and what is kept
+// for reuse is bounded.
 func TestNothingIsLeft(t *testing.T) {
 	w := newWorld(t)
 	const requests = 3 * maxSpare
@@ -98,7 +99,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestFailedRefusesAll: a machine that met rules from the future does nothing any more, and gives no snapshot that would hide it.
+// TestFailedRefusesAll: a machine that met rules from the future does nothing any more, and gives
+// no snapshot that would hide it.
 func TestFailedRefusesAll(t *testing.T) {
 	w, a, _ := crowded(t)
 	w.do(Command{Kind: Raise, Version: RulesVersion + 1}, Unsupported)
@@ -118,7 +120,8 @@ func TestFailedRefusesAll(t *testing.T) {
 	}
 }
 
-// TestUnsupportedCanBeAddressed: whoever must tell the sender finds it in the result, though nothing behind the header was read.
+// TestUnsupportedCanBeAddressed: whoever must tell the sender finds it in the result, though
+// nothing behind the header was read.
 func TestUnsupportedCanBeAddressed(t *testing.T) {
 	w, a, _ := crowded(t)
 	r := w.do(Command{Rules: 9, Kind: Acquire, Session: a, Epoch: 1, Number: 7, Key: "k"}, Unsupported)
@@ -138,7 +141,8 @@ func TestSessionsOutlivesApply(t *testing.T) {
 	}
 }
 
-// TestLongQueue takes a queue of many apart from the middle. Each cancel concerns the one behind it and nobody else.
+// TestLongQueue takes a queue of many apart from the middle. Each cancel concerns the one behind it
+// and nobody else.
 func TestLongQueue(t *testing.T) {
 	const length = 60_000
 	w := newWorld(t)

@@ -43,7 +43,8 @@ func (c *crowdOf) apply(command Command) Code {
 // acquire takes one lock more, for each session in turn.
 func (c *crowdOf) acquire() {
 	i := c.locks % len(c.sessions)
-	if c.apply(Command{Kind: Acquire, Session: c.sessions[i], Number: c.next[i], Key: fmt.Sprintf("orders/%09d", c.locks)}) != Granted {
+	if c.apply(Command{Kind: Acquire, Session: c.sessions[i], Number: c.next[i],
+		Key: fmt.Sprintf("orders/%09d", c.locks)}) != Granted {
 		c.t.Fatal("not granted")
 	}
 	c.next[i]++
@@ -72,8 +73,9 @@ func heap() uint64 {
 
 const million = 1_000_000
 
-// BenchmarkMillionLocks says what a million held locks cost: the memory of each, a release and an acquire, the longest step of a capture and all steps together, the same
-// while commands between the steps release locks and acquire others, what is done behind the last step, and a Restore.
+// BenchmarkMillionLocks says what a million held locks cost: the memory of each, a release and an
+// acquire, the longest step of a capture and all steps together, the same while commands between
+// the steps release locks and acquire others, what is done behind the last step, and a Restore.
 func BenchmarkMillionLocks(b *testing.B) {
 	if testing.Short() {
 		b.Skip("it takes seconds to begin")
@@ -113,7 +115,8 @@ func BenchmarkMillionLocks(b *testing.B) {
 	runtime.KeepAlive(c)
 }
 
-// BenchmarkEndOfASession is one command that frees all that a session held: nobody is granted anything meanwhile.
+// BenchmarkEndOfASession is one command that frees all that a session held: nobody is granted
+// anything meanwhile.
 func BenchmarkEndOfASession(b *testing.B) {
 	for _, locks := range []int{1000, 100_000, million} {
 		b.Run(fmt.Sprintf("locks=%d", locks), func(b *testing.B) {
@@ -132,7 +135,8 @@ func BenchmarkEndOfASession(b *testing.B) {
 	}
 }
 
-// film takes captures with that many releases and acquires between the steps, and reports the steps alone, and what the pairs take.
+// film takes captures with that many releases and acquires between the steps, and reports the steps
+// alone, and what the pairs take.
 func (c *crowdOf) film(b *testing.B, pairs int) []byte {
 	var steps, longest, between, longestBetween, behind time.Duration
 	var snapshot []byte

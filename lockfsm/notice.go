@@ -2,7 +2,8 @@ package lockfsm
 
 import "slices"
 
-// wanted tells the holders of the locks in which e, which is new, must wait, if they want to be told and have not been. It lists them like fire.
+// wanted tells the holders of the locks in which e, which is new, must wait, if they want to be
+// told and have not been. It lists them like fire.
 func (m *Machine) wanted(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.wantedAt(each)
@@ -28,7 +29,8 @@ func (m *Machine) wantedAt(e *entry) {
 	}
 }
 
-// tell marks a request that holds its locks as told that somebody waits for one of them. That stays, though he may give up.
+// tell marks a request that holds its locks as told that somebody waits for one of them. That
+// stays, though he may give up.
 func (m *Machine) tell(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.lockChanges(each.lock)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A session belongs to its opener: the nonce alone, which every voter has, opens it for no other instance and for no other capability,
-// and a snapshot keeps whose it is.
+// A session belongs to its opener: the nonce alone, which every voter has, opens it for no other
+// instance and for no other capability, and a snapshot keeps whose it is.
 func TestANonceIsNoProof(t *testing.T) {
 	m, err := New(Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()})
 	if err != nil {

@@ -1,12 +1,15 @@
 package lockfsm
 
-// OnlyWait reports whether all that the commands of a batch would do, if they were applied now, is to let new requests wait. Then nobody is kept
-// waiting if they are applied a little later, as long as that is not behind whatever lets one of them in: to stand in a queue is no use to
-// anybody before the lock is given on. settled says that no command is on its way here: a lock that is held stays so until another one comes.
-// Without it a request only waits if others wait before it, since the end of the hold may be on its way.
+// OnlyWait reports whether all that the commands of a batch would do, if they were applied now, is
+// to let new requests wait. Then nobody is kept waiting if they are applied a little later, as long
+// as that is not behind whatever lets one of them in: to stand in a queue is no use to anybody
+// before the lock is given on. settled says that no command is on its way here: a lock that is held
+// stays so until another one comes. Without it a request only waits if others wait before it, since
+// the end of the hold may be on its way.
 //
-// What is to be answered at once is not such a request, though it would wait: one that may find the queue too long or a circle of waiters, and
-// one of which the holder wants to be told. When in doubt the answer is no. Nothing is changed or allocated.
+// What is to be answered at once is not such a request, though it would wait: one that may find the
+// queue too long or a circle of waiters, and one of which the holder wants to be told. When in
+// doubt the answer is no. Nothing is changed or allocated.
 func (m *Machine) OnlyWait(batch []byte, settled bool) bool {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)

@@ -2,7 +2,8 @@ package lockfsm
 
 import "testing"
 
-// TestOnlyWait: what would do more than wait is told apart. That whatever OnlyWait lets pass does no more is a property in TestTwin.
+// TestOnlyWait: what would do more than wait is told apart. That whatever OnlyWait lets pass does
+// no more is a property in TestTwin.
 func TestOnlyWait(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.session(1), w.session(2)
@@ -25,23 +26,33 @@ func TestOnlyWait(t *testing.T) {
 		commands           []Command
 		settled, unsettled bool
 	}{
-		"a free lock":                    {commands: []Command{of(b, 2, "free")}},
-		"a held lock":                    {commands: []Command{of(b, 2, "held")}, settled: true},
-		"behind others":                  {commands: []Command{of(b, 2, "queue")}, settled: true, unsettled: true},
-		"two behind others":              {commands: []Command{stamp, of(b, 2, "queue"), of(b, 3, "queue")}, settled: true, unsettled: true},
-		"another, too":                   {commands: []Command{of(b, 2, "queue"), of(b, 3, "free")}},
-		"an end, too":                    {commands: []Command{of(b, 2, "queue"), {Kind: Release, Session: a, Epoch: 1, Number: 2}}},
-		"room for one more":              {commands: []Command{with(of(b, 2, "shared"), func(c *Command) { c.Permits, c.Of = 2, 3 })}},
-		"no room":                        {commands: []Command{with(of(b, 2, "shared"), func(c *Command) { c.Permits, c.Of = 3, 3 })}, settled: true},
-		"a try":                          {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Try = true })}},
-		"a bounded queue":                {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Most = 9 })}},
-		"a possible circle":              {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Owner = 1 })}},
-		"several keys":                   {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Keys = []string{"r"} })}},
-		"a holder who wants to be told":  {commands: []Command{of(b, 2, "wanted")}},
-		"a request that is there":        {commands: []Command{of(b, 1, "queue")}},
-		"a request of nobody":            {commands: []Command{of(77, 1, "queue")}},
-		"a request of before":            {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Epoch = 0 })}},
-		"a request under later rules":    {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Rules = 2 })}},
+		"a free lock":   {commands: []Command{of(b, 2, "free")}},
+		"a held lock":   {commands: []Command{of(b, 2, "held")}, settled: true},
+		"behind others": {commands: []Command{of(b, 2, "queue")}, settled: true, unsettled: true},
+		"two behind others": {commands: []Command{stamp, of(b, 2, "queue"), of(b, 3, "queue")},
+			settled: true, unsettled: true},
+		"another, too": {commands: []Command{of(b, 2, "queue"), of(b, 3, "free")}},
+		"an end, too": {commands: []Command{of(b, 2, "queue"),
+			{Kind: Release, Session: a, Epoch: 1, Number: 2}}},
+		"room for one more": {commands: []Command{with(of(b, 2, "shared"),
+			func(c *Command) { c.Permits, c.Of = 2, 3 })}},
+		"no room": {commands: []Command{with(of(b, 2, "shared"),
+			func(c *Command) { c.Permits, c.Of = 3, 3 })}, settled: true},
+		"a try": {commands: []Command{with(of(b, 2, "queue"),
+			func(c *Command) { c.Try = true })}},
+		"a bounded queue": {commands: []Command{with(of(b, 2, "queue"),
+			func(c *Command) { c.Most = 9 })}},
+		"a possible circle": {commands: []Command{with(of(b, 2, "queue"),
+			func(c *Command) { c.Owner = 1 })}},
+		"several keys": {commands: []Command{with(of(b, 2, "queue"),
+			func(c *Command) { c.Keys = []string{"r"} })}},
+		"a holder who wants to be told": {commands: []Command{of(b, 2, "wanted")}},
+		"a request that is there":       {commands: []Command{of(b, 1, "queue")}},
+		"a request of nobody":           {commands: []Command{of(77, 1, "queue")}},
+		"a request of before": {commands: []Command{with(of(b, 2, "queue"),
+			func(c *Command) { c.Epoch = 0 })}},
+		"a request under later rules": {commands: []Command{with(of(b, 2, "queue"),
+			func(c *Command) { c.Rules = 2 })}},
 		"nothing but the leader's stamp": {commands: []Command{stamp}, settled: true, unsettled: true},
 	} {
 		var batch []byte

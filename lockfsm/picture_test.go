@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// picture is the whole state in a form that both the machine and its twin can be brought into: to be compared, and to be read in a
-// failure. Sessions ascend by ID, entries by place.
+// picture is the whole state in a form that both the machine and its twin can be brought into: to
+// be compared, and to be read in a failure. Sessions ascend by ID, entries by place.
 type picture struct {
 	group    groupPicture
 	sessions []sessionPicture
@@ -41,7 +41,8 @@ type sessionPicture struct {
 }
 
 func (p picture) equal(q picture) bool {
-	return p.group == q.group && p.data == q.data && slices.Equal(p.sessions, q.sessions) && slices.EqualFunc(p.entries, q.entries, sameEntry)
+	return p.group == q.group && p.data == q.data && slices.Equal(p.sessions, q.sessions) &&
+		slices.EqualFunc(p.entries, q.entries, sameEntry)
 }
 
 func (p picture) String() string {
@@ -59,7 +60,8 @@ func (p picture) String() string {
 func (m *Machine) picture() picture {
 	counts := m.Counts()
 	p := picture{group: groupPicture{
-		fmt.Sprintf("%+v", m.Charter()), m.Born(), m.Born() && !m.GraceOver(), uint64(m.rev), m.wallUnixMS, m.Failed() != nil, counts.Locks, counts.Waiters, m.Usage().Bytes,
+		fmt.Sprintf("%+v", m.Charter()), m.Born(), m.Born() && !m.GraceOver(), uint64(m.rev), m.wallUnixMS,
+		m.Failed() != nil, counts.Locks, counts.Waiters, m.Usage().Bytes,
 	}}
 	for l := m.firstLock; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
@@ -78,7 +80,8 @@ func (m *Machine) picture() picture {
 	p.data = fmt.Sprint(data)
 	for _, s := range m.Sessions() {
 		inside := m.sessions[s.ID]
-		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(inside.ttl), s.Leaving, s.Gone, string(s.Record), inside.charged})
+		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(inside.ttl),
+			s.Leaving, s.Gone, string(s.Record), inside.charged})
 	}
 	return p
 }
@@ -86,7 +89,8 @@ func (m *Machine) picture() picture {
 func (e *entry) described() twinEntry {
 	permits, of := e.terms()
 	t := twinEntry{
-		keys: []string{e.lock.key}, permits: uint64(permits), of: uint64(of), session: e.session.id, number: e.number, place: e.rev, token: e.token,
+		keys: []string{e.lock.key}, permits: uint64(permits), of: uint64(of), session: e.session.id, number: e.number,
+		place: e.rev, token: e.token,
 		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told,
 	}
 	if e.permits == 1 && e.of == 0 {
@@ -102,13 +106,16 @@ func (e *entry) described() twinEntry {
 }
 
 func sameEntry(a, b twinEntry) bool {
-	return slices.Equal(a.keys, b.keys) && bytes.Equal(a.value, b.value) && a.permits == b.permits && a.of == b.of && a.owner == b.owner &&
-		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token && a.since == b.since && a.notice == b.notice && a.told == b.told && a.delay == b.delay
+	return slices.Equal(a.keys, b.keys) && bytes.Equal(a.value, b.value) && a.permits == b.permits && a.of == b.of &&
+		a.owner == b.owner &&
+		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token &&
+		a.since == b.since && a.notice == b.notice && a.told == b.told && a.delay == b.delay
 }
 
 func (t *twin) picture() picture {
 	keys := map[string]bool{}
-	p := picture{group: groupPicture{fmt.Sprintf("%+v", t.charter), t.born, t.grace, t.rev, t.wall, t.failed, 0, 0, t.groupCharge()}, entries: slices.Clone(t.entries)}
+	p := picture{group: groupPicture{fmt.Sprintf("%+v", t.charter), t.born, t.grace, t.rev, t.wall, t.failed, 0, 0,
+		t.groupCharge()}, entries: slices.Clone(t.entries)}
 	for _, e := range t.entries {
 		for _, key := range e.keys {
 			keys[key] = true
@@ -123,7 +130,8 @@ func (t *twin) picture() picture {
 	p.data = fmt.Sprint(t.data)
 	p.group.locks = len(keys)
 	for _, s := range t.sessions {
-		p.sessions = append(p.sessions, sessionPicture{s.id, s.nonce, s.epoch, s.next, int64(s.info.TTL), s.info.Leaving, s.gone, string(s.info.Record), t.sessionCharge(s.id)})
+		p.sessions = append(p.sessions, sessionPicture{s.id, s.nonce, s.epoch, s.next, int64(s.info.TTL),
+			s.info.Leaving, s.gone, string(s.info.Record), t.sessionCharge(s.id)})
 	}
 	return p
 }
@@ -143,17 +151,22 @@ func sameResult(a, b Result) bool {
 		return false
 	}
 	if a.Holder != nil && (a.Holder.Session != b.Holder.Session || !bytes.Equal(a.Holder.Record, b.Holder.Record) ||
-		a.Holder.Token != b.Holder.Token || a.Holder.SinceUnixMS != b.Holder.SinceUnixMS || a.Holder.Waiters != b.Holder.Waiters || !bytes.Equal(a.Holder.Value, b.Holder.Value)) {
+		a.Holder.Token != b.Holder.Token || a.Holder.SinceUnixMS != b.Holder.SinceUnixMS ||
+		a.Holder.Waiters != b.Holder.Waiters || !bytes.Equal(a.Holder.Value, b.Holder.Value)) {
 		return false
 	}
 	if len(a.Circle) != len(b.Circle) && len(a.Circle)*len(b.Circle) == 0 {
 		return false // which of several circles is told is not part of the rules
 	}
-	if (a.Evicted == nil) != (b.Evicted == nil) || a.Evicted != nil && fmt.Sprint(*a.Evicted) != fmt.Sprint(*b.Evicted) {
+	if (a.Evicted == nil) != (b.Evicted == nil) || a.Evicted != nil &&
+		fmt.Sprint(*a.Evicted) != fmt.Sprint(*b.Evicted) {
 		return false
 	}
-	return a.Kind == b.Kind && a.Code == b.Code && a.Session == b.Session && a.Epoch == b.Epoch && a.Number == b.Number &&
-		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL && a.Budget == b.Budget && a.Detached == b.Detached && (a.Data == nil) == (b.Data == nil) && (a.Data == nil || fmt.Sprint(*a.Data) == fmt.Sprint(*b.Data))
+	return a.Kind == b.Kind && a.Code == b.Code && a.Session == b.Session && a.Epoch == b.Epoch &&
+		a.Number == b.Number &&
+		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL && a.Budget == b.Budget &&
+		a.Detached == b.Detached && (a.Data == nil) == (b.Data == nil) &&
+		(a.Data == nil || fmt.Sprint(*a.Data) == fmt.Sprint(*b.Data))
 }
 
 // describe is a result as text, with the holder spelled out.

@@ -24,9 +24,10 @@ func encode(t testing.TB, c Command) []byte {
 	return command
 }
 
-// TestTwin drives the machine and its naive twin through the same random commands and wants the same results, the same wake-ups and the
-// same state after each, with all invariants holding. Now and then the machine is replaced by one restored from its snapshot. One
-// seed is one run: go test -run 'TestTwin/seed=17$'.
+// TestTwin drives the machine and its naive twin through the same random commands and wants the
+// same results, the same wake-ups and the same state after each, with all invariants holding. Now
+// and then the machine is replaced by one restored from its snapshot. One seed is one run: go test
+// -run 'TestTwin/seed=17$'.
 func TestTwin(t *testing.T) {
 	seen := map[outcome]int{}
 	seeds, ran := 400, 0
@@ -60,14 +61,18 @@ type outcome struct {
 // waited counts those that were known to do no more than wait.
 const waited Code = 0xff
 
-// allMet wants the workload to have met everything that can become of each kind. A property that is never put to the test holds.
+// allMet wants the workload to have met everything that can become of each kind. A property that is
+// never put to the test holds.
 func allMet(t *testing.T, seen map[outcome]int) {
 	everyone := []Code{NotBorn, Unsupported, Done}
 	ofSession := []Code{NotBorn, Unsupported, NoSession, Stale}
 	for kind, codes := range map[Kind][]Code{
-		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Adopt: everyone, Open: append(everyone, TooManySessions, OverGroupBudget),
-		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done), Expire: append(ofSession, Done),
-		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace, Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited),
+		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Adopt: everyone,
+		Open:   append(everyone, TooManySessions, OverGroupBudget),
+		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done),
+		Expire: append(ofSession, Done),
+		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace,
+			Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited),
 		Evict:   append(everyone, Finished),
 		Put:     append(everyone, Changed, BadKey, OverGroupBudget),
 		Detach:  append(ofSession, Done, Finished, TooManySessions, OverGroupBudget),
@@ -172,7 +177,8 @@ func (r run) alwaysRestored(t *testing.T) {
 	for i, s := range r.steps {
 		want, got := a.Apply(s.index, s.term, s.command), b.Apply(s.index, s.term, s.command)
 		if !sameResult(got, want) {
-			t.Fatalf("step %d on the restored machine\n got %s\nwant %s\n%s", i, describe(got), describe(want), a.picture())
+			t.Fatalf("step %d on the restored machine\n got %s\nwant %s\n%s", i, describe(got), describe(want),
+				a.picture())
 		}
 		if !bytes.Equal(a.Snapshot(nil), b.Snapshot(nil)) {
 			t.Fatalf("step %d: equal logs, unequal snapshots of\n%s", i, a.picture())
@@ -184,7 +190,8 @@ func (r run) alwaysRestored(t *testing.T) {
 	}
 }
 
-// restoredAtEveryPrefix restores once at each place of the log and follows it from there to the end.
+// restoredAtEveryPrefix restores once at each place of the log and follows it from there to the
+// end.
 func (r run) restoredAtEveryPrefix(t *testing.T) {
 	t.Helper()
 	final := r.machine(t)
@@ -208,8 +215,8 @@ func (r run) restoredAtEveryPrefix(t *testing.T) {
 	}
 }
 
-// judge knows nothing of the rules but three promises: a key's tokens rise, its holders fit beside each other, and nobody passes one who waits for
-// the whole lock.
+// judge knows nothing of the rules but three promises: a key's tokens rise, its holders fit beside
+// each other, and nobody passes one who waits for the whole lock.
 type judge struct {
 	highest map[string]Token
 	held    map[string][]Token // after the last command
@@ -225,7 +232,8 @@ func (j *judge) see(m *Machine) error {
 			if e.token == 0 && e.permits == 0 {
 				for after := e.after; after != nil; after = after.after {
 					if after.token != 0 {
-						return fmt.Errorf("%q: the entry at %d is granted before the one at %d", l.key, after.rev, e.rev)
+						return fmt.Errorf("%q: the entry at %d is granted before the one at %d", l.key, after.rev,
+							e.rev)
 					}
 				}
 				break

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// entry is the place of one live request in one queue. A request for one key has one entry; one for several keys has one in each queue, all with
-// the same revision and, once it is granted, the same token, and the first of them stands for the request: it alone is in its session's list
-// and in its lookup by number.
+// entry is the place of one live request in one queue. A request for one key has one entry; one for
+// several keys has one in each queue, all with the same revision and, once it is granted, the same
+// token, and the first of them stands for the request: it alone is in its session's list and in its
+// lookup by number.
 type entry struct {
 	lock         *lock // nil once the entry is gone
 	ahead, after *entry
@@ -98,8 +99,9 @@ func (m *Machine) enqueue(e *entry) {
 	}
 }
 
-// remove takes a request out of everything, in constant time for each of its keys wherever in the queue it stands (see discharge for the
-// exception). Whom that concerns is settled by fire, when all removals of the command are done.
+// remove takes a request out of everything, in constant time for each of its keys wherever in the
+// queue it stands (see discharge for the exception). Whom that concerns is settled by fire, when
+// all removals of the command are done.
 func (m *Machine) remove(e *entry) {
 	if e.token != 0 {
 		m.noteEnd(e)
@@ -143,7 +145,8 @@ func (m *Machine) removeOne(e *entry) {
 // touch notes that the state of e's request may be about to change.
 func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
-// all returns the entries of e's request. Where it has one, room holds the answer, so that nothing is allocated.
+// all returns the entries of e's request. Where it has one, room holds the answer, so that nothing
+// is allocated.
 func (e *entry) all(room *[1]*entry) []*entry {
 	if e.rest != nil && e.rest.entries != nil {
 		return e.rest.entries
@@ -155,9 +158,10 @@ func (e *entry) all(room *[1]*entry) []*entry {
 // lead returns the entry that stands for e's request.
 func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
-// fire ends a command that removed entries or ended the grace: it goes through the survivors among the touched requests in the order
-// of their places, grants those that nothing keeps waiting any more, and lists all whose state has changed. The order is part of the rules,
-// since it deals the tokens.
+// fire ends a command that removed entries or ended the grace: it goes through the survivors among
+// the touched requests in the order of their places, grants those that nothing keeps waiting any
+// more, and lists all whose state has changed. The order is part of the rules, since it deals the
+// tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
 	for _, e := range m.touched {
@@ -182,8 +186,9 @@ func (m *Machine) fire() {
 	m.touched = emptied(m.touched)
 }
 
-// watches returns the place of the entry whose end e's request waits for: in the first of its queues in which it must wait, the one directly
-// before it. 0: nothing but the grace keeps it waiting.
+// watches returns the place of the entry whose end e's request waits for: in the first of its
+// queues in which it must wait, the one directly before it. 0: nothing but the grace keeps it
+// waiting.
 func (e *entry) watches() Revision {
 	if stuck := e.stuck(); stuck != nil {
 		return stuck.ahead.rev
@@ -211,7 +216,8 @@ func (e *entry) value() []byte {
 	return e.rest.value
 }
 
-// grant gives a request its locks, with one token: it is above all that were given before, for each of the keys.
+// grant gives a request its locks, with one token: it is above all that were given before, for each
+// of the keys.
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
 	e.watch = 0

@@ -1,7 +1,8 @@
 package lockfsm
 
-// use marks number n as used and reports whether it was new. A number is used up by the first command that carries it, also by one
-// that is refused or that gives up a request which never arrived; whatever arrives later under it finds it finished.
+// use marks number n as used and reports whether it was new. A number is used up by the first
+// command that carries it, also by one that is refused or that gives up a request which never
+// arrived; whatever arrives later under it finds it finished.
 func (m *Machine) use(s *session, n Number) (Revision, bool) {
 	if n < s.next {
 		return 0, false
@@ -106,8 +107,8 @@ func (m *Machine) report(e *entry, res *Result) {
 	}
 }
 
-// name writes into a result who stands in the way at l, of several or the only one: who holds it, or else who comes first. In the grace nobody
-// does.
+// name writes into a result who stands in the way at l, of several or the only one: who holds it,
+// or else who comes first. In the grace nobody does.
 func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
@@ -117,7 +118,8 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 		e = l.first // it holds back for another of its keys
 	}
 	m.holder = Holder{
-		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS, Waiters: int(l.waiting), Value: e.value(),
+		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
+		Waiters: int(l.waiting), Value: e.value(),
 	}
 	if ofSeveral {
 		m.holder.Key = l.key
@@ -125,8 +127,8 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	res.Holder = &m.holder
 }
 
-// release ends one request, whether it holds or waits: it is named by its number, so a repeated or late one can never hit the same
-// session's next hold of the same lock.
+// release ends one request, whether it holds or waits: it is named by its number, so a repeated or
+// late one can never hit the same session's next hold of the same lock.
 func (m *Machine) release(c *view) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -145,7 +147,8 @@ func (m *Machine) release(c *view) Code {
 	return Done
 }
 
-// evict ends the request that holds a lock with a token. Neither can hit another hold: a token is given once.
+// evict ends the request that holds a lock with a token. Neither can hit another hold: a token is
+// given once.
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)
@@ -153,7 +156,8 @@ func (m *Machine) evict(c *view, res *Result) {
 		return
 	}
 	m.evicted = Eviction{
-		Session: e.session.id, Number: e.number, Token: c.token, Key: string(c.key), Record: e.session.record, By: copied(c.record), Reason: copied(c.value),
+		Session: e.session.id, Number: e.number, Token: c.token, Key: string(c.key), Record: e.session.record,
+		By: copied(c.record), Reason: copied(c.value),
 	}
 	res.Code, res.Evicted = Done, &m.evicted
 	m.bump()

@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// Restore returns the machine that a snapshot describes. It shares no memory with the snapshot. No bytes make it panic, or use more
-// memory than a fixed multiple of their number, and what it returns satisfies [Machine.Check].
+// Restore returns the machine that a snapshot describes. It shares no memory with the snapshot. No
+// bytes make it panic, or use more memory than a fixed multiple of their number, and what it
+// returns satisfies [Machine.Check].
 //
-// The error is ErrSnapshot, wrapped, and also ErrRules if the state follows rules that this build does not know.
+// The error is ErrSnapshot, wrapped, and also ErrRules if the state follows rules that this build
+// does not know.
 func Restore(snapshot []byte) (*Machine, error) { return restore(snapshot, RulesVersion) }
 
 func restore(snapshot []byte, supported uint32) (*Machine, error) {
@@ -57,7 +59,8 @@ func (r *reader) charter() Charter {
 		SessionTTL:    time.Duration(r.max(math.MaxInt64, "session TTL")),
 		Grace:         time.Duration(r.max(math.MaxInt64, "grace")),
 		Limits: Limits{
-			KeyBytes: u32("limits"), WaitersPerLock: u32("limits"), EntriesPerSession: u32("limits"), Sessions: u32("limits"),
+			KeyBytes: u32("limits"), WaitersPerLock: u32("limits"), EntriesPerSession: u32("limits"),
+			Sessions:     u32("limits"),
 			SessionBytes: r.uvarint("limits"), GroupBytes: r.uvarint("limits"),
 		},
 		Settings: r.take(r.max(MaxSettingsBytes, "settings"), "settings"), // newMachine copies them
@@ -79,14 +82,18 @@ func (m *Machine) restoreEvents(r *reader) {
 	for range r.count(least, "ends") {
 		before := position
 		position = r.sum(before, m.Position(), "end")
-		e := Event{Position: position, What: Happening(r.flags(0xff, "end")), Cause: Cause(r.flags(0xff, "end")), Key: string(r.take(r.uvarint("key"), "key"))}
-		e.Token, e.Session = Token(r.sum(first, uint64(m.rev), "end's token")), SessionID(r.sum(first, uint64(m.rev), "end's session"))
+		e := Event{Position: position, What: Happening(r.flags(0xff, "end")), Cause: Cause(r.flags(0xff, "end")),
+			Key: string(r.take(r.uvarint("key"), "key"))}
+		e.Token, e.Session = Token(r.sum(first, uint64(m.rev), "end's token")),
+			SessionID(r.sum(first, uint64(m.rev), "end's session"))
 		e.WallUnixMS = int64(r.sum(uint64(m.charter.FoundedUnixMS), uint64(m.wallUnixMS), "time of the end"))
 		e.Record = copied(r.take(r.max(MaxRecordBytes, "record"), "record"))
 		if r.flags(1, "end") == 1 {
-			e.How = &How{By: copied(r.take(r.max(MaxRecordBytes, "by"), "by")), Reason: copied(r.take(r.max(MaxValueBytes, "reason"), "reason"))}
+			e.How = &How{By: copied(r.take(r.max(MaxRecordBytes, "by"), "by")),
+				Reason: copied(r.take(r.max(MaxValueBytes, "reason"), "reason"))}
 		}
-		if position == before || !m.explained(&e) || e.Cause != Evicted && e.Cause != Expired || e.What != Ended && e.What != Left || len(m.ends.events) == endsKept {
+		if position == before || !m.explained(&e) || e.Cause != Evicted && e.Cause != Expired || e.What != Ended &&
+			e.What != Left || len(m.ends.events) == endsKept {
 			r.fail("end")
 		}
 		if r.fault != "" {

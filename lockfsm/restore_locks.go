@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// locksReader reads the locks of a snapshot. Queue by queue it meets the entries of a request that stands in several apart from each other.
+// locksReader reads the locks of a snapshot. Queue by queue it meets the entries of a request that
+// stands in several apart from each other.
 type locksReader struct {
 	*reader
 	m       *Machine
@@ -150,14 +151,16 @@ func (r *locksReader) part(e, known *entry, flags byte) {
 	}
 }
 
-// join checks that each request that stands in several queues is whole, and lets its first entry stand for it.
+// join checks that each request that stands in several queues is whole, and lets its first entry
+// stand for it.
 func (r *locksReader) join() {
 	for _, s := range r.several {
 		all := s.rest.entries
 		slices.SortFunc(all, func(a, b *entry) int { return strings.Compare(a.lock.key, b.lock.key) })
 		first := all[0]
 		alike := !slices.ContainsFunc(all, func(e *entry) bool {
-			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS || e.permits != first.permits || e.of != first.of ||
+			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS ||
+				e.permits != first.permits || e.of != first.of ||
 				e.notice != first.notice || e.told != first.told
 		})
 		if len(all) != s.want || len(all) < 2 || !alike || s.spoke != nil && s.spoke != first {
@@ -168,7 +171,8 @@ func (r *locksReader) join() {
 	}
 }
 
-// list enters the requests into the sessions' lists, which are in the order of arrival: it runs across locks.
+// list enters the requests into the sessions' lists, which are in the order of arrival: it runs
+// across locks.
 func (r *locksReader) list() {
 	if r.fault != "" {
 		return

@@ -25,8 +25,8 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestForgedSnapshot: a damaged snapshot with a good checksum, such as a buggy build would write, is refused or is a state that can
-// be; it never panics.
+// TestForgedSnapshot: a damaged snapshot with a good checksum, such as a buggy build would write,
+// is refused or is a state that can be; it never panics.
 func TestForgedSnapshot(t *testing.T) {
 	w, _, _ := crowded(t)
 	snapshot := w.m.Snapshot(nil)
@@ -80,8 +80,8 @@ func TestNewerSnapshot(t *testing.T) {
 	}
 }
 
-// TestLyingSnapshot: counts that the bytes do not bear out are refused before anything is reserved for them, also if they would be
-// negative as an int.
+// TestLyingSnapshot: counts that the bytes do not bear out are refused before anything is reserved
+// for them, also if they would be negative as an int.
 func TestLyingSnapshot(t *testing.T) {
 	w := newWorld(t)
 	body := w.m.Snapshot(nil)

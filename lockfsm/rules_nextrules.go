@@ -4,11 +4,13 @@ package lockfsm
 
 import "encoding/binary"
 
-// This file stands in for a build that is to come: with the build tag nextrules the rules have a version 3. It is there to upgrade a running
-// cluster from one build to another before there are two, and in no release. What version 3 adds is as small as can be and touches all that a real
-// one would: a kind, its command, its state and the snapshot.
+// This file stands in for a build that is to come: with the build tag nextrules the rules have a
+// version 3. It is there to upgrade a running cluster from one build to another before there are
+// two, and in no release. What version 3 adds is as small as can be and touches all that a real one
+// would: a kind, its command, its state and the snapshot.
 
-// RulesVersion is the newest version of the rules that this build knows. See the package comment for what a version means.
+// RulesVersion is the newest version of the rules that this build knows. See the package comment
+// for what a version means.
 const RulesVersion uint32 = 3
 
 // Mark counts. Since version 3.

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// arguments are the words of a line that nobody has asked for yet, and the first thing found wrong with them.
+// arguments are the words of a line that nobody has asked for yet, and the first thing found wrong
+// with them.
 type arguments struct {
 	words []string
 	err   error

@@ -19,7 +19,8 @@ func (s *script) label(id SessionID) string {
 	return "nobody"
 }
 
-// result prints a result: one line for the command, one for each request that it says something about.
+// result prints a result: one line for the command, one for each request that it says something
+// about.
 func (s *script) result(r Result) string {
 	var b strings.Builder
 	b.WriteString(r.Code.String())
@@ -109,7 +110,8 @@ func (s *script) told(events []Event) string {
 
 func (s *script) change(c Change) string {
 	if c.Token != 0 {
-		return fmt.Sprintf("granted, token %d%s", s.rev(uint64(c.Token)), map[bool]string{true: ", somebody waits"}[c.Wanted])
+		return fmt.Sprintf("granted, token %d%s", s.rev(uint64(c.Token)),
+			map[bool]string{true: ", somebody waits"}[c.Wanted])
 	}
 	return "waiting" + s.behind(c.Watch)
 }

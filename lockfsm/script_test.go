@@ -19,7 +19,8 @@ type script struct {
 	err     error
 }
 
-// run carries out one line and returns what is to be printed: the result, or what is wrong with the line, and the state.
+// run carries out one line and returns what is to be printed: the result, or what is wrong with the
+// line, and the state.
 func (s *script) run(words []string) string {
 	s.err = nil
 	name, args := words[0], arguments{words: words[1:]}
@@ -128,8 +129,8 @@ func (s *script) apply(term uint64, c Command) string {
 	return s.result(r) + s.state()
 }
 
-// command reads a line as a command. Sessions go by the name they were opened under. Where a line names no epoch, it is the present
-// one of the session, and for attach the next.
+// command reads a line as a command. Sessions go by the name they were opened under. Where a line
+// names no epoch, it is the present one of the session, and for attach the next.
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// session is one opener's stay in the group. Its entries are listed in the order in which they came, which is also the order of
-// their numbers: only a number above all before it makes an entry, or takes one up.
+// session is one opener's stay in the group. Its entries are listed in the order in which they
+// came, which is also the order of their numbers: only a number above all before it makes an entry,
+// or takes one up.
 type session struct {
 	*who        // its ID, and its record
 	nonce       Nonce
@@ -34,7 +35,8 @@ type SessionInfo struct {
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool
-	// Gone: it has expired, and nobody speaks for it any more; the locks that it still has stay taken for TTL, and those with a longer delay for longer. Nonce is zero then.
+	// Gone: it has expired, and nobody speaks for it any more; the locks that it still has stay
+	// taken for TTL, and those with a longer delay for longer. Nonce is zero then.
 	Gone bool
 	// Record is shared with the machine and must not be changed. It stays valid.
 	Record []byte
@@ -52,17 +54,17 @@ func (m *Machine) Sessions() []SessionInfo {
 	return all
 }
 
-// SessionCursor is a place in the list of all sessions, at which a walk goes on. The zero value is the
-// beginning. To begin behind a session, set both fields to its ID.
+// SessionCursor is a place in the list of all sessions, at which a walk goes on. The zero value is
+// the beginning. To begin behind a session, set both fields to its ID.
 type SessionCursor struct {
 	At   SessionID // the session that was looked at last: the walk goes on behind it if it is still there
 	Past SessionID // else the walk begins anew and skips the sessions up to this one
 }
 
 // WalkSessions lists the sessions behind a cursor, the oldest first, at most so many, without their
-// nonces: it is for people. It looks at no more than budget sessions, so that many of them do not keep
-// its owner from granting. more reports that there may be others behind next. A session that lives
-// from the first call to the last is listed once.
+// nonces: it is for people. It looks at no more than budget sessions, so that many of them do not
+// keep its owner from granting. more reports that there may be others behind next. A session that
+// lives from the first call to the last is listed once.
 func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []SessionInfo, next SessionCursor, more bool) {
 	s := m.firstSession
 	if at := m.sessions[c.At]; at != nil && at.id <= c.Past {
@@ -98,12 +100,15 @@ func (m *Machine) Session(id SessionID) (SessionInfo, bool) {
 
 func (s *session) info() SessionInfo {
 	if s.gone {
-		return SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record, Opener: s.opener, Gone: true}
+		return SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record,
+			Opener: s.opener, Gone: true}
 	}
-	return SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record, Opener: s.opener}
+	return SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record,
+		Opener: s.opener}
 }
 
-// open makes a session, or finds the one that the same opener made before, when its first answer was lost.
+// open makes a session, or finds the one that the same opener made before, when its first answer
+// was lost.
 func (m *Machine) open(c *view, res *Result) {
 	s := m.nonces[c.nonce]
 	if s == nil {
@@ -115,7 +120,8 @@ func (m *Machine) open(c *view, res *Result) {
 			res.Code, res.Budget = OverGroupBudget, m.charter.Limits.GroupBytes
 			return
 		}
-		s = &session{who: &who{SessionID(m.bump()), copied(c.record)}, nonce: c.nonce, opener: c.opener, next: 1, ttl: m.charter.SessionTTL}
+		s = &session{who: &who{SessionID(m.bump()), copied(c.record)}, nonce: c.nonce, opener: c.opener, next: 1,
+			ttl: m.charter.SessionTTL}
 		if c.ttl > 0 {
 			s.ttl = min(c.ttl, m.charter.SessionTTL)
 		}
@@ -140,10 +146,11 @@ func (m *Machine) of(c *view) (*session, Code) {
 	return s, Done
 }
 
-// attach begins a new attachment: it closes the door on everything that earlier ones sent and may still be under way, and lets go of
-// what the session no longer wants. After it both ends know the same of every number. Session IDs are no secret, so it must bring the
-// nonce of the session's opening. That is no proof, since every voter has the nonce: the leader
-// lets only the session's Opener through.
+// attach begins a new attachment: it closes the door on everything that earlier ones sent and may
+// still be under way, and lets go of what the session no longer wants. After it both ends know the
+// same of every number. Session IDs are no secret, so it must bring the nonce of the session's
+// opening. That is no proof, since every voter has the nonce: the leader lets only the session's
+// Opener through.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
@@ -193,10 +200,12 @@ func (m *Machine) close(c *view) Code {
 	return code
 }
 
-// expire ends a session whose TTL a leader has seen run out. Renewals leave no trace in the state, so the state cannot tell whether
-// the decision still stands. The term can: within one term one leader decides, and it acknowledges nothing once it has proposed.
+// expire ends a session whose TTL a leader has seen run out. Renewals leave no trace in the state,
+// so the state cannot tell whether the decision still stands. The term can: within one term one
+// leader decides, and it acknowledges nothing once it has proposed.
 //
-// Locks with a delay stay taken: the session stays with them, gone to everybody else, and expires once more for each of their delays, the shortest first.
+// Locks with a delay stay taken: the session stays with them, gone to everybody else, and expires
+// once more for each of their delays, the shortest first.
 func (m *Machine) expire(term uint64, c *view, res *Result) {
 	s := m.sessions[c.Session]
 	switch {
@@ -256,7 +265,8 @@ func (e *entry) delay() time.Duration {
 
 func (e *entry) delayed() bool { return e.token != 0 && e.rest != nil && e.rest.delayMS != 0 }
 
-// end removes a session and all its entries, in one step: nobody is granted a lock in between that the session still waits for.
+// end removes a session and all its entries, in one step: nobody is granted a lock in between that
+// the session still waits for.
 func (m *Machine) end(s *session) {
 	m.bump()
 	for s.first != nil {

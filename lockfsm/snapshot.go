@@ -42,8 +42,9 @@ const (
 	entryFlags       = 127
 )
 
-// Snapshot appends the whole state to b. Equal logs give equal bytes, on every replica and whether or not a replica was itself
-// restored from a snapshot on the way. A machine that has failed appends nothing: its state is not the one that the log leads to.
+// Snapshot appends the whole state to b. Equal logs give equal bytes, on every replica and whether
+// or not a replica was itself restored from a snapshot on the way. A machine that has failed
+// appends nothing: its state is not the one that the log leads to.
 //
 // It is what a [Capture] of this moment becomes, and does not disturb one that is under way.
 func (m *Machine) Snapshot(b []byte) []byte {
@@ -93,7 +94,8 @@ func (m *Machine) appendHeader(b []byte) []byte {
 func (c Charter) appendTo(b []byte) []byte {
 	for _, v := range [...]uint64{
 		c.Group, uint64(c.FoundedUnixMS), uint64(c.Rules), uint64(c.SessionTTL), uint64(c.Grace),
-		uint64(c.Limits.KeyBytes), uint64(c.Limits.WaitersPerLock), uint64(c.Limits.EntriesPerSession), uint64(c.Limits.Sessions),
+		uint64(c.Limits.KeyBytes), uint64(c.Limits.WaitersPerLock), uint64(c.Limits.EntriesPerSession),
+		uint64(c.Limits.Sessions),
 		c.Limits.SessionBytes, c.Limits.GroupBytes,
 	} {
 		b = binary.AppendUvarint(b, v)

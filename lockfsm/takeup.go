@@ -1,10 +1,13 @@
 package lockfsm
 
-// A hold can outlive the one who has it. When he is gone (his session expires, or he detaches it) it stays for its delay, and whoever knows its token can
-// take it up: a process that has come back, or the next service in a chain. He gets a new token, so that the one before is fenced off, and the place
-// in the queue stays what it was. A hold whose holder lives is taken up in the same way; he is told.
+// A hold can outlive the one who has it. When he is gone (his session expires, or he detaches it)
+// it stays for its delay, and whoever knows its token can take it up: a process that has come back,
+// or the next service in a chain. He gets a new token, so that the one before is fenced off, and
+// the place in the queue stays what it was. A hold whose holder lives is taken up in the same way;
+// he is told.
 
-// detach lets go of a request that holds its locks without ending it, if it has a delay. It is left in a session of its own, which is gone from the beginning.
+// detach lets go of a request that holds its locks without ending it, if it has a delay. It is left
+// in a session of its own, which is gone from the beginning.
 func (m *Machine) detach(c *view, res *Result) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -39,7 +42,8 @@ func (m *Machine) detach(c *view, res *Result) Code {
 		res.Budget = budget
 		return code
 	}
-	left := &session{who: &who{SessionID(m.rev), s.record}, nonce: s.nonce, epoch: s.epoch, next: s.next, ttl: e.delay(), leaving: s.leaving, gone: true}
+	left := &session{who: &who{SessionID(m.rev), s.record}, nonce: s.nonce, epoch: s.epoch, next: s.next,
+		ttl: e.delay(), leaving: s.leaving, gone: true}
 	m.linkSession(left)
 	m.move(e, left, e.number, 0)
 	m.noteLeft(e, cause)
@@ -47,13 +51,15 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	return Done
 }
 
-// crowded reports whether no hold can be detached: those that are gone take no more than half of the places of sessions, so that instances find one.
+// crowded reports whether no hold can be detached: those that are gone take no more than half of
+// the places of sessions, so that instances find one.
 func (m *Machine) crowded() bool {
 	limit, gone := uint64(m.charter.Limits.Sessions), uint64(len(m.sessions)-len(m.nonces))
 	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit
 }
 
-// takeUp gives the hold of a lock with a token to the session and number of c, with a token of its own.
+// takeUp gives the hold of a lock with a token to the session and number of c, with a token of its
+// own.
 func (m *Machine) takeUp(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {
@@ -70,7 +76,8 @@ func (m *Machine) takeUp(s *session, c *view, res *Result) {
 	}
 	before := e.session
 	m.evicted = Eviction{
-		Session: before.id, Number: e.number, Token: e.token, Key: string(c.key), Record: before.record, Taker: s.record,
+		Session: before.id, Number: e.number, Token: e.token, Key: string(c.key), Record: before.record,
+		Taker: s.record,
 	}
 	res.Evicted = &m.evicted
 	m.because(TakenUp, nil)
@@ -102,7 +109,8 @@ func (m *Machine) move(e *entry, to *session, number, owner Number) {
 	m.charge(e)
 }
 
-// rewrite gives a request that was taken up a new token and what its taker says of it; of value and delay what was there before if he says nothing.
+// rewrite gives a request that was taken up a new token and what its taker says of it; of value and
+// delay what was there before if he says nothing.
 func (m *Machine) rewrite(e *entry, c *view) {
 	m.refund(e)
 	token := Token(m.bump())

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestDetachedHoldsLeaveRoomForInstances: whoever detaches as many as he can does not keep others from opening a session.
+// TestDetachedHoldsLeaveRoomForInstances: whoever detaches as many as he can does not keep others
+// from opening a session.
 func TestDetachedHoldsLeaveRoomForInstances(t *testing.T) {
 	charter := Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()}
 	charter.Limits.Sessions = 10
@@ -28,7 +29,8 @@ func TestDetachedHoldsLeaveRoomForInstances(t *testing.T) {
 	left := 0
 	for i := range 20 {
 		number := Number(i + 1)
-		if r := apply(Command{Kind: Acquire, Session: session, Epoch: 1, Number: number, Key: fmt.Sprint(i), Delay: time.Hour}); r.Token == 0 {
+		if r := apply(Command{Kind: Acquire, Session: session, Epoch: 1, Number: number, Key: fmt.Sprint(i),
+			Delay: time.Hour}); r.Token == 0 {
 			t.Fatalf("%+v", r)
 		}
 		if r := apply(Command{Kind: Detach, Session: session, Epoch: 1, Number: number}); r.Detached != 0 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain adds the flag that writes the transcripts anew from what the machine does now. Read the difference before you commit it:
-// it is a change of the rules.
+// TestMain adds the flag that writes the transcripts anew from what the machine does now. Read the
+// difference before you commit it: it is a change of the rules.
 func TestMain(m *testing.M) {
 	flag.Bool("rewrite", false, "write the expected parts of testdata anew")
 	flag.Parse()
@@ -18,8 +18,9 @@ func TestMain(m *testing.M) {
 
 func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
-// TestTranscripts runs each testdata/*.txt on a machine of its own. The files consist of comments (#), and of steps: a command, a line
-// "----", and what is printed for it, up to an empty line. testdata/README.md describes the commands.
+// TestTranscripts runs each testdata/*.txt on a machine of its own. The files consist of comments
+// (#), and of steps: a command, a line "----", and what is printed for it, up to an empty line.
+// testdata/README.md describes the commands.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -39,7 +40,8 @@ func TestTranscripts(t *testing.T) {
 				return
 			}
 			if got, want, line := firstDifference(output, string(input)); line > 0 {
-				t.Errorf("%s:%d\n got %q\nwant %q\nIf the new behaviour is right: go test -run Transcripts -rewrite", file, line, got, want)
+				t.Errorf("%s:%d\n got %q\nwant %q\nIf the new behaviour is right: go test -run Transcripts -rewrite",
+					file, line, got, want)
 			}
 		})
 	}

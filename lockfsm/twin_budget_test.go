@@ -2,7 +2,8 @@ package lockfsm
 
 import "slices"
 
-// The twin's charges: added up anew from the whole state each time, with the figures of budget.go written out.
+// The twin's charges: added up anew from the whole state each time, with the figures of budget.go
+// written out.
 
 func (t *twin) requestCharge(e twinEntry) (sum uint64) {
 	for _, key := range e.keys {
@@ -48,7 +49,8 @@ func (t *twin) groupCharge() (sum uint64) {
 	return sum
 }
 
-// refuseGrowth refuses what would make the state grow beyond what locks and data may have of the budget.
+// refuseGrowth refuses what would make the state grow beyond what locks and data may have of the
+// budget.
 func (t *twin) refuseGrowth(more uint64, r *Result) bool {
 	budget := t.charter.Limits.GroupBytes
 	if t.groupCharge()+more <= budget-budget/16 {

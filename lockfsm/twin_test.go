@@ -9,9 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// twin is a second implementation of the rules, as dumb as can be: one flat list of entries in the order of arrival, no queues, no
-// lookups, no lists to keep in step. Whatever Machine keeps, the twin works out anew; whom a command woke it finds by comparing
-// everybody's state before with everybody's state after.
+// twin is a second implementation of the rules, as dumb as can be: one flat list of entries in the
+// order of arrival, no queues, no lookups, no lists to keep in step. Whatever Machine keeps, the
+// twin works out anew; whom a command woke it finds by comparing everybody's state before with
+// everybody's state after.
 type twin struct {
 	charter     Charter
 	supported   uint32
@@ -54,7 +55,8 @@ type twinEntry struct {
 }
 
 func newTwin(c Charter, supported uint32) *twin {
-	return &twin{charter: c, supported: supported, rev: uint64(c.FoundedUnixMS) * (1 << 21), wall: c.FoundedUnixMS, data: map[string]Data{}}
+	return &twin{charter: c, supported: supported, rev: uint64(c.FoundedUnixMS) * (1 << 21), wall: c.FoundedUnixMS,
+		data: map[string]Data{}}
 }
 
 func (t *twin) tick() uint64 { t.rev++; return t.rev }
@@ -109,7 +111,8 @@ func fit(row []twinEntry) bool {
 	return taken <= least
 }
 
-// stuck returns the first key at which others keep e waiting: at which it and all before it do not fit beside each other.
+// stuck returns the first key at which others keep e waiting: at which it and all before it do not
+// fit beside each other.
 func (t *twin) stuck(e twinEntry) (string, bool) {
 	for _, key := range e.keys {
 		if !fit(append(t.before(key, e.place), e)) {
@@ -177,7 +180,8 @@ func (t *twin) apply(term uint64, c Command) Result {
 	before := t.states()
 	t.carryOut(term, c, &r)
 	after := t.states()
-	if r.Evicted != nil && c.Kind == Acquire && t.find(c.Session, c.Number).told { // it is new to its session, and yet there is news of it
+	// it is new to its session, and yet there is news of it
+	if r.Evicted != nil && c.Kind == Acquire && t.find(c.Session, c.Number).told {
 		r.Fired = append(r.Fired, t.state(*t.find(c.Session, c.Number)))
 	}
 	for _, now := range after {
@@ -235,7 +239,8 @@ func (t *twin) carryOut(term uint64, c Command, r *Result) {
 		if c.GroupBytes != 0 {
 			limits.GroupBytes = c.GroupBytes
 		}
-		if was.Limits != *limits || was.SessionTTL != t.charter.SessionTTL || string(was.Settings) != string(t.charter.Settings) {
+		if was.Limits != *limits || was.SessionTTL != t.charter.SessionTTL ||
+			string(was.Settings) != string(t.charter.Settings) {
 			t.tick()
 		}
 	case Evict:
@@ -256,7 +261,8 @@ func (t *twin) evict(c Command, r *Result) {
 	for _, e := range t.entries {
 		if e.token == c.Token && e.token != 0 && slices.Contains(e.keys, c.Key) {
 			t.tick()
-			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record, c.Record, c.Value, nil}
+			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record,
+				c.Record, c.Value, nil}
 			t.drop(func(o twinEntry) bool { return o.place == e.place })
 			t.sweep()
 			t.settle()
@@ -315,8 +321,10 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 		if t.overTakingUp(s, *e, c, r) {
 			return
 		}
-		r.Evicted = &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record, nil, nil, s.info.Record}
-		e.session, e.number, e.owner, e.token, e.since, e.notice, e.told = s.id, c.Number, c.Owner, Token(t.tick()), t.wall, c.Notice, false
+		r.Evicted = &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record, nil, nil,
+			s.info.Record}
+		e.session, e.number, e.owner, e.token, e.since, e.notice, e.told = s.id, c.Number, c.Owner, Token(t.tick()),
+			t.wall, c.Notice, false
 		if len(c.Value) > 0 {
 			e.value = c.Value
 		}
@@ -382,7 +390,8 @@ func (t *twin) open(c Command, r *Result) {
 	}
 	id := SessionID(t.tick())
 	record := append([]byte(nil), c.Record...)
-	t.sessions = append(t.sessions, twinSession{id: id, nonce: c.Nonce, next: 1, info: SessionInfo{ID: id, Nonce: c.Nonce, TTL: ttl, Record: record}})
+	t.sessions = append(t.sessions, twinSession{id: id, nonce: c.Nonce, next: 1,
+		info: SessionInfo{ID: id, Nonce: c.Nonce, TTL: ttl, Record: record}})
 	r.Session, r.TTL = id, ttl
 }
 
@@ -411,7 +420,10 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 			s.next = c.Number
 		}
 		t.drop(func(e twinEntry) bool {
-			named := slices.ContainsFunc(c.Live, func(l Range) bool { return l.First <= e.number && e.number <= l.Last })
+			named := slices.ContainsFunc(c.Live, func(l Range) bool {
+				return l.First <= e.number &&
+					e.number <= l.Last
+			})
 			return e.session == c.Session && !named
 		})
 		t.settle()
@@ -488,7 +500,8 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 			return
 		}
 		e := twinEntry{
-			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place, permits: 1, of: 1, owner: c.Owner, value: c.Value,
+			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place, permits: 1,
+			of: 1, owner: c.Owner, value: c.Value,
 			notice: c.Notice, delay: c.Delay,
 		}
 		switch {
@@ -531,7 +544,8 @@ func (t *twin) holder(key string) *Holder {
 	if !t.grace {
 		e := queue[max(first, 0)]
 		found = &Holder{
-			Session: e.session, Record: t.session(e.session).info.Record, Token: e.token, SinceUnixMS: e.since, Waiters: waiting, Value: e.value,
+			Session: e.session, Record: t.session(e.session).info.Record, Token: e.token, SinceUnixMS: e.since,
+			Waiters: waiting, Value: e.value,
 		}
 	}
 	return found
@@ -569,7 +583,8 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 		case c.Try && !fit(append(queue, e)):
 			r.Holder = t.holder(key)
 			return Held
-		case !c.Try && len(queue) > 0 && (waiting >= int(limits.WaitersPerLock) || c.Most > 0 && waiting >= int(c.Most)):
+		case !c.Try && len(queue) > 0 && (waiting >= int(limits.WaitersPerLock) ||
+			c.Most > 0 && waiting >= int(c.Most)):
 			return QueueFull
 		}
 	}
@@ -580,17 +595,18 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 }
 
 func (t *twin) good(key string) bool {
-	return key != "" && len(key) <= int(t.charter.Limits.KeyBytes) && utf8.ValidString(key) && !bytes.ContainsFunc([]byte(key), unicode.IsControl)
+	return key != "" && len(key) <= int(t.charter.Limits.KeyBytes) && utf8.ValidString(key) &&
+		!bytes.ContainsFunc([]byte(key), unicode.IsControl)
 }
 
-// circular reports whether e, at the end of its queues, would wait for a request under which it is made: it follows who waits for whom until
-// nothing new is found.
+// circular reports whether e, at the end of its queues, would wait for a request under which it is
+// made: it follows who waits for whom until nothing new is found.
 func (t *twin) circular(e twinEntry) bool {
 	return t.waitsForOneOf(e) || t.charter.Rules >= 2 && !t.ends(e, e.owner) && t.ends(e, 0)
 }
 
-// ends reports whether e, made under owner, would be served if each request ended as soon as it can: one that holds or fits,
-// and has none left that was made under it.
+// ends reports whether e, made under owner, would be served if each request ended as soon as it
+// can: one that holds or fits, and has none left that was made under it.
 func (t *twin) ends(e twinEntry, owner Number) bool {
 	e.owner = owner
 	left := append(slices.Clone(t.entries), e)
@@ -598,7 +614,10 @@ func (t *twin) ends(e twinEntry, owner Number) bool {
 		i := slices.IndexFunc(left, func(o twinEntry) bool {
 			under := func(below twinEntry) bool { return below.session == o.session && below.owner == o.number }
 			full := func(key string) bool {
-				row := slices.DeleteFunc(slices.Clone(left), func(b twinEntry) bool { return b.place > o.place || !slices.Contains(b.keys, key) })
+				row := slices.DeleteFunc(slices.Clone(left), func(b twinEntry) bool {
+					return b.place > o.place ||
+						!slices.Contains(b.keys, key)
+				})
 				return !fit(row)
 			}
 			return !slices.ContainsFunc(left, under) && (o.token != 0 || !slices.ContainsFunc(o.keys, full))

@@ -10,14 +10,16 @@ import (
 	"testing"
 )
 
-// markKind is the command of the rules version that is to come, see rules_nextrules.go. Builds without it meet it too.
+// markKind is the command of the rules version that is to come, see rules_nextrules.go. Builds
+// without it meet it too.
 const markKind Kind = 200
 
 // marksVersion is the version that has it.
 const marksVersion = 3
 
-// upgradeLog draws a log in which a group goes to a version of the rules from the one before it, and the place of the Raise. Commands that only
-// the new version has come before it and after it, some of them under a version that does not have them.
+// upgradeLog draws a log in which a group goes to a version of the rules from the one before it,
+// and the place of the Raise. Commands that only the new version has come before it and after it,
+// some of them under a version that does not have them.
 func upgradeLog(seed uint64, to uint32) (run, int) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	log := run{charter: charterFor(r)}
@@ -37,7 +39,8 @@ func upgradeLog(seed uint64, to uint32) (run, int) {
 			c = Command{Kind: markKind, Rules: to - 1 + uint32(i/5%2)}
 		case i%5 == 0 && len(w.t.sessions) > 0:
 			s := w.t.sessions[0]
-			c = Command{Kind: Detach, Rules: LapsesSince, Session: s.id, Epoch: s.epoch, Number: w.number(s), Value: []byte("gone")}
+			c = Command{Kind: Detach, Rules: LapsesSince, Session: s.id, Epoch: s.epoch, Number: w.number(s),
+				Value: []byte("gone")}
 		}
 		c.Rules = max(c.Rules, 1)
 		w.t.apply(w.term, c)
@@ -47,7 +50,8 @@ func upgradeLog(seed uint64, to uint32) (run, int) {
 	return log, raise
 }
 
-// replica is one machine of a build that knows the rules up to some version, as it goes through a log.
+// replica is one machine of a build that knows the rules up to some version, as it goes through a
+// log.
 type replica struct {
 	m     *Machine
 	after [][]byte // the result of each step, and the snapshot behind it
@@ -60,7 +64,8 @@ func (r *replica) follow(steps []step) {
 	}
 }
 
-// on returns a machine of another build in the state of m: as after a restart with a directory, or a snapshot sent to one that has none.
+// on returns a machine of another build in the state of m: as after a restart with a directory, or
+// a snapshot sent to one that has none.
 func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	t.Helper()
 	n, err := restore(m.Snapshot(nil), supported)
@@ -70,10 +75,11 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	return n
 }
 
-// TestUpgradeInAnyOrder: old and new builds beside each other, upgraded whenever, are byte for byte the same replica until the group is raised, and
-// those that are new then, for ever. A build that is too old fails at the Raise, neither before nor unseen. Replicas have nothing in common but
-// the log and the snapshots that they send each other, so one replica that changes its build at each place of the log, and back, stands for all
-// orders.
+// TestUpgradeInAnyOrder: old and new builds beside each other, upgraded whenever, are byte for byte
+// the same replica until the group is raised, and those that are new then, for ever. A build that
+// is too old fails at the Raise, neither before nor unseen. Replicas have nothing in common but the
+// log and the snapshots that they send each other, so one replica that changes its build at each
+// place of the log, and back, stands for all orders.
 func TestUpgradeInAnyOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		to := 2 + uint32(seed%2)
@@ -119,8 +125,8 @@ func tooOld(t *testing.T, r, reference *replica, raise int, version uint32) {
 	}
 }
 
-// joins wants a replica that begins from the snapshot of another behind the Raise to be the same as all others, and one of a build that is too old
-// not to begin at all.
+// joins wants a replica that begins from the snapshot of another behind the Raise to be the same as
+// all others, and one of a build that is too old not to begin at all.
 func joins(t *testing.T, log run, at int, reference *replica, to uint32) {
 	t.Helper()
 	log.supported = to
@@ -171,8 +177,8 @@ func lapsed(t *testing.T, log run, raise int) {
 	t.Logf("%d refused, told %d times", refused, told)
 }
 
-// marked wants the command of version 3 to be refused alike by old and new builds before the Raise, to work behind it, and to be counted in the
-// snapshot.
+// marked wants the command of version 3 to be refused alike by old and new builds before the Raise,
+// to work behind it, and to be counted in the snapshot.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()
 	seen := map[string]int{}
@@ -197,7 +203,8 @@ func marked(t *testing.T, log run, raise int) {
 			}
 			seen[want.String()]++
 			if r.Code != want || bytes.Equal(m.Snapshot(nil), before) != (want != Done) {
-				t.Fatalf("step %d, build %d: a mark under version %d is %v, want %v", i, supported, h.Rules, r.Code, want)
+				t.Fatalf("step %d, build %d: a mark under version %d is %v, want %v", i, supported, h.Rules, r.Code,
+					want)
 			}
 		}
 	}
@@ -206,8 +213,8 @@ func marked(t *testing.T, log run, raise int) {
 	}
 }
 
-// TestTheNextBuild runs what this room has on upgrades once more in the build that knows the next version: it must replay the logs of this build
-// and of all before it to the same bytes.
+// TestTheNextBuild runs what this room has on upgrades once more in the build that knows the next
+// version: it must replay the logs of this build and of all before it to the same bytes.
 func TestTheNextBuild(t *testing.T) {
 	if testing.Short() || RulesVersion >= marksVersion || os.Getenv("MORTISE_BUG") != "" {
 		t.Skip("in a full run of the present build")
@@ -215,7 +222,8 @@ func TestTheNextBuild(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("the go command is not here")
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-short", "-tags=nextrules", ".").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-short", "-tags=nextrules",
+		".").CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("ok")) {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// reader takes values off the front of bytes that nobody vouches for. It never reads past the end and never believes a length that
-// the bytes do not bear out. After the first fault every read yields zero, so callers check once at the end.
+// reader takes values off the front of bytes that nobody vouches for. It never reads past the end
+// and never believes a length that the bytes do not bear out. After the first fault every read
+// yields zero, so callers check once at the end.
 type reader struct {
 	b     []byte
 	fault string // what was wrong first; empty while all is well
@@ -19,7 +20,8 @@ func (r *reader) fail(what string) {
 	r.b = nil
 }
 
-// uvarint reads an unsigned varint in its shortest form: one value has one encoding, so decoded bytes can be encoded again alike.
+// uvarint reads an unsigned varint in its shortest form: one value has one encoding, so decoded
+// bytes can be encoded again alike.
 func (r *reader) uvarint(what string) uint64 {
 	if len(r.b) > 0 && r.b[0] < 0x80 {
 		v := uint64(r.b[0])
@@ -77,8 +79,8 @@ func (r *reader) take(n uint64, what string) []byte {
 	return v
 }
 
-// count reads the number of things that follow, each at least size bytes long, so that a lying count cannot make anybody reserve
-// memory that the bytes do not fill.
+// count reads the number of things that follow, each at least size bytes long, so that a lying
+// count cannot make anybody reserve memory that the bytes do not fill.
 func (r *reader) count(size int, what string) int {
 	return int(r.max(uint64(len(r.b)/size), what))
 }

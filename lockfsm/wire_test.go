@@ -13,10 +13,12 @@ import (
 	"time"
 )
 
-// TestKindsArePinned: the numbers are in every log that exists. A new kind gets the next one; these never change.
+// TestKindsArePinned: the numbers are in every log that exists. A new kind gets the next one; these
+// never change.
 func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
-		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10, Release: 11, Cancel: 12,
+		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
+		Release: 11, Cancel: 12,
 		Adopt: 13, Evict: 14, Detach: 15, Put: 16,
 	}
 	if RulesVersion >= 3 {
@@ -35,11 +37,14 @@ func TestKindsArePinned(t *testing.T) {
 	}
 }
 
-// TestCodesArePinned: the numbers travel between builds. A new code gets the next one; these never change.
+// TestCodesArePinned: the numbers travel between builds. A new code gets the next one; these never
+// change.
 func TestCodesArePinned(t *testing.T) {
 	want := map[Code]uint8{
-		Done: 1, Granted: 2, Waiting: 3, Held: 4, Finished: 5, Stale: 6, NoSession: 7, NotBorn: 8, BadKey: 9, QueueFull: 10,
-		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15, Deadlock: 16, NotHeld: 17, Changed: 18,
+		Done: 1, Granted: 2, Waiting: 3, Held: 4, Finished: 5, Stale: 6, NoSession: 7, NotBorn: 8, BadKey: 9,
+		QueueFull:      10,
+		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15, Deadlock: 16,
+		NotHeld: 17, Changed: 18,
 		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21,
 	}
 	for code, number := range want {
@@ -61,8 +66,10 @@ func everyKind() []Command {
 		{Rules: 1, Kind: Born},
 		{Rules: 1, Kind: EndGrace},
 		{Rules: 1, Kind: Raise, Version: 2},
-		{Rules: 1, Kind: Open, Nonce: Nonce{1, 15: 2}, Opener: Opener{[16]byte{0x11, 15: 0x12}, [32]byte{0x21, 31: 0x22}}, TTL: 10 * time.Second, Record: []byte("host-a")},
-		{Rules: 1, Kind: Attach, Session: 2097154, Epoch: 1, Number: 12, Nonce: Nonce{1, 15: 2}, Live: []Range{{1, 3}, {4, 4}, {9, 11}}},
+		{Rules: 1, Kind: Open, Nonce: Nonce{1, 15: 2}, Opener: Opener{[16]byte{0x11, 15: 0x12},
+			[32]byte{0x21, 31: 0x22}}, TTL: 10 * time.Second, Record: []byte("host-a")},
+		{Rules: 1, Kind: Attach, Session: 2097154, Epoch: 1, Number: 12, Nonce: Nonce{1, 15: 2},
+			Live: []Range{{1, 3}, {4, 4}, {9, 11}}},
 		{Rules: 1, Kind: Leaving, Session: 2097154, Epoch: 1},
 		{Rules: 1, Kind: Close, Session: 2097154, Epoch: 1},
 		{Rules: 1, Kind: Expire, Session: 2097154, Term: 7},
@@ -73,13 +80,15 @@ func everyKind() []Command {
 		{Rules: 1, Kind: Adopt, SessionBytes: 1024, GroupBytes: 2048},
 		{Rules: 1, Kind: Evict, Number: 9, Key: "a", Token: 5, Record: []byte("ops"), Value: []byte("hangs")},
 		{
-			Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "a", Keys: []string{"b", "cc"}, Permits: 2, Of: 300, Owner: 7, Most: 5,
+			Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "a", Keys: []string{"b", "cc"},
+			Permits: 2, Of: 300, Owner: 7, Most: 5,
 			Value: []byte("why"), Notice: true, Delay: 300 * time.Millisecond,
 		},
 		{Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "a", Permits: 1},
 		{Rules: 1, Kind: Detach, Session: 5, Epoch: 2, Number: 9},
 		{Rules: 2, Kind: Detach, Session: 5, Epoch: 2, Number: 9, Value: []byte("its client died")},
-		{Rules: 1, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Token: 77, Delay: time.Hour, Value: []byte("v"), Owner: 3, Notice: true},
+		{Rules: 1, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Token: 77, Delay: time.Hour,
+			Value: []byte("v"), Owner: 3, Notice: true},
 		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Value: []byte("new")},
 		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5},
 	}
@@ -92,7 +101,8 @@ func TestLayout(t *testing.T) {
 		"05" + "0102000000",
 		"05" + "0103000000",
 		"06" + "0104000000" + "02",
-		"52" + "0105000000" + "01000000000000000000000000000002" + "11000000000000000000000000000012" + "01" + "2100000000000000000000000000000000000000000000000000000000000022" + "80c8afa025" + "06686f73742d61",
+		"52" + "0105000000" + "01000000000000000000000000000002" + "11000000000000000000000000000012" + "01" +
+			"2100000000000000000000000000000000000000000000000000000000000022" + "80c8afa025" + "06686f73742d61",
 		"1f" + "01068280800101" + "0c" + "01000000000000000000000000000002" + "03" + "0102" + "0100" + "0502",
 		"08" + "01078280800101" + "00",
 		"08" + "01088280800101" + "00",
@@ -103,7 +113,8 @@ func TestLayout(t *testing.T) {
 		"0f" + "010d000000" + "80d88ee16f" + "00" + "00" + "027b7d",
 		"0b" + "010d000000" + "00" + "8008" + "8010" + "00",
 		"12" + "010e000009" + "05" + "0161" + "036f7073" + "0568616e6773",
-		"1e" + "010a8280800101" + "ac02" + "fe01" + "0161" + "02ac02" + "02" + "0162" + "026363" + "07" + "05" + "03776879" + "ac02",
+		"1e" + "010a8280800101" + "ac02" + "fe01" + "0161" + "02ac02" + "02" + "0162" + "026363" + "07" + "05" +
+			"03776879" + "ac02",
 		"0e" + "010a8280800101" + "ac02" + "02" + "0161" + "0100",
 		"05" + "010f050209",
 		"15" + "020f050209" + "0f" + "69747320636c69656e742064696564",
@@ -135,7 +146,8 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 		}
-		if nonce, err := PeekNonce(command); (err == nil) != (want.Kind == Open || want.Kind == Attach) || err == nil && nonce != want.Nonce {
+		if nonce, err := PeekNonce(command); (err == nil) != (want.Kind == Open || want.Kind == Attach) ||
+			err == nil && nonce != want.Nonce {
 			t.Errorf("PeekNonce of %v: %x, %v", want.Kind, nonce, err)
 		}
 		head, err := Peek(command)
@@ -223,7 +235,8 @@ func TestUndecodable(t *testing.T) {
 	if _, err := Decode(encode(t, Command{Rules: RulesVersion + 1, Kind: Born})); !errors.Is(err, ErrRules) {
 		t.Errorf("of newer rules: %v", err)
 	}
-	if got, err := Decode(encode(t, Command{Kind: Open, Nonce: nonce, Record: make([]byte, MaxRecordBytes)})); err != nil {
+	if got, err := Decode(encode(t,
+		Command{Kind: Open, Nonce: nonce, Record: make([]byte, MaxRecordBytes)})); err != nil {
 		t.Errorf("the longest record: %+v, %v", got, err)
 	}
 	if got, err := Decode(encode(t, Command{Kind: Adopt, Settings: make([]byte, MaxSettingsBytes)})); err != nil {
@@ -238,10 +251,11 @@ func TestLyingLengths(t *testing.T) {
 		"command":                         huge + "01",
 		"size that is no shortest varint": "8500" + "0102000000",
 		"live":                            "1d" + "0106000009" + "01000000000000000000000000000000" + huge + "0101",
-		"live, negative as an int":        "1f" + "0106000009" + "01000000000000000000000000000000" + "ffffffffffffffffff01",
-		"key":                             "0d" + "010a000009" + "00" + huge + "61",
-		"settings":                        "0f" + "010d000000" + "00" + huge,
-		"record":                          "1d" + "0105000000" + "01000000000000000000000000000000" + "00" + huge,
+		"live, negative as an int": "1f" + "0106000009" + "01000000000000000000000000000000" +
+			"ffffffffffffffffff01",
+		"key":      "0d" + "010a000009" + "00" + huge + "61",
+		"settings": "0f" + "010d000000" + "00" + huge,
+		"record":   "1d" + "0105000000" + "01000000000000000000000000000000" + "00" + huge,
 	} {
 		b, err := hex.DecodeString(text)
 		if err != nil {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// workload draws commands such as clients, keepers and a bad network would send: mostly sensible ones, with repetitions, commands from
-// attachments that are over, numbers out of order, cancels ahead of their acquires, names at the limit and beyond.
+// workload draws commands such as clients, keepers and a bad network would send: mostly sensible
+// ones, with repetitions, commands from attachments that are over, numbers out of order, cancels
+// ahead of their acquires, names at the limit and beyond.
 type workload struct {
 	rand    *rand.Rand
 	t       *twin // read only: where the sensible choices come from
@@ -22,7 +23,8 @@ type workload struct {
 func charterFor(r *rand.Rand) Charter {
 	c := Charter{
 		Group: 7, FoundedUnixMS: 1 + r.Int64N(1<<40), Rules: 1, SessionTTL: 10 * time.Second,
-		Limits: Limits{KeyBytes: 4, WaitersPerLock: 1 + r.Uint32N(5), EntriesPerSession: 1 + r.Uint32N(8), Sessions: 1 + r.Uint32N(5)},
+		Limits: Limits{KeyBytes: 4, WaitersPerLock: 1 + r.Uint32N(5), EntriesPerSession: 1 + r.Uint32N(8),
+			Sessions: 1 + r.Uint32N(5)},
 	}
 	c.Limits.SessionBytes, c.Limits.GroupBytes = budgetsFor(r)
 	if r.IntN(3) > 0 {
@@ -61,7 +63,8 @@ func (w *workload) fresh() Command {
 	r := w.rand
 	if !w.t.born {
 		// Nothing can be sensible yet: any kind will do.
-		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0", Token: 1, Version: 2}
+		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
+			Token: 1, Version: 2}
 	}
 	switch n := r.IntN(100); {
 	case n < 3:
@@ -73,18 +76,21 @@ func (w *workload) fresh() Command {
 	case n < 7:
 		return Command{Kind: Raise, Version: r.Uint32N(RulesVersion + 1)}
 	case n < 9:
-		c := Command{Kind: Adopt, TTL: time.Duration(r.IntN(3)*r.IntN(12)) * time.Second, Settings: make([]byte, r.IntN(3))}
+		c := Command{Kind: Adopt, TTL: time.Duration(r.IntN(3)*r.IntN(12)) * time.Second,
+			Settings: make([]byte, r.IntN(3))}
 		if r.IntN(4) == 0 {
 			c.SessionBytes, c.GroupBytes = budgetsFor(r)
 		}
 		return c
 	case n < 11 && len(w.t.entries) > 0:
 		e := w.t.entries[r.IntN(len(w.t.entries))]
-		return Command{Kind: Evict, Number: 3, Key: w.key(), Token: max(e.token, 1), Record: make([]byte, r.IntN(3)), Value: make([]byte, r.IntN(3))}
+		return Command{Kind: Evict, Number: 3, Key: w.key(), Token: max(e.token, 1), Record: make([]byte, r.IntN(3)),
+			Value: make([]byte, r.IntN(3))}
 	case n < 14:
 		key := w.key()
 		return Command{
-			Kind: Put, Number: 4, Key: key, Revision: w.t.data[key].Revision * Revision(min(1, r.IntN(6))), Nonce: Nonce{1 + byte(r.IntN(20))}, Value: make([]byte, r.IntN(3)),
+			Kind: Put, Number: 4, Key: key, Revision: w.t.data[key].Revision * Revision(min(1, r.IntN(6))),
+			Nonce: Nonce{1 + byte(r.IntN(20))}, Value: make([]byte, r.IntN(3)),
 		}
 	case n < 15:
 		return Command{Kind: markKind, Rules: 1 + r.Uint32N(3)}
@@ -103,7 +109,8 @@ func (w *workload) open() Command {
 	w.opened++
 	nonce[0], nonce[15] = 1+w.opened, byte(r.IntN(256))
 	w.openSet = append(w.openSet, nonce)
-	return Command{Kind: Open, Nonce: nonce, TTL: time.Duration(r.IntN(20)) * time.Second, Record: make([]byte, r.IntN(4))}
+	return Command{Kind: Open, Nonce: nonce, TTL: time.Duration(r.IntN(20)) * time.Second,
+		Record: make([]byte, r.IntN(4))}
 }
 
 func (w *workload) ofSession() Command {
@@ -207,7 +214,8 @@ func (w *workload) takeUp(c *Command) {
 	}
 }
 
-// number picks a request to end: usually a live one of the session, sometimes one that is over or has not come yet.
+// number picks a request to end: usually a live one of the session, sometimes one that is over or
+// has not come yet.
 func (w *workload) number(s twinSession) Number {
 	var live []Number
 	for _, e := range w.t.entries {
@@ -243,7 +251,8 @@ func (w *workload) live(id SessionID, next Number) []Range {
 
 func (w *workload) key() string {
 	if w.rand.IntN(40) == 0 {
-		bad := []string{"", "fives", "a\nb", "\xff", "\u0085", "\x7f", "\u00e4\u00e4", "\u20ac", "\ufffd", "\xed\xa0\x80"}
+		bad := []string{"", "fives", "a\nb", "\xff", "\u0085", "\x7f", "\u00e4\u00e4", "\u20ac", "\ufffd",
+			"\xed\xa0\x80"}
 		return bad[w.rand.IntN(len(bad))]
 	}
 	return fmt.Sprint("k", w.rand.IntN(3))

@@ -12,8 +12,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/memnet"
 )
 
-// Cluster is a set of whole nodes in this process, on a network in memory. Make one with New. All methods are safe for concurrent use. Those
-// that wait fail the test if what they wait for does not come, so call them on the test's own goroutine, as t.Fatal demands.
+// Cluster is a set of whole nodes in this process, on a network in memory. Make one with New. All
+// methods are safe for concurrent use. Those that wait fail the test if what they wait for does not
+// come, so call them on the test's own goroutine, as t.Fatal demands.
 type Cluster struct {
 	t       testing.TB
 	options Options
@@ -28,15 +29,18 @@ type Cluster struct {
 
 // Options are for what New does not do by itself. The zero value is what New uses.
 type Options struct {
-	// Configure changes the configuration that node i is started with, each time it is. What it finds there is what New would use:
-	// a SessionTTL of 2 s, no Grace, no encryption, a Logger that writes into the test's output. It may set everything but Bind, Advertise,
-	// Join and JoinFunc, which are the network's. Setting Secret or TLS switches Insecure off. Default: none.
+	// Configure changes the configuration that node i is started with, each time it is. What it
+	// finds there is what New would use: a SessionTTL of 2 s, no Grace, no encryption, a Logger
+	// that writes into the test's output. It may set everything but Bind, Advertise, Join and
+	// JoinFunc, which are the network's. Setting Secret or TLS switches Insecure off. Default:
+	// none.
 	Configure func(i int, c *mortise.Config)
 
 	// Patience is how long a method that waits goes on before it fails the test. Default: 1 min.
 	Patience time.Duration
 
-	// MayHold allows locks to be held, and calls to wait for locks, when the test ends. Default: false, which fails the test then.
+	// MayHold allows locks to be held, and calls to wait for locks, when the test ends. Default:
+	// false, which fails the test then.
 	MayHold bool
 }
 
@@ -80,7 +84,8 @@ func NewWith(t testing.TB, n int, o Options) *Cluster {
 	c := &Cluster{t: t, options: o, net: memnet.New(), cuts: map[route]bool{}, closed: map[route]bool{}}
 	c.mark = fmt.Sprintf("%s %p", t.Name(), c)
 	for i := range n {
-		c.places = append(c.places, &place{host: fmt.Sprintf("10.0.%d.%d", (i+1)/256, (i+1)%256), machine: newMachine()})
+		c.places = append(c.places, &place{host: fmt.Sprintf("10.0.%d.%d", (i+1)/256, (i+1)%256),
+			machine: newMachine()})
 	}
 	t.Cleanup(c.end)
 	for i := range n {
@@ -95,7 +100,8 @@ func NewWith(t testing.TB, n int, o Options) *Cluster {
 //	for i := range cluster.Len() { go work(cluster.Node(i)) }
 func (c *Cluster) Len() int { return len(c.places) }
 
-// Node returns node i, counted from 0. Of one that was killed it is what was killed: its calls return ErrClosed. After Start it is another.
+// Node returns node i, counted from 0. Of one that was killed it is what was killed: its calls
+// return ErrClosed. After Start it is another.
 //
 //	lock, err := cluster.Node(0).Lock(ctx, "orders/42")
 func (c *Cluster) Node(i int) *mortise.Node {
@@ -119,8 +125,9 @@ func (c *Cluster) place(i int) *place {
 func (c *Cluster) config(i int) mortise.Config {
 	c.t.Helper()
 	own := mortise.Config{
-		Name: fmt.Sprintf("node-%d", i), Bind: c.places[i].address(), SessionTTL: 2 * time.Second, Grace: -1, Insecure: true,
-		Logger: slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", i),
+		Name: fmt.Sprintf("node-%d", i), Bind: c.places[i].address(), SessionTTL: 2 * time.Second, Grace: -1,
+		Insecure: true,
+		Logger:   slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", i),
 	}
 	if len(c.places) > 1 {
 		if own.Replicas = len(c.places); own.Replicas > 16 {
@@ -135,7 +142,8 @@ func (c *Cluster) config(i int) mortise.Config {
 	}
 	changed := own
 	c.options.Configure(i, &changed)
-	if changed.Bind != own.Bind || changed.Advertise != "" || !slices.Equal(changed.Join, own.Join) || changed.JoinFunc != nil {
+	if changed.Bind != own.Bind || changed.Advertise != "" || !slices.Equal(changed.Join, own.Join) ||
+		changed.JoinFunc != nil {
 		c.t.Fatalf("mortisetest: Options.Configure of node %d has set Bind, Advertise, Join or JoinFunc: leave them, the nodes find each other on a network in memory", i)
 	}
 	if changed.Logger == nil {

@@ -5,8 +5,9 @@ import "slices"
 // route is a direction between two nodes.
 type route struct{ from, to int }
 
-// Isolate cuts the given nodes off from all others, silently: nothing that is sent arrives, and nobody is told. Among themselves they go on to
-// reach each other. What was sent waits until Heal, as TCP would send it again.
+// Isolate cuts the given nodes off from all others, silently: nothing that is sent arrives, and
+// nobody is told. Among themselves they go on to reach each other. What was sent waits until Heal,
+// as TCP would send it again.
 //
 //	cluster.Isolate(cluster.Leader())
 //	cluster.Isolate(0, 1) // of five: two on one side, three on the other

@@ -39,10 +39,12 @@ func wantGone(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// TestSides: two of five, the leader among them, behind a cut. The three go on, the two grant nothing.
+// TestSides: two of five, the leader among them, behind a cut. The three go on, the two grant
+// nothing.
 func TestSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cluster := mortisetest.NewWith(t, 5, mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.Voters = 5 }})
+		cluster := mortisetest.NewWith(t, 5,
+			mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.Voters = 5 }})
 		old := cluster.Leader()
 		with := (old + 1) % 5
 		cluster.Isolate(old, with)
@@ -89,7 +91,8 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// TestCutOneWay: a request of a node that is only deaf stands in the queue, one of a node that is only mute does not.
+// TestCutOneWay: a request of a node that is only deaf stands in the queue, one of a node that is
+// only mute does not.
 func TestCutOneWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -114,7 +117,8 @@ func TestCutOneWay(t *testing.T) {
 	})
 }
 
-// TestACutOutlivesAPauseAndALife: Resume and Start do not heal what was cut, and Heal does not wake who is paused.
+// TestACutOutlivesAPauseAndALife: Resume and Start do not heal what was cut, and Heal does not wake
+// who is paused.
 func TestACutOutlivesAPauseAndALife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)

@@ -11,10 +11,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// label is the key of the label that every goroutine has that a node has started, and those that they start.
+// label is the key of the label that every goroutine has that a node has started, and those that
+// they start.
 const label = "mortisetest"
 
-// settle bounds what may still be under way when a test ends: an unlock that nobody waited for, a call whose context has just ended.
+// settle bounds what may still be under way when a test ends: an unlock that nobody waited for, a
+// call whose context has just ended.
 const settle = 5 * time.Second
 
 // end is the end of the test.
@@ -35,7 +37,8 @@ func (c *Cluster) end() {
 	}
 }
 
-// nothingHeld fails the test for every node that runs and holds locks, or on which calls wait for one.
+// nothingHeld fails the test for every node that runs and holds locks, or on which calls wait for
+// one.
 func (c *Cluster) nothingHeld() {
 	for _, i := range c.awake() {
 		var s mortise.Status
@@ -71,7 +74,8 @@ func (c *Cluster) keysOf(i int) string {
 	return " (" + strings.Join(keys, ", ") + ")"
 }
 
-// goroutines returns the stacks of the goroutines that the nodes have left behind, once those that are about to end have ended.
+// goroutines returns the stacks of the goroutines that the nodes have left behind, once those that
+// are about to end have ended.
 func (c *Cluster) goroutines() string {
 	var left string
 	soon(func() bool { left = labelled(c.mark); return left == "" })

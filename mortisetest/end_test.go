@@ -102,13 +102,19 @@ func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
 		options Options
 		want    []string
 	}{
-		"held":               {func(*Cluster, *mortise.Lock) {}, Options{}, []string{`node 1 holds 1 locks and 0 calls wait for one ("orders/42")`}},
+		"held": {func(*Cluster, *mortise.Lock) {}, Options{},
+			[]string{`node 1 holds 1 locks and 0 calls wait for one ("orders/42")`}},
 		"held, as it may be": {func(*Cluster, *mortise.Lock) {}, Options{MayHold: true}, nil},
-		"unlocked":           {func(_ *Cluster, l *mortise.Lock) { _ = l.Unlock(context.Background()) }, Options{}, nil},
-		"about to be":        {func(_ *Cluster, l *mortise.Lock) { time.AfterFunc(time.Second/2, func() { _ = l.UnlockSoon() }) }, Options{}, nil},
-		"lost":               {func(c *Cluster, _ *mortise.Lock) { c.Lose(1) }, Options{}, nil},
-		"killed":             {func(c *Cluster, _ *mortise.Lock) { c.Kill(1) }, Options{}, nil},
-		"failed anyway":      {func(c *Cluster, _ *mortise.Lock) { c.t.Errorf("its own") }, Options{}, []string{"its own"}},
+		"unlocked": {func(_ *Cluster, l *mortise.Lock) { _ = l.Unlock(context.Background()) }, Options{},
+			nil},
+		"about to be": {func(_ *Cluster, l *mortise.Lock) {
+			time.AfterFunc(time.Second/2,
+				func() { _ = l.UnlockSoon() })
+		}, Options{}, nil},
+		"lost":   {func(c *Cluster, _ *mortise.Lock) { c.Lose(1) }, Options{}, nil},
+		"killed": {func(c *Cluster, _ *mortise.Lock) { c.Kill(1) }, Options{}, nil},
+		"failed anyway": {func(c *Cluster, _ *mortise.Lock) { c.t.Errorf("its own") }, Options{},
+			[]string{"its own"}},
 		"a call waits": {func(c *Cluster, l *mortise.Lock) {
 			go func() { _, _ = c.Node(2).Lock(context.Background(), "orders/42") }()
 			c.Await("orders/42", 1, 1)
@@ -147,7 +153,8 @@ func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 		wait func(c *Cluster)
 		want string
 	}{
-		"Await":       {func(c *Cluster) { c.Await("k", 1, 2) }, `"k" is held by 1 and waited for by 2 (last seen: held by 0, 0 waiting)`},
+		"Await": {func(c *Cluster) { c.Await("k", 1, 2) },
+			`"k" is held by 1 and waited for by 2 (last seen: held by 0, 0 waiting)`},
 		"AwaitHolder": {func(c *Cluster) { c.AwaitHolder("k", 1) }, `node 1 holds "k"`},
 		"AwaitHolder, of one who waits": {func(c *Cluster) {
 			l, _ := c.Node(0).Lock(context.Background(), "k")
@@ -156,10 +163,12 @@ func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 			c.AwaitHolder("k", 1)
 			_ = l.Unlock(context.Background())
 		}, `node 1 holds "k" (last seen: held by 1, 1 waiting)`},
-		"Until":    {func(c *Cluster) { c.Until("pigs fly", func() bool { return false }) }, "waited 10s in vain: pigs fly"},
-		"Leader":   {func(c *Cluster) { c.Isolate(0); c.Isolate(1); c.Leader() }, "a node leads the group"},
-		"Ready":    {func(c *Cluster) { c.Isolate(1); time.Sleep(20 * time.Second); c.Ready() }, "node 1 is not ready"},
-		"Follower": {func(c *Cluster) { c.Kill(c.Follower()); c.Pause(c.Follower()); c.Follower() }, "a node leads the group"},
+		"Until": {func(c *Cluster) { c.Until("pigs fly", func() bool { return false }) },
+			"waited 10s in vain: pigs fly"},
+		"Leader": {func(c *Cluster) { c.Isolate(0); c.Isolate(1); c.Leader() }, "a node leads the group"},
+		"Ready":  {func(c *Cluster) { c.Isolate(1); time.Sleep(20 * time.Second); c.Ready() }, "node 1 is not ready"},
+		"Follower": {func(c *Cluster) { c.Kill(c.Follower()); c.Pause(c.Follower()); c.Follower() },
+			"a node leads the group"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			got := record(t, func(t testing.TB) { test.wait(NewWith(t, 3, Options{Patience: 10 * time.Second})) })
@@ -181,8 +190,14 @@ func TestMistakesAreTold(t *testing.T) {
 		"Leap by -1s":                         func(t testing.TB) { New(t, 1).Leap(0, -time.Second) },
 		"Drift at -1":                         func(t testing.TB) { New(t, 1).Drift(0, -1) },
 		"no node but the leader runs":         func(t testing.TB) { New(t, 1).Follower() },
-		"Config.SessionTTL":                   func(t testing.TB) { NewWith(t, 1, configured(func(c *mortise.Config) { c.SessionTTL = 1 })) },
-		"has set Bind, Advertise, Join or Jo": func(t testing.TB) { NewWith(t, 1, configured(func(c *mortise.Config) { c.Bind = ":0" })) },
+		"Config.SessionTTL": func(t testing.TB) {
+			NewWith(t, 1,
+				configured(func(c *mortise.Config) { c.SessionTTL = 1 }))
+		},
+		"has set Bind, Advertise, Join or Jo": func(t testing.TB) {
+			NewWith(t, 1,
+				configured(func(c *mortise.Config) { c.Bind = ":0" }))
+		},
 	} {
 		wantFailures(t, want, record(t, test), want)
 	}

@@ -78,7 +78,10 @@ func ExampleNewWith() {
 	t := newT() // in a test: its own t
 	defer t.end()
 	cluster := mortisetest.NewWith(t, 1, mortisetest.Options{
-		Configure: func(i int, c *mortise.Config) { c.Name, c.SessionTTL = fmt.Sprintf("orders-%d", i), 10*time.Second },
+		Configure: func(i int, c *mortise.Config) {
+			c.Name, c.SessionTTL = fmt.Sprintf("orders-%d", i),
+				10*time.Second
+		},
 	})
 
 	lock, err := cluster.Node(0).Lock(t.Context(), "orders/42")
@@ -92,7 +95,8 @@ func ExampleNewWith() {
 	// unlocked: <nil>
 }
 
-// A holder is stopped, for longer than its lease. It does not know that another has the lock: only the token protects what it writes to.
+// A holder is stopped, for longer than its lease. It does not know that another has the lock: only
+// the token protects what it writes to.
 func ExampleCluster_Pause() {
 	t := newT() // in a test: its own t
 	defer t.end()
@@ -110,7 +114,8 @@ func ExampleCluster_Pause() {
 	}
 	fmt.Println("second writes:", mark.Advance(t.Context(), "orders/42", theirs.Token()))
 	fmt.Println("first believes:", mine.Err())
-	fmt.Println("first writes, and is refused:", errors.Is(mark.Advance(t.Context(), "orders/42", mine.Token()), fence.ErrStale))
+	fmt.Println("first writes, and is refused:", errors.Is(mark.Advance(t.Context(), "orders/42", mine.Token()),
+		fence.ErrStale))
 	cluster.Resume(0)
 	fmt.Println("first knows:", mine.Err())
 	fmt.Println("unlocked:", theirs.Unlock(t.Context()))
@@ -122,13 +127,15 @@ func ExampleCluster_Pause() {
 	// unlocked: <nil>
 }
 
-// The leader's process is killed. The others go on; when it is started again it is one of three, as before.
+// The leader's process is killed. The others go on; when it is started again it is one of three, as
+// before.
 func ExampleCluster_Kill() {
 	t := newT() // in a test: its own t
 	defer t.end()
 	cluster := mortisetest.New(t, 3)
 	work := func(i int) {
-		fmt.Println(cluster.Node(i).Do(t.Context(), "orders/42", func(context.Context, mortise.Token) error { return nil }))
+		fmt.Println(cluster.Node(i).Do(t.Context(), "orders/42",
+			func(context.Context, mortise.Token) error { return nil }))
 	}
 
 	leader, other := cluster.Leader(), cluster.Follower()
@@ -142,7 +149,8 @@ func ExampleCluster_Kill() {
 	// <nil>
 }
 
-// Three callers in a known order, without a sleep. A cluster of one is enough for that, and ready in some milliseconds.
+// Three callers in a known order, without a sleep. A cluster of one is enough for that, and ready
+// in some milliseconds.
 func ExampleCluster_Await() {
 	t := newT() // in a test: its own t
 	defer t.end()

@@ -12,7 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// life is what one start of a node has of the network. It ends before the node does: a process that was killed says nothing more.
+// life is what one start of a node has of the network. It ends before the node does: a process that
+// was killed says nothing more.
 type life struct {
 	over atomic.Bool
 	dial func(ctx context.Context, address string) (net.Conn, error)
@@ -28,7 +29,8 @@ func (l *life) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// quiet is the log of a node, as long as the process lives: what a node says about its own end, no dead process would.
+// quiet is the log of a node, as long as the process lives: what a node says about its own end, no
+// dead process would.
 type quiet struct {
 	slog.Handler
 	life *life
@@ -47,8 +49,9 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.life} }
 
-// Start starts node i again, which was killed, closed or has left, with the same name and address, and returns it. It does not wait until the node
-// is ready: see Ready. Without Config.Dir it is a new instance, as a process is that was restarted.
+// Start starts node i again, which was killed, closed or has left, with the same name and address,
+// and returns it. It does not wait until the node is ready: see Ready. Without Config.Dir it is a
+// new instance, as a process is that was restarted.
 //
 //	cluster.Start(1)
 func (c *Cluster) Start(i int) *mortise.Node {
@@ -83,8 +86,9 @@ func (c *Cluster) start(i int) *mortise.Node {
 	return node
 }
 
-// Kill ends node i as kill -9 ends a process: its connections are reset, and it says no goodbye. Its locks stay taken until its session runs
-// out, one SessionTTL later at most. What a dead process would not do, the test's own code must not do: calls on the node return ErrClosed.
+// Kill ends node i as kill -9 ends a process: its connections are reset, and it says no goodbye.
+// Its locks stay taken until its session runs out, one SessionTTL later at most. What a dead
+// process would not do, the test's own code must not do: calls on the node return ErrClosed.
 //
 //	cluster.Kill(1)
 func (c *Cluster) Kill(i int) {

@@ -24,7 +24,8 @@ func TestKillAndStart(t *testing.T) {
 			cluster.Await("k", 1, 1)
 			began := time.Now()
 			cluster.Kill(i)
-			if _, err := killed.Lock(t.Context(), "other"); !errors.Is(err, mortise.ErrClosed) || cluster.Node(i) != killed {
+			if _, err := killed.Lock(t.Context(), "other"); !errors.Is(err, mortise.ErrClosed) ||
+				cluster.Node(i) != killed {
 				t.Errorf("a call on a killed node: %v", err)
 			}
 			theirs := <-granted
@@ -42,7 +43,8 @@ func TestKillAndStart(t *testing.T) {
 	})
 }
 
-// TestADeadNodeSaysNothing: what a node logs at its end would mislead whoever reads the log of a Kill.
+// TestADeadNodeSaysNothing: what a node logs at its end would mislead whoever reads the log of a
+// Kill.
 func TestADeadNodeSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lines
@@ -83,7 +85,8 @@ func (l *lines) count() int {
 	return l.n
 }
 
-// TestMostAreKilled: without a majority nothing is granted and nobody leads; when they are back the group heals by itself.
+// TestMostAreKilled: without a majority nothing is granted and nobody leads; when they are back the
+// group heals by itself.
 func TestMostAreKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -100,7 +103,8 @@ func TestMostAreKilled(t *testing.T) {
 	})
 }
 
-// TestLeaveAndStart: a node that has left by itself, as at the end of a deployment, can be started again too.
+// TestLeaveAndStart: a node that has left by itself, as at the end of a deployment, can be started
+// again too.
 func TestLeaveAndStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -115,13 +119,15 @@ func TestLeaveAndStart(t *testing.T) {
 	})
 }
 
-// TestConfigure: what Options.Configure says holds at every start; with a directory the whole group survives its end.
+// TestConfigure: what Options.Configure says holds at every start; with a directory the whole group
+// survives its end.
 func TestConfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, asked := t.TempDir(), 0
 		cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(i int, c *mortise.Config) {
 			asked++
-			c.Name, c.Dir, c.Secret = "orders-"+strconv.Itoa(i), filepath.Join(dir, strconv.Itoa(i)), "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
+			c.Name, c.Dir, c.Secret = "orders-"+strconv.Itoa(i), filepath.Join(dir, strconv.Itoa(i)),
+				"msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 		}})
 		l := lock(t, cluster.Node(1), "k")
 		if holder := cluster.AwaitHolder("k", 1).Queue[0].Holder; holder != "orders-1" {

@@ -7,8 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// machine has the boot-time clock of the machine on which a node runs. It outlives the node, as a machine does. The clock follows package
-// time, so a bubble's clock inside of one; it can leap, run fast or slow, and be hidden: a program that is stopped does not see it move.
+// machine has the boot-time clock of the machine on which a node runs. It outlives the node, as a
+// machine does. The clock follows package time, so a bubble's clock inside of one; it can leap, run
+// fast or slow, and be hidden: a program that is stopped does not see it move.
 type machine struct {
 	mu     sync.Mutex // guards all below
 	since  time.Time
@@ -49,7 +50,8 @@ func (m *machine) run(rate float64) {
 	m.base, m.since, m.rate = m.now(), time.Now(), rate
 }
 
-// hide stops what the program sees of the clock; with false it sees where the clock has come to meanwhile.
+// hide stops what the program sees of the clock; with false it sees where the clock has come to
+// meanwhile.
 func (m *machine) hide(hidden bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

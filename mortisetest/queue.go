@@ -9,25 +9,27 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// tellTime is how long a wait for a holder goes on for its node to have been told. It takes a moment; one that was started anew since, or that is
-// cut off, is never told.
+// tellTime is how long a wait for a holder goes on for its node to have been told. It takes a
+// moment; one that was started anew since, or that is cut off, is never told.
 const tellTime = 2 * time.Second
 
-// Await waits until exactly so many requests hold key and so many wait for it, and returns its queue. The nodes of those who hold it have been told by
-// then, if they can be: what is lost from now on was held. A hold that only Request.LockDelay keeps counts as one.
+// Await waits until exactly so many requests hold key and so many wait for it, and returns its
+// queue. The nodes of those who hold it have been told by then, if they can be: what is lost from
+// now on was held. A hold that only Request.LockDelay keeps counts as one.
 //
 //	go second(cluster.Node(1))
 //	cluster.Await("orders/42", 1, 1) // the second stands in the queue now
 //	cluster.Await("orders/42", 0, 0) // nobody has it, nobody wants it
 func (c *Cluster) Await(key string, held, waiting int) mortise.KeyInfo {
 	c.t.Helper()
-	return c.await(fmt.Sprintf("%q is held by %d and waited for by %d", key, held, waiting), key, func(k mortise.KeyInfo) bool {
-		return k.Held == held && k.Waiting == waiting
-	})
+	return c.await(fmt.Sprintf("%q is held by %d and waited for by %d", key, held, waiting), key,
+		func(k mortise.KeyInfo) bool {
+			return k.Held == held && k.Waiting == waiting
+		})
 }
 
-// AwaitHolder waits until node i holds key, alone or with others, and has been told, as Await does. It returns the queue. A hold that only
-// Request.LockDelay keeps has no holder.
+// AwaitHolder waits until node i holds key, alone or with others, and has been told, as Await does.
+// It returns the queue. A hold that only Request.LockDelay keeps has no holder.
 //
 //	cluster.AwaitHolder("orders/42", 1)
 func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
@@ -77,12 +79,14 @@ func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise
 	return queue
 }
 
-// told reports whether every node that holds the key of a queue knows as many of its holds as the group does. A grant is on its way for a moment: whoever
-// lost the lease of a node within it would find a request that waits. A node that is cut off or paused cannot be told.
+// told reports whether every node that holds the key of a queue knows as many of its holds as the
+// group does. A grant is on its way for a moment: whoever lost the lease of a node within it would
+// find a request that waits. A node that is cut off or paused cannot be told.
 func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) bool {
 	for _, i := range c.awake() {
 		name := c.name(i)
-		if s := c.Node(i).Status(); !holds(queue, name) || s.Session != mortise.SessionAttached || s.Lease == mortise.LeaseLost {
+		if s := c.Node(i).Status(); !holds(queue, name) || s.Session != mortise.SessionAttached ||
+			s.Lease == mortise.LeaseLost {
 			continue
 		}
 		tokens, err := c.tokens(ctx, leader, name)

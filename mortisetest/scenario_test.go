@@ -16,10 +16,12 @@ import (
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-// This file is what the tests of a service can look like: a worker that writes a report for as long as it has the lock, a store that compares
-// tokens, and what must hold of the two when the lock is lost.
+// This file is what the tests of a service can look like: a worker that writes a report for as long
+// as it has the lock, a store that compares tokens, and what must hold of the two when the lock is
+// lost.
 
-// store is what the workers write to. It refuses whoever comes with an older token than it has seen.
+// store is what the workers write to. It refuses whoever comes with an older token than it has
+// seen.
 type store struct {
 	mark fence.Mark
 
@@ -53,7 +55,8 @@ func (s *store) refusals() []string {
 	return slices.Clone(s.refused)
 }
 
-// work is the code under test: it writes a page every 100 ms, until its context ends, which it does when the lock is lost.
+// work is the code under test: it writes a page every 100 ms, until its context ends, which it does
+// when the lock is lost.
 func work(ctx context.Context, locks locker.Locker, s *store, worker string) error {
 	return locks.Do(ctx, "reports/daily", func(ctx context.Context, token mortise.Token) error {
 		for ctx.Err() == nil {
@@ -69,8 +72,9 @@ func work(ctx context.Context, locks locker.Locker, s *store, worker string) err
 	})
 }
 
-// twoWorkers runs a worker on each of two nodes and lets happen to the first, while it has the lock, what the test is about. The second one is
-// ended when it has written for a while. It returns what the first one's work returned, and the store.
+// twoWorkers runs a worker on each of two nodes and lets happen to the first, while it has the
+// lock, what the test is about. The second one is ended when it has written for a while. It returns
+// what the first one's work returned, and the store.
 func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first int, s *store)) (error, *store) {
 	cluster, s := mortisetest.New(t, 3), new(store)
 	first, second := cluster.Follower(), cluster.Leader()
@@ -127,8 +131,8 @@ func TestMyWorkerStopsWhenItsLockIsLost(t *testing.T) {
 	}
 }
 
-// TestMyPausedWorkerIsRefused: a worker that cannot know of its loss writes on, and the store refuses it. The same test with a store that does
-// not compare tokens would fail.
+// TestMyPausedWorkerIsRefused: a worker that cannot know of its loss writes on, and the store
+// refuses it. The same test with a store that does not compare tokens would fail.
 func TestMyPausedWorkerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err, s := twoWorkers(t, func(cluster *mortisetest.Cluster, first int, s *store) {
@@ -149,7 +153,8 @@ func TestMyWorkerAlone(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		s := new(store)
-		if err := work(ctx, new(locker.Local), s, "only"); !errors.Is(err, context.DeadlineExceeded) || len(s.pages) < 10 {
+		if err := work(ctx, new(locker.Local), s, "only"); !errors.Is(err, context.DeadlineExceeded) ||
+			len(s.pages) < 10 {
 			t.Errorf("ended with %v after %d pages", err, len(s.pages))
 		}
 	})

@@ -50,7 +50,8 @@ func TestLoseTellsAtOnce(t *testing.T) {
 	})
 }
 
-// TestLoseWithADelay: the lock stays taken for its Request.LockDelay, as after the end of its holder, and can be taken up.
+// TestLoseWithADelay: the lock stays taken for its Request.LockDelay, as after the end of its
+// holder, and can be taken up.
 func TestLoseWithADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -71,11 +72,12 @@ func TestLoseWithADelay(t *testing.T) {
 	})
 }
 
-// TestAwaitAHolderThatCannotBeTold: a node that was started anew is shown as the holder until the session of its life before runs out. Await does not
-// wait for that.
+// TestAwaitAHolderThatCannotBeTold: a node that was started anew is shown as the holder until the
+// session of its life before runs out. Await does not wait for that.
 func TestAwaitAHolderThatCannotBeTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.SessionTTL = time.Minute }})
+		cluster := mortisetest.NewWith(t, 3,
+			mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.SessionTTL = time.Minute }})
 		holder := cluster.Follower()
 		lock(t, cluster.Node(holder), "k")
 		cluster.Kill(holder)
@@ -114,7 +116,8 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// TestAShortPauseCostsNothing: less than two thirds of the SessionTTL, and nobody has the lock meanwhile.
+// TestAShortPauseCostsNothing: less than two thirds of the SessionTTL, and nobody has the lock
+// meanwhile.
 func TestAShortPauseCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -128,7 +131,8 @@ func TestAShortPauseCostsNothing(t *testing.T) {
 	})
 }
 
-// TestNothingLeavesAPausedNode: what is asked of it while it is paused reaches the group only afterwards.
+// TestNothingLeavesAPausedNode: what is asked of it while it is paused reaches the group only
+// afterwards.
 func TestNothingLeavesAPausedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -166,7 +170,8 @@ func TestLeap(t *testing.T) {
 	})
 }
 
-// TestDrift: a holder that is cut off knows of its loss before the next one is granted the lock, unless its clock runs too slowly.
+// TestDrift: a holder that is cut off knows of its loss before the next one is granted the lock,
+// unless its clock runs too slowly.
 func TestDrift(t *testing.T) {
 	for _, rate := range []float64{1, 0.99, 0.5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -194,7 +199,8 @@ func TestDrift(t *testing.T) {
 func TestTenMinutesInABubble(t *testing.T) {
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
-		cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.SessionTTL = 10 * time.Second }})
+		cluster := mortisetest.NewWith(t, 3,
+			mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.SessionTTL = 10 * time.Second }})
 		holder := cluster.Follower()
 		mine := lock(t, cluster.Node(holder), "k")
 		time.Sleep(10 * time.Minute) // fake time
@@ -207,7 +213,8 @@ func TestTenMinutesInABubble(t *testing.T) {
 	t.Logf("ten minutes took %v", time.Since(began))
 }
 
-// TestAwaitMeansThatTheHolderKnows: what is lost right after AwaitHolder was held. If the grant were still on its way, the call would go on to wait.
+// TestAwaitMeansThatTheHolderKnows: what is lost right after AwaitHolder was held. If the grant
+// were still on its way, the call would go on to wait.
 func TestAwaitMeansThatTheHolderKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)

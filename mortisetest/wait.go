@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Ready waits until the given nodes are ready: mortise.Node.Ready. None given: all that run and are not paused.
+// Ready waits until the given nodes are ready: mortise.Node.Ready. None given: all that run and are
+// not paused.
 //
 //	cluster.Start(1)
 //	cluster.Ready()
@@ -24,8 +25,8 @@ func (c *Cluster) Ready(nodes ...int) {
 	}
 }
 
-// Leader waits until a node leads the group, and returns which. One that is cut off or paused, and does not know yet that another leads, is not
-// taken for the leader.
+// Leader waits until a node leads the group, and returns which. One that is cut off or paused, and
+// does not know yet that another leads, is not taken for the leader.
 //
 //	cluster.Kill(cluster.Leader())
 func (c *Cluster) Leader() int {
@@ -38,8 +39,8 @@ func (c *Cluster) Leader() int {
 	return leader
 }
 
-// Follower waits until a node leads the group, and returns one that does not, runs and is not paused: the first one behind the leader, of those
-// counted from 0 again after the last.
+// Follower waits until a node leads the group, and returns one that does not, runs and is not
+// paused: the first one behind the leader, of those counted from 0 again after the last.
 //
 //	holder := cluster.Follower() // whose end costs no election
 func (c *Cluster) Follower() int {
@@ -54,8 +55,8 @@ func (c *Cluster) Follower() int {
 	return -1
 }
 
-// leader returns who leads the group, or -1 if it finds nobody. Who says that it leads, and answers a question that a majority must hear of, does
-// unless another one of a later term says so too.
+// leader returns who leads the group, or -1 if it finds nobody. Who says that it leads, and answers
+// a question that a majority must hear of, does unless another one of a later term says so too.
 func (c *Cluster) leader() int {
 	leader, term := -1, uint64(0)
 	for _, i := range c.awake() {
@@ -66,7 +67,8 @@ func (c *Cluster) leader() int {
 	if leader < 0 {
 		return -1
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // also at the end of the test, when its context has ended
+	// also at the end of the test, when its context has ended
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if _, err := c.Node(leader).Check(ctx, "mortisetest", 1); err != nil {
 		return -1
@@ -77,8 +79,9 @@ func (c *Cluster) leader() int {
 	return leader
 }
 
-// Until waits until is returns true, and fails the test with what was waited for if it does not in time. It asks again and again, at first every
-// millisecond, later every 50: in a bubble that costs nothing, outside of one it is no sleep that hopes.
+// Until waits until is returns true, and fails the test with what was waited for if it does not in
+// time. It asks again and again, at first every millisecond, later every 50: in a bubble that costs
+// nothing, outside of one it is no sleep that hopes.
 //
 //	cluster.Until("the worker has stopped", func() bool { return worker.stopped.Load() })
 func (c *Cluster) Until(what string, is func() bool) {

@@ -6,8 +6,8 @@ import (
 	"hash/fnv"
 )
 
-// checker watches all replicas of a run from outside and knows the one legal history: what it has seen applied anywhere is
-// committed, for ever.
+// checker watches all replicas of a run from outside and knows the one legal history: what it has
+// seen applied anywhere is committed, for ever.
 type checker struct {
 	entries map[uint64]committed // by index
 	last    uint64               // highest index applied anywhere
@@ -24,7 +24,8 @@ type committed struct {
 }
 
 func newChecker() *checker {
-	return &checker{entries: map[uint64]committed{}, leaders: map[uint64]uint64{}, next: map[uint64]uint64{}, configs: map[uint64]string{}}
+	return &checker{entries: map[uint64]committed{}, leaders: map[uint64]uint64{}, next: map[uint64]uint64{},
+		configs: map[uint64]string{}}
 }
 
 func (k *checker) fault(format string, args ...any) {
@@ -44,11 +45,13 @@ func (k *checker) role(id uint64, r Role) {
 	k.leaders[r.Term] = id
 }
 
-// applied: equal entries at equal indexes; each batch in the term it was proposed for, once, in order, none left out.
+// applied: equal entries at equal indexes; each batch in the term it was proposed for, once, in
+// order, none left out.
 func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	if seen, ok := k.entries[index]; ok {
 		if seen.term != term || seen.data != string(data) || seen.state != state {
-			k.fault("replica %d applied another entry %d of term %d than was committed in term %d", id, index, term, seen.term)
+			k.fault("replica %d applied another entry %d of term %d than was committed in term %d", id, index, term,
+				seen.term)
 		}
 		return
 	}
@@ -67,8 +70,8 @@ func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	}
 }
 
-// configured: equal configurations at equal indexes, each newer than the one before, with somebody to vote, and with what was said of
-// everybody in it.
+// configured: equal configurations at equal indexes, each newer than the one before, with somebody
+// to vote, and with what was said of everybody in it.
 func (k *checker) configured(id uint64, before, now Configuration) {
 	got := fmt.Sprintf("%d %d %d %d %v", now.Index, now.Voters, now.Outgoing, now.Learners, now.Members)
 	if want, ok := k.configs[now.Index]; ok && got != want {

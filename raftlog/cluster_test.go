@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// cluster is a group of Cores on one goroutine, with a network and disks that are as bad as its random source wants. One seed is
-// one run.
+// cluster is a group of Cores on one goroutine, with a network and disks that are as bad as its
+// random source wants. One seed is one run.
 type cluster struct {
 	t        *testing.T
 	config   CoreConfig
@@ -40,7 +40,8 @@ func newCluster(t *testing.T, seed uint64, voters int, change ...func(*CoreConfi
 	cryptotest.SetGlobalRandom(t, seed)
 	c := &cluster{
 		t: t, check: newChecker(), random: rand.New(rand.NewPCG(seed, 1)), cut: map[[2]uint64]bool{}, sum: fnv.New64a(),
-		config: CoreConfig{Tick: testTick, ElectionTicks: 10, HeartbeatTicks: 1, EntriesInFlight: 2, QueueBytes: 1 << 16,
+		config: CoreConfig{Tick: testTick, ElectionTicks: 10, HeartbeatTicks: 1, EntriesInFlight: 2,
+			QueueBytes:    1 << 16,
 			SnapshotBytes: 1 << 9, KeepEntries: 8, Logger: quiet},
 	}
 	for _, f := range change {
@@ -199,7 +200,8 @@ func (c *cluster) passSnapshot(loss float64) {
 	}
 }
 
-// settle heals everything and runs in good order until nothing is under way and ticks rounds have passed.
+// settle heals everything and runs in good order until nothing is under way and ticks rounds have
+// passed.
 func (c *cluster) settle(rounds int) {
 	clear(c.cut)
 	for _, r := range c.replicas {
@@ -250,7 +252,8 @@ func (c *cluster) drain() {
 	}
 }
 
-// elect runs until a leader leads that neither hands its lead over nor goes at once, as one that is being removed does.
+// elect runs until a leader leads that neither hands its lead over nor goes at once, as one that is
+// being removed does.
 func (c *cluster) elect() *replica {
 	c.t.Helper()
 	for range 100 {

@@ -9,27 +9,35 @@ import (
 // contextMax bounds what is said of a replica when it is added.
 const contextMax = 1 << 10
 
-// membersMax bounds a configuration. It is far more than anybody needs, and keeps what names them small.
+// membersMax bounds a configuration. It is far more than anybody needs, and keeps what names them
+// small.
 const membersMax = 1 << 10
 
 // Member is one replica of a group.
 type Member struct {
-	ID      uint64 // its raft ID
-	Context []byte // what was said of it when it was added, at most 1 KiB; nothing to the log, and the same on all replicas
+	ID uint64 // its raft ID
+	// what was said of it when it was added, at most 1 KiB; nothing to the log, and the same on all
+	// replicas
+	Context []byte
 }
 
-// Configuration says of whom a group consists. All replicas have the same one at the same Index. The slices are shared and must not be
-// changed.
+// Configuration says of whom a group consists. All replicas have the same one at the same Index.
+// The slices are shared and must not be changed.
 type Configuration struct {
-	Index    uint64   // of the entry that made it; a higher one is a newer one. 1: founded so. 0: not known yet
-	Voters   []uint64 // in ascending order
-	Outgoing []uint64 // in ascending order; the voters of the other majority while the configuration is joint, otherwise none
-	Learners []uint64 // in ascending order; they have no vote. Whoever is to become one when the joint configuration ends is in Outgoing
+	Index  uint64   // of the entry that made it; a higher one is a newer one. 1: founded so. 0: not known yet
+	Voters []uint64 // in ascending order
+	// in ascending order; the voters of the other majority while the configuration is joint,
+	// otherwise none
+	Outgoing []uint64
+	// in ascending order; they have no vote. Whoever is to become one when the joint configuration
+	// ends is in Outgoing
+	Learners []uint64
 	Members  []Member // all of them, by ID
 }
 
-// Change is a change of the configuration: Add alone, or any of the others together, which then take effect at once. A change of
-// several goes through a joint configuration, in which both majorities must agree, and which the leader leaves by itself.
+// Change is a change of the configuration: Add alone, or any of the others together, which then
+// take effect at once. A change of several goes through a joint configuration, in which both
+// majorities must agree, and which the leader leaves by itself.
 type Change struct {
 	Add     *Member  // becomes a learner; an ID is added once
 	Promote []uint64 // learners that become voters
@@ -37,11 +45,13 @@ type Change struct {
 	Remove  []uint64 // voters and learners that go
 }
 
-// newConfiguration puts together what raft knows and what is known of who is who; of those that are not in it nothing is kept.
+// newConfiguration puts together what raft knows and what is known of who is who; of those that are
+// not in it nothing is kept.
 func newConfiguration(index uint64, conf *raftpb.ConfState, known []Member) Configuration {
 	c := Configuration{
 		Index:  index,
-		Voters: union(conf.GetVoters(), nil), Outgoing: union(conf.GetVotersOutgoing(), nil), Learners: union(conf.GetLearners(), nil),
+		Voters: union(conf.GetVoters(), nil), Outgoing: union(conf.GetVotersOutgoing(), nil),
+		Learners: union(conf.GetLearners(), nil),
 	}
 	for _, id := range union(union(c.Voters, c.Outgoing), union(c.Learners, conf.GetLearnersNext())) {
 		m := Member{ID: id}
@@ -68,7 +78,8 @@ func (c *Configuration) has(id uint64) bool {
 	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.ID == id })
 }
 
-// plan makes a change one for raft, or reports that it makes no sense: raft would panic when it applies it, or do nothing.
+// plan makes a change one for raft, or reports that it makes no sense: raft would panic when it
+// applies it, or do nothing.
 func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
 	if ch.Add != nil {
 		m := *ch.Add
@@ -76,7 +87,8 @@ func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
 		if !alone || !validID(m.ID) || c.has(m.ID) || len(m.Context) > contextMax || len(c.Members) >= membersMax {
 			return nil, false
 		}
-		return &raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode, m.ID), Context: added(m)}, true
+		return &raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode, m.ID), Context: added(m)},
+			true
 	}
 	voters, touched := len(c.Voters), []uint64(nil)
 	var changes []*raftpb.ConfChangeSingle

@@ -12,7 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// CoreConfig is what a Core is made of. The numbers are those of Config; none of them has a default here but where it says so.
+// CoreConfig is what a Core is made of. The numbers are those of Config; none of them has a default
+// here but where it says so.
 type CoreConfig struct {
 	State            State      // what the replica's Store holds; names the replica
 	Now              clock.Time // the first tick is due one Tick later
@@ -29,22 +30,25 @@ type CoreConfig struct {
 	Logger           *slog.Logger
 }
 
-// Core is a replica without goroutine, clock, disk or network: inputs are method calls, and Turn returns what is to be done about
-// them. Equal inputs give equal outputs, as long as crypto/rand, from which raft draws its election timeouts, does.
+// Core is a replica without goroutine, clock, disk or network: inputs are method calls, and Turn
+// returns what is to be done about them. Equal inputs give equal outputs, as long as crypto/rand,
+// from which raft draws its election timeouts, does.
 //
-// The owner calls, again and again: some inputs, then Turn until its Output is idle, carrying out each Output before the next call of
-// any method. Only the Save, the Prepare and the Take of an Output may take longer; Stored, Prepared and Snapshotted are the inputs that say so.
+// The owner calls, again and again: some inputs, then Turn until its Output is idle, carrying out
+// each Output before the next call of any method. Only the Save, the Prepare and the Take of an
+// Output may take longer; Stored, Prepared and Snapshotted are the inputs that say so.
 //
-// A Core is not safe for concurrent use. A panic out of any method comes from raft and means that this replica's data or its messages
-// contradict each other; the owner recovers and never touches the Core again.
+// A Core is not safe for concurrent use. A panic out of any method comes from raft and means that
+// this replica's data or its messages contradict each other; the owner recovers and never touches
+// the Core again.
 type Core struct {
 	cfg  CoreConfig
 	id   uint64
 	node *raft.RawNode
 	view *view
 
-	// Invariants: view.snap <= applied <= commit; applied <= what is stored. transferee is raft's at the last observe, commit
-	// that of its last Ready.
+	// Invariants: view.snap <= applied <= commit; applied <= what is stored. transferee is raft's
+	// at the last observe, commit that of its last Ready.
 	role       Role
 	commit     uint64
 	transferee uint64
@@ -58,16 +62,17 @@ type Core struct {
 	heard      map[uint64]hearing // all of config
 	ledAt      uint64             // tick at which the leader has spoken last
 
-	gone             uint64 // last term whose leader has gone, 0: none
-	unsettled        uint64 // tick until which messages are duplicated
-	duplicated       int    // messages duplicated since the last tick
-	asking           asking
-	group            group  // batches and rounds that wait; all of it belongs to role.Term
-	backs            uint64 // the last group.back
-	reminder         uint64 // the group.back that a reminder is under way for; 0: none is
-	appends          appends
-	hang             hang
-	conf             *raftpb.ConfState // that of the last applied configuration entry; voters and learners are derived from it
+	gone       uint64 // last term whose leader has gone, 0: none
+	unsettled  uint64 // tick until which messages are duplicated
+	duplicated int    // messages duplicated since the last tick
+	asking     asking
+	group      group  // batches and rounds that wait; all of it belongs to role.Term
+	backs      uint64 // the last group.back
+	reminder   uint64 // the group.back that a reminder is under way for; 0: none is
+	appends    appends
+	hang       hang
+	// that of the last applied configuration entry; voters and learners are derived from it
+	conf             *raftpb.ConfState
 	voters, learners []uint64
 	config           Configuration     // the same, and who is who
 	since            int               // bytes applied since the last snapshot was begun
@@ -82,7 +87,8 @@ type Core struct {
 	held []*raftpb.Message // the same, once the owner has carried out the events of the Output being collected
 }
 
-// NewCore starts a replica from what its store holds. The first Turn reports the stored snapshot, if any, as a Restored event.
+// NewCore starts a replica from what its store holds. The first Turn reports the stored snapshot,
+// if any, as a Restored event.
 func NewCore(cfg CoreConfig) (_ *Core, err error) {
 	if cfg.EntryBytes == 0 {
 		cfg.EntryBytes = 1 << 20
@@ -157,8 +163,8 @@ func must(err error) {
 	}
 }
 
-// checkState refuses what no log can be, and returns the hard state to start from. Its commit index may lag behind the snapshot,
-// since a commit index alone is never saved.
+// checkState refuses what no log can be, and returns the hard state to start from. Its commit index
+// may lag behind the snapshot, since a commit index alone is never saved.
 func checkState(st State) (*raftpb.HardState, error) {
 	if st.Identity.Group == 0 || st.Identity.ID == 0 || raft.IsLocalMsgTarget(st.Identity.ID) {
 		return nil, fmt.Errorf("%w: it names no replica; write its beginning with Found or Join", ErrIdentity)
@@ -170,7 +176,8 @@ func checkState(st State) (*raftpb.HardState, error) {
 			continue // a store may keep them
 		}
 		if e.GetIndex() != last+1 || e.GetTerm() < term {
-			return nil, fmt.Errorf("%w: entry %d of term %d follows entry %d of term %d", ErrCorrupt, e.GetIndex(), e.GetTerm(), last, term)
+			return nil, fmt.Errorf("%w: entry %d of term %d follows entry %d of term %d", ErrCorrupt, e.GetIndex(),
+				e.GetTerm(), last, term)
 		}
 		last, term = e.GetIndex(), e.GetTerm()
 	}
@@ -183,7 +190,8 @@ func checkState(st State) (*raftpb.HardState, error) {
 	}
 	commit := max(hs.GetCommit(), meta.GetIndex())
 	if commit > last || hs.GetTerm() < term {
-		return nil, fmt.Errorf("%w: term %d and commit %d do not fit a log that ends with entry %d of term %d", ErrCorrupt,
+		return nil, fmt.Errorf("%w: term %d and commit %d do not fit a log that ends with entry %d of term %d",
+			ErrCorrupt,
 			hs.GetTerm(), commit, last, term)
 	}
 	return &raftpb.HardState{Term: new(hs.GetTerm()), Vote: new(hs.GetVote()), Commit: &commit}, nil

@@ -23,7 +23,8 @@ func TestUnacceptableMessages(t *testing.T) {
 	bad := []*raftpb.Message{
 		nil, {}, {To: &l.id},
 		msg(raftpb.MsgVote, func(m *raftpb.Message) { m.Term = nil }),
-		msg(raftpb.MsgHup, none), msg(raftpb.MsgBeat, none), msg(raftpb.MsgCheckQuorum, none), msg(raftpb.MsgSnapStatus, none),
+		msg(raftpb.MsgHup, none), msg(raftpb.MsgBeat, none), msg(raftpb.MsgCheckQuorum, none),
+		msg(raftpb.MsgSnapStatus, none),
 		msg(raftpb.MsgUnreachable, none), msg(raftpb.MsgStorageAppendResp, none), msg(raftpb.MsgTransferLeader, none),
 		msg(raftpb.MsgForgetLeader, none), msg(raftpb.MsgReadIndex, none), msg(raftpb.MsgReadIndexResp, none),
 		msg(raftpb.MsgProp, func(m *raftpb.Message) { m.Term = nil }), msg(raftpb.MessageType(99), none),
@@ -32,12 +33,22 @@ func TestUnacceptableMessages(t *testing.T) {
 		msg(raftpb.MsgAppResp, func(m *raftpb.Message) { m.To = new(l.id + 9) }),
 		msg(raftpb.MsgAppResp, func(m *raftpb.Message) { m.From = &l.id }),
 		msg(raftpb.MsgAppResp, func(m *raftpb.Message) { m.From = new(^uint64(0)) }),
-		msg(raftpb.MsgStorageApplyResp, func(m *raftpb.Message) { m.From = new(^uint64(0) - 1); m.Entries = []*raftpb.Entry{entry(99, 1)} }),
+		msg(raftpb.MsgStorageApplyResp,
+			func(m *raftpb.Message) { m.From = new(^uint64(0) - 1); m.Entries = []*raftpb.Entry{entry(99, 1)} }),
 		msg(raftpb.MsgSnap, func(m *raftpb.Message) { m.Term = new(term + 1) }),
 		msg(raftpb.MsgApp, func(m *raftpb.Message) { m.Term, m.Entries = new(term+1), []*raftpb.Entry{nil} }),
-		msg(raftpb.MsgApp, func(m *raftpb.Message) { m.Term, m.Entries = new(term+1), []*raftpb.Entry{entry(2, 2), entry(4, 2)} }),
-		msg(raftpb.MsgApp, func(m *raftpb.Message) { m.Term, m.Entries = new(term+1), []*raftpb.Entry{entry(1, 9), entry(2, 8)} }),
-		msg(raftpb.MsgApp, func(m *raftpb.Message) { m.Term, m.Entries = new(term+1), []*raftpb.Entry{entry(1, term+2)} }),
+		msg(raftpb.MsgApp, func(m *raftpb.Message) {
+			m.Term, m.Entries = new(term+1),
+				[]*raftpb.Entry{entry(2, 2), entry(4, 2)}
+		}),
+		msg(raftpb.MsgApp, func(m *raftpb.Message) {
+			m.Term, m.Entries = new(term+1),
+				[]*raftpb.Entry{entry(1, 9), entry(2, 8)}
+		}),
+		msg(raftpb.MsgApp, func(m *raftpb.Message) {
+			m.Term, m.Entries = new(term+1),
+				[]*raftpb.Entry{entry(1, term+2)}
+		}),
 		msg(raftpb.MsgAppResp, func(m *raftpb.Message) { m.Term, m.Index = nil, new(uint64(1000)) }),
 		msg(raftpb.MsgAppResp, func(m *raftpb.Message) { m.From, m.Index = new(uint64(0)), new(uint64(1000)) }),
 	}
@@ -78,13 +89,15 @@ func TestNewCoreRefusesWhatIsNoLog(t *testing.T) {
 		"term falls":         {func(s *State) { s.Entries = []*raftpb.Entry{entry(2, 0)} }, ErrCorrupt},
 		"term above present": {func(s *State) { s.Entries = []*raftpb.Entry{entry(2, 2)} }, ErrCorrupt},
 		"no configuration": {func(s *State) {
-			s.Snapshot = &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(5)), Term: new(uint64(1)),
+			s.Snapshot = &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(5)),
+				Term:      new(uint64(1)),
 				ConfState: &raftpb.ConfState{VotersOutgoing: []uint64{1}, Learners: []uint64{1}}}}
 		}, ErrCorrupt},
 	} {
 		st := good
 		tc.change(&st)
-		cfg := CoreConfig{State: st, Tick: testTick, ElectionTicks: 10, HeartbeatTicks: 1, EntriesInFlight: 1, QueueBytes: 1, SnapshotBytes: 1, Logger: quiet}
+		cfg := CoreConfig{State: st, Tick: testTick, ElectionTicks: 10, HeartbeatTicks: 1, EntriesInFlight: 1,
+			QueueBytes: 1, SnapshotBytes: 1, Logger: quiet}
 		if _, err := NewCore(cfg); !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}

@@ -25,8 +25,9 @@ type appendItem struct {
 	responses []*raftpb.Message
 }
 
-// queueAppend files a storage message. A new commit index alone is no reason to save: it arrives with every commit, would double
-// the syncs, and whoever restarts without it learns it from the leader. It rides with the next save.
+// queueAppend files a storage message. A new commit index alone is no reason to save: it arrives
+// with every commit, would double the syncs, and whoever restarts without it learns it from the
+// leader. It rides with the next save.
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
@@ -49,11 +50,12 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	a.waiting = append(a.waiting, item)
 }
 
-// careful reports whether entries must be durable here before they leave. Otherwise a leader's own disk works while its entries travel; if
-// its process then ends it starts again with less of the log than it has sent, which somebody else has, and who is elected instead. While
-// the configuration changes that one may have lost its vote meanwhile, knowing more than all that still want it: nobody could be elected
-// by anybody. So nobody has more than the leader, from the beginning of a lead or of a change until it is durable here that the
-// configuration is committed.
+// careful reports whether entries must be durable here before they leave. Otherwise a leader's own
+// disk works while its entries travel; if its process then ends it starts again with less of the
+// log than it has sent, which somebody else has, and who is elected instead. While the
+// configuration changes that one may have lost its vote meanwhile, knowing more than all that still
+// want it: nobody could be elected by anybody. So nobody has more than the leader, from the
+// beginning of a lead or of a change until it is durable here that the configuration is committed.
 func (c *Core) careful() bool {
 	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
 }
@@ -78,8 +80,8 @@ func (c *Core) sendStored(messages []*raftpb.Message) {
 	}
 }
 
-// save hands out the next Save, unless one is on its way. If nothing that waits needs one, everything before it is durable, and
-// so are the grounds of the responses.
+// save hands out the next Save, unless one is on its way. If nothing that waits needs one,
+// everything before it is durable, and so are the grounds of the responses.
 func (c *Core) save() {
 	a := &c.appends
 	if a.saving != nil || len(a.waiting) == 0 {
@@ -105,9 +107,9 @@ func (c *Core) save() {
 	c.out.Save = &a.batch
 }
 
-// Stored says that the Save handed out last is durable. Its entries become readable before any response is delivered: raft drops
-// its own copy of them when it hears of it. Another replica's snapshot becomes an event of the next Output, before anything that
-// follows from it.
+// Stored says that the Save handed out last is durable. Its entries become readable before any
+// response is delivered: raft drops its own copy of them when it hears of it. Another replica's
+// snapshot becomes an event of the next Output, before anything that follows from it.
 func (c *Core) Stored() {
 	items := c.appends.saving
 	c.appends.saving = nil
@@ -136,7 +138,8 @@ func (c *Core) Stored() {
 	}
 }
 
-// merge puts storage messages together into the one batch with the same effect, and reports whether any of them has to be durable.
+// merge puts storage messages together into the one batch with the same effect, and reports whether
+// any of them has to be durable.
 func merge(items []appendItem) (b Batch, durable bool) {
 	for _, it := range items {
 		durable = durable || it.durable
@@ -157,7 +160,8 @@ func merge(items []appendItem) (b Batch, durable bool) {
 			b.Entries = it.entries
 			continue
 		}
-		// A later append may overwrite an earlier one; the full slice expression keeps raft's own slices out of it.
+		// A later append may overwrite an earlier one; the full slice expression keeps raft's own
+		// slices out of it.
 		b.Entries = append(b.Entries[:keep:keep], it.entries...)
 	}
 	return b, durable

@@ -6,10 +6,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// This file makes elections short where messages take long or are lost. Raft asks for a vote once and
-// then waits for an election timeout, and two voters that ask at the same time vote for themselves and
-// wait as well. Both rules below only repeat or drop messages, as a network may, so what raft promises
-// about terms and votes rests on raft alone.
+// This file makes elections short where messages take long or are lost. Raft asks for a vote once
+// and then waits for an election timeout, and two voters that ask at the same time vote for
+// themselves and wait as well. Both rules below only repeat or drop messages, as a network may, so
+// what raft promises about terms and votes rests on raft alone.
 
 const (
 	// askTicks is how long a candidate waits for votes before it asks again.
@@ -39,15 +39,16 @@ func (c *Core) asks(m *raftpb.Message) {
 	a.questions, a.again = append(a.questions, m), c.ticks+askTicks
 }
 
-// askAgain repeats the questions of a campaign that goes on. A voter does not answer while it believes
-// in the leader before, and a message may be lost.
+// askAgain repeats the questions of a campaign that goes on. A voter does not answer while it
+// believes in the leader before, and a message may be lost.
 func (c *Core) askAgain() {
 	a := &c.asking
 	if len(a.questions) == 0 || c.ticks < a.again {
 		return
 	}
 	first, s := a.questions[0], c.node.BasicStatus()
-	standing := first.GetType() == raftpb.MsgPreVote && s.RaftState == raft.StatePreCandidate && first.GetTerm() == s.GetTerm()+1 ||
+	standing := first.GetType() == raftpb.MsgPreVote && s.RaftState == raft.StatePreCandidate &&
+		first.GetTerm() == s.GetTerm()+1 ||
 		first.GetType() == raftpb.MsgVote && s.RaftState == raft.StateCandidate && first.GetTerm() == s.GetTerm()
 	if !standing {
 		a.questions = nil
@@ -59,9 +60,9 @@ func (c *Core) askAgain() {
 	}
 }
 
-// yields reports whether a message is to be ignored since this voter leaves the election to another: to
-// one with a lower ID that asks at the same time and has as much of the log. It does so once in a term,
-// so that a voter that cannot win keeps no other from winning.
+// yields reports whether a message is to be ignored since this voter leaves the election to
+// another: to one with a lower ID that asks at the same time and has as much of the log. It does so
+// once in a term, so that a voter that cannot win keeps no other from winning.
 func (c *Core) yields(m *raftpb.Message) bool {
 	a := &c.asking
 	switch m.GetType() {

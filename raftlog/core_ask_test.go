@@ -9,8 +9,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// distance is a network in which each message takes two ticks, which makes a round trip 100 ms, and in
-// which some are lost. Time passes in fifths of a tick, and each replica's ticks have a phase of their own.
+// distance is a network in which each message takes two ticks, which makes a round trip 100 ms, and
+// in which some are lost. Time passes in fifths of a tick, and each replica's ticks have a phase of
+// their own.
 type distance struct {
 	c      *cluster
 	random *rand.Rand
@@ -55,8 +56,9 @@ func (d *distance) step() {
 	}
 }
 
-// failover returns how many ticks pass from the end of a leader until another leads. If it is gone, the
-// others see the end of its streams; else they only hear nothing more. deaf hears nothing at all.
+// failover returns how many ticks pass from the end of a leader until another leads. If it is gone,
+// the others see the end of its streams; else they only hear nothing more. deaf hears nothing at
+// all.
 func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, deaf uint64) float64 {
 	c := newCluster(t, seed, voters, func(cfg *CoreConfig) { cfg.ElectionTicks, cfg.HeartbeatTicks = 20, 4 })
 	l := c.elect()
@@ -116,9 +118,9 @@ func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (
 	return mean, most
 }
 
-// At a round trip of 100 ms two voters that see the end of their leader stand together, and one gives
-// way. Where messages are lost they ask again. An election takes two round trips more than seeing the
-// end of the leader, and one more until an entry of the new term is committed.
+// At a round trip of 100 ms two voters that see the end of their leader stand together, and one
+// gives way. Where messages are lost they ask again. An election takes two round trips more than
+// seeing the end of the leader, and one more until an entry of the new term is committed.
 func TestElectionsAtADistance(t *testing.T) {
 	for _, tc := range []struct {
 		gone       bool
@@ -132,14 +134,15 @@ func TestElectionsAtADistance(t *testing.T) {
 	} {
 		for _, voters := range []int{3, 5} {
 			if mean, most := failovers(t, voters, tc.gone, tc.loss, 0); mean > tc.mean || most > tc.most {
-				t.Errorf("it takes %.1f ticks, one of twenty more than %.1f, want %v and %v at most", mean, most, tc.mean, tc.most)
+				t.Errorf("it takes %.1f ticks, one of twenty more than %.1f, want %v and %v at most", mean, most,
+					tc.mean, tc.most)
 			}
 		}
 	}
 }
 
-// A voter that asks and cannot win, since it hears no answer, keeps no other from winning: it takes no
-// longer than an election in which none gives way.
+// A voter that asks and cannot win, since it hears no answer, keeps no other from winning: it takes
+// no longer than an election in which none gives way.
 func TestADeafCandidateWinsNothing(t *testing.T) {
 	if mean, most := failovers(t, 5, true, 0, 1); mean > 55 || most > 70 {
 		t.Errorf("it takes %.1f ticks, one of twenty more than %.1f", mean, most)

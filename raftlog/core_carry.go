@@ -21,8 +21,8 @@ type Shell interface {
 	Send(messages, duplicates []*raftpb.Message)
 	// SendSnapshot sends a message that carries a snapshot, by a way of its own.
 	SendSnapshot(*raftpb.Message)
-	// Prepare makes a snapshot durable beside the log. It reports whether that is done already; else
-	// the owner calls Core.Prepared once it is.
+	// Prepare makes a snapshot durable beside the log. It reports whether that is done already;
+	// else the owner calls Core.Prepared once it is.
 	Prepare(*raftpb.Snapshot) (done bool, err error)
 	// Save makes a batch durable. It reports whether that is done already; else the owner calls
 	// Core.Stored once it is.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// reshape wants a random change of a replica, which need not lead. A leader never goes itself (voters rule 12): whoever is left could
-// have less of the log than it, and could not be elected.
+// reshape wants a random change of a replica, which need not lead. A leader never goes itself
+// (voters rule 12): whoever is left could have less of the log than it, and could not be elected.
 func (c *cluster) reshape(r *replica) {
 	config, ch := r.core.config, Change{}
 	stay := func(ids []uint64) []uint64 {
@@ -45,8 +45,8 @@ func (c *cluster) reshape(r *replica) {
 	r.turn()
 }
 
-// changeRun is chaos in which who belongs to the group changes all the time, and peace after it: one more change, and all that belong to
-// the group have the same of everything.
+// changeRun is chaos in which who belongs to the group changes all the time, and peace after it:
+// one more change, and all that belong to the group have the same of everything.
 func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 	t.Helper()
 	c := newCluster(t, seed, 1+int(seed%3), func(cfg *CoreConfig) {
@@ -85,7 +85,8 @@ func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 	return c.sum.Sum64(), len(c.check.configs)
 }
 
-// settled checks that whoever a leader takes for settled knows the leader's configuration to be committed, also after a crash.
+// settled checks that whoever a leader takes for settled knows the leader's configuration to be
+// committed, also after a crash.
 func (c *cluster) settled() {
 	for _, l := range c.replicas {
 		if l.core == nil {
@@ -93,8 +94,10 @@ func (c *cluster) settled() {
 		}
 		for _, p := range l.core.Survey().Replicas {
 			st := c.replica(p.ID).store.state
-			if knows := max(st.HardState.GetCommit(), st.Snapshot.GetMetadata().GetIndex()); p.Settled && knows < l.core.config.Index {
-				c.check.fault("replica %d takes %d for settled, which knows %d to be committed, not %d", l.id, p.ID, knows, l.core.config.Index)
+			if knows := max(st.HardState.GetCommit(), st.Snapshot.GetMetadata().GetIndex()); p.Settled &&
+				knows < l.core.config.Index {
+				c.check.fault("replica %d takes %d for settled, which knows %d to be committed, not %d", l.id, p.ID,
+					knows, l.core.config.Index)
 			}
 		}
 	}
@@ -110,12 +113,15 @@ func (c *cluster) rests(lead *replica) {
 	for i, p := range s.Replicas {
 		r := c.replica(p.ID)
 		switch {
-		case p.ID != s.Config.Members[i].ID || !p.Active || !p.CaughtUp || !p.Full || !p.Settled || p.SilentFor > 2*testTick:
+		case p.ID != s.Config.Members[i].ID || !p.Active || !p.CaughtUp || !p.Full || !p.Settled ||
+			p.SilentFor > 2*testTick:
 			c.t.Errorf("in peace the leader sees %+v", p)
 		case r.core == nil:
 			c.t.Errorf("replica %d has retired: %v", r.id, r.failed)
-		case r.machine != lead.machine || !reflect.DeepEqual(r.config, lead.config) || !reflect.DeepEqual(r.core.config, lead.config):
-			c.t.Errorf("replica %d has %v and %+v, the leader has %v and %+v", r.id, r.machine, r.config, lead.machine, lead.config)
+		case r.machine != lead.machine || !reflect.DeepEqual(r.config, lead.config) ||
+			!reflect.DeepEqual(r.core.config, lead.config):
+			c.t.Errorf("replica %d has %v and %+v, the leader has %v and %+v", r.id, r.machine, r.config,
+				lead.machine, lead.config)
 		}
 	}
 }

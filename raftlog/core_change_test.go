@@ -40,7 +40,8 @@ func (c *cluster) agree(voters, learners []uint64) {
 			continue
 		}
 		if !reflect.DeepEqual(r.config, first) || !reflect.DeepEqual(r.core.config, first) {
-			c.t.Errorf("replica %d has %+v (was told %+v), replica %d %+v", r.id, r.core.config, r.config, c.replicas[0].id, first)
+			c.t.Errorf("replica %d has %+v (was told %+v), replica %d %+v", r.id, r.core.config, r.config,
+				c.replicas[0].id, first)
 		}
 	}
 	if !slices.Equal(first.Voters, voters) || !slices.Equal(first.Learners, learners) || len(first.Outgoing) != 0 {
@@ -58,8 +59,8 @@ func (c *cluster) others(than *replica) (list []*replica) {
 	return list
 }
 
-// Rules 9 and 10: one becomes three by two learners and one joint change, three become one by demoting who lives on and removing who goes,
-// each known by the same words to everybody.
+// Rules 9 and 10: one becomes three by two learners and one joint change, three become one by
+// demoting who lives on and removing who goes, each known by the same words to everybody.
 func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c, l := lone(t)
 	for id := uint64(2); id <= 3; id++ {
@@ -84,7 +85,8 @@ func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c.verify()
 }
 
-// A replacement is one change: at no time do two or four vote, but for the joint configuration, in which both majorities must agree.
+// A replacement is one change: at no time do two or four vote, but for the joint configuration, in
+// which both majorities must agree.
 func TestReplacementIsOneJointChange(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -108,7 +110,8 @@ func TestReplacementIsOneJointChange(t *testing.T) {
 	c.verify()
 }
 
-// What no configuration can become is not proposed: raft would panic when it is applied, on every replica.
+// What no configuration can become is not proposed: raft would panic when it is applied, on every
+// replica.
 func TestNonsenseIsNotProposed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -118,10 +121,14 @@ func TestNonsenseIsNotProposed(t *testing.T) {
 	long := &Member{9, make([]byte, contextMax+1)}
 	for _, ch := range []Change{
 		{}, {Add: &Member{}}, {Add: &Member{ID: ^uint64(0)}}, {Add: &Member{ID: 4}}, {Add: &Member{ID: 1}}, {Add: long},
-		{Add: &Member{ID: 9}, Promote: []uint64{4}}, {Add: &Member{ID: 9}, Demote: []uint64{1}}, {Add: &Member{ID: 9}, Remove: []uint64{4}},
-		{Promote: []uint64{1}}, {Promote: []uint64{9}}, {Promote: []uint64{0}}, {Promote: []uint64{4, 4}}, {Promote: []uint64{4}, Remove: []uint64{4}},
-		{Demote: []uint64{4}}, {Demote: []uint64{9}}, {Demote: []uint64{1, 2, 3}}, {Demote: []uint64{1, 1}}, {Demote: []uint64{1}, Remove: []uint64{1}},
-		{Remove: []uint64{9}}, {Remove: []uint64{0}}, {Remove: []uint64{1, 2, 3}}, {Remove: []uint64{1, 2, 3, 4}}, {Demote: []uint64{1, 2}, Remove: []uint64{3}},
+		{Add: &Member{ID: 9}, Promote: []uint64{4}}, {Add: &Member{ID: 9}, Demote: []uint64{1}},
+		{Add: &Member{ID: 9}, Remove: []uint64{4}},
+		{Promote: []uint64{1}}, {Promote: []uint64{9}}, {Promote: []uint64{0}}, {Promote: []uint64{4, 4}},
+		{Promote: []uint64{4}, Remove: []uint64{4}},
+		{Demote: []uint64{4}}, {Demote: []uint64{9}}, {Demote: []uint64{1, 2, 3}}, {Demote: []uint64{1, 1}},
+		{Demote: []uint64{1}, Remove: []uint64{1}},
+		{Remove: []uint64{9}}, {Remove: []uint64{0}}, {Remove: []uint64{1, 2, 3}}, {Remove: []uint64{1, 2, 3, 4}},
+		{Demote: []uint64{1, 2}, Remove: []uint64{3}},
 	} {
 		if l.core.Change(l.role.Term, ch) {
 			t.Errorf("the leader takes %+v", ch)
@@ -142,7 +149,8 @@ func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
 	term, other := l.role.Term, c.others(l)[0]
-	if l.core.Change(term-1, add(9)) || l.core.Change(term+1, add(9)) || other.core.Change(term, add(9)) || other.core.Change(other.role.Term, add(9)) {
+	if l.core.Change(term-1, add(9)) || l.core.Change(term+1, add(9)) || other.core.Change(term, add(9)) ||
+		other.core.Change(other.role.Term, add(9)) {
 		t.Error("a change of another term, or on a follower, is taken")
 	}
 	if l.core.Survey().Pending || !l.core.Change(term, add(9)) {
@@ -187,7 +195,8 @@ func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 	c.verify()
 }
 
-// A leader knows what is committed, and what is pending, when its first own entry is applied, and not before.
+// A leader knows what is committed, and what is pending, when its first own entry is applied, and
+// not before.
 func TestNoChangeBeforeLeads(t *testing.T) {
 	c := newCluster(t, 3, 1)
 	r := c.replicas[0]
@@ -196,7 +205,8 @@ func TestNoChangeBeforeLeads(t *testing.T) {
 	for !r.role.Leading {
 		r.sync()
 	}
-	if s := r.core.Survey(); r.core.Change(r.role.Term, add(9)) || s.Term != 0 || s.Replicas != nil || s.Self != 1 || !s.Config.has(1) {
+	if s := r.core.Survey(); r.core.Change(r.role.Term, add(9)) || s.Term != 0 || s.Replicas != nil || s.Self != 1 ||
+		!s.Config.has(1) {
 		t.Errorf("before LeadBegins: %+v", s)
 	}
 	c.drain()
@@ -210,7 +220,8 @@ func TestNoChangeBeforeLeads(t *testing.T) {
 func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c, l := lone(t)
 	// Something else in flight, of which only raft knows, and that is applied first.
-	if err := l.core.node.ProposeConfChange(&raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode, 8), Context: added(testMembers(8)[0])}); err != nil {
+	if err := l.core.node.ProposeConfChange(&raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode,
+		8), Context: added(testMembers(8)[0])}); err != nil {
 		t.Fatal(err)
 	}
 	l.turn()
@@ -235,8 +246,9 @@ func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c.verify()
 }
 
-// An own empty entry that is proposed before a change is not taken for what raft puts in its place, and the entry by which raft leaves a
-// joint configuration, which is empty and raft's own, not for one of ours.
+// An own empty entry that is proposed before a change is not taken for what raft puts in its place,
+// and the entry by which raft leaves a joint configuration, which is empty and raft's own, not for
+// one of ours.
 func TestNudgeIsNoRefusal(t *testing.T) {
 	c, l := lone(t)
 	c.join(2)

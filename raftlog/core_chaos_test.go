@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// chaosRun is one seed: faults of all kinds, then peace, in which everybody must agree and go on. It returns the hash of all that
-// happened.
+// chaosRun is one seed: faults of all kinds, then peace, in which everybody must agree and go on.
+// It returns the hash of all that happened.
 func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 	t.Helper()
 	defer func() {

@@ -8,14 +8,18 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// A leader tells its followers of each commit in a message of its own, which each of them acknowledges: as many frames and turns again as
-// the entry itself has cost, and nobody waits for them. The next append carries the commit index anyway, and so does a heartbeat. So an append
-// without entries waits here until one with entries makes it superfluous, at most until the next tick.
+// A leader tells its followers of each commit in a message of its own, which each of them
+// acknowledges: as many frames and turns again as the entry itself has cost, and nobody waits for
+// them. The next append carries the commit index anyway, and so does a heartbeat. So an append
+// without entries waits here until one with entries makes it superfluous, at most until the next
+// tick.
 //
-// To raft that is a message that was lost or late, which it bears at any time. No later than a tick, since some of these appends are more than
-// news of a commit: when entries were lost on the way, it is by the refusal of an empty one that the leader learns of it. A replica that is
-// being probed gets its own at once, since raft sends it nothing else before it has answered; and so does everybody while the configuration
-// changes, when what the others have heard of it decides who may stop.
+// To raft that is a message that was lost or late, which it bears at any time. No later than a
+// tick, since some of these appends are more than news of a commit: when entries were lost on the
+// way, it is by the refusal of an empty one that the leader learns of it. A replica that is being
+// probed gets its own at once, since raft sends it nothing else before it has answered; and so does
+// everybody while the configuration changes, when what the others have heard of it decides who may
+// stop.
 
 // hold keeps an append without entries back, for sendProbes to decide.
 func (c *Core) hold(m *raftpb.Message) {

@@ -21,8 +21,8 @@ func (s *appendsSeen) note(m *raftpb.Message) bool {
 	return false
 }
 
-// A lock costs each follower one append and the leader one answer from each. What has been committed is told by the next append, and by the
-// next tick if there is none.
+// A lock costs each follower one append and the leader one answer from each. What has been
+// committed is told by the next append, and by the next tick if there is none.
 func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	const locks = 20
 	c := newCluster(t, 1, 3)
@@ -48,13 +48,15 @@ func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	}
 	for _, r := range c.others(l) {
 		if r.machine.index != l.machine.index {
-			t.Errorf("replica %d has applied %d a tick later, and the leader %d", r.id, r.machine.index, l.machine.index)
+			t.Errorf("replica %d has applied %d a tick later, and the leader %d", r.id, r.machine.index,
+				l.machine.index)
 		}
 	}
 	c.verify()
 }
 
-// Entries that are lost without a sign are missed by whoever gets the next append, which may be an empty one.
+// Entries that are lost without a sign are missed by whoever gets the next append, which may be an
+// empty one.
 func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -66,13 +68,15 @@ func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c.lose = nil
 	for ticks := 1; lost.machine.index != l.machine.index; ticks++ {
 		if c.pass(1); ticks > 4 {
-			t.Fatalf("replica %d has applied %d after %d ticks, and the leader %d", lost.id, lost.machine.index, ticks, l.machine.index)
+			t.Fatalf("replica %d has applied %d after %d ticks, and the leader %d", lost.id, lost.machine.index,
+				ticks, l.machine.index)
 		}
 	}
 	c.verify()
 }
 
-// After a sign that messages were lost a replica is probed, and until it has answered it gets nothing else.
+// After a sign that messages were lost a replica is probed, and until it has answered it gets
+// nothing else.
 func TestAProbeDoesNotWait(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

@@ -6,19 +6,19 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A replica that loses its vote may hear of it before the others do. Once it knows, it does not stand
-// for election any more, but those that do not know may still need its vote. If it had more of the log
-// than they have it would refuse them, and no leader could be elected, for ever. So it never has more
-// than a majority of those that keep their votes. Two rules see to that; careful sees to what a leader
-// loses in a crash:
+// A replica that loses its vote may hear of it before the others do. Once it knows, it does not
+// stand for election any more, but those that do not know may still need its vote. If it had more
+// of the log than they have it would refuse them, and no leader could be elected, for ever. So it
+// never has more than a majority of those that keep their votes. Two rules see to that; careful
+// sees to what a leader loses in a crash:
 //
 //   - No batch is proposed behind a change of the configuration until that is applied. A leader may
 //     lose its own vote by it.
-//   - Learners are sent only what is committed, until an entry behind the configuration is committed: a
-//     majority of the voters knows by that entry who votes.
+//   - Learners are sent only what is committed, until an entry behind the configuration is
+//     committed: a majority of the voters knows by that entry who votes.
 
-// changes reports whether the log may have a change of the configuration that is not applied: one of
-// this lead, the end of a joint configuration, or one of an earlier leader.
+// changes reports whether the log may have a change of the configuration that is not applied: one
+// of this lead, the end of a joint configuration, or one of an earlier leader.
 func (c *Core) changes() bool {
 	return !c.group.leads || c.pending()
 }

@@ -21,8 +21,8 @@ func votes(in, who *replica) bool {
 	return slices.Contains(in.config.Voters, who.id) || slices.Contains(in.config.Outgoing, who.id)
 }
 
-// A leader takes a vote away and dies when only the replica that has lost it knows. The others are a
-// majority and still need its vote, so it must not have more of the log than they have.
+// A leader takes a vote away and dies when only the replica that has lost it knows. The others are
+// a majority and still need its vote, so it must not have more of the log than they have.
 func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	for _, demoted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("demoted=%v", demoted), func(t *testing.T) {
@@ -42,7 +42,10 @@ func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 			l.turn()
 			c.until(func() bool { return len(l.config.Outgoing) > 0 })
 			left := l.config.Index + 1 // the entry that ends the joint configuration
-			c.lose = func(m *raftpb.Message) bool { return m.GetFrom() == l.id && m.GetTo() != out.id && beyond(m, left) }
+			c.lose = func(m *raftpb.Message) bool {
+				return m.GetFrom() == l.id && m.GetTo() != out.id &&
+					beyond(m, left)
+			}
 			l.propose()
 			l.turn()
 			c.drain()
@@ -62,8 +65,8 @@ func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	}
 }
 
-// A replica that is elected while it loses its vote leads until that is carried out. A batch that it was
-// handed meanwhile must not stay in its log alone: the others still need its vote.
+// A replica that is elected while it loses its vote leads until that is carried out. A batch that
+// it was handed meanwhile must not stay in its log alone: the others still need its vote.
 func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 2)
 	l := c.elect()

@@ -8,9 +8,9 @@ import "go.etcd.io/raft/v3/raftpb"
 // takes a message twice like a network that repeats it.
 //
 // Two states call for it. At the beginning of a term nothing is known yet about the network between
-// the voters, and a lock waits for several exchanges in a row. Later a gap in the heartbeats of a peer
-// shows that the network loses packets. A network without loss carries duplicates only after an
-// election.
+// the voters, and a lock waits for several exchanges in a row. Later a gap in the heartbeats of a
+// peer shows that the network loses packets. A network without loss carries duplicates only after
+// an election.
 
 const (
 	// unsettledTicks is how long after a change of role, or after a gap, messages are duplicated.
@@ -49,8 +49,8 @@ func duplicable(m *raftpb.Message) bool {
 	return size <= maxDuplicateBytes
 }
 
-// uneven reports whether the heartbeats that a leader and a follower exchange have had a gap lately.
-// Two followers exchange none, and a silence of unsettledTicks is no loss of packets.
+// uneven reports whether the heartbeats that a leader and a follower exchange have had a gap
+// lately. Two followers exchange none, and a silence of unsettledTicks is no loss of packets.
 func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false

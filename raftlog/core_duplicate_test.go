@@ -105,7 +105,8 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	}
 }
 
-// The log hands over what travels twice behind what it sends once, and only if there is a second way.
+// The log hands over what travels twice behind what it sends once, and only if there is a second
+// way.
 func TestTheLogSendsDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var twice []raftpb.MessageType

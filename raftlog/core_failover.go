@@ -6,11 +6,12 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// Gone says that the stream of a replica has ended, behind its last message. If that is the leader, raft
-// alone would wait for an election timeout: a voter that has heard of its leader lately ignores all
-// candidates. So every voter forgets it at once and stands for election; of two that ask at the same
-// time one gives way (core_ask.go). A voter does so once in a term, and a leader that lives keeps its
-// lead: those that still hear it do not vote, and its next heartbeat is believed again.
+// Gone says that the stream of a replica has ended, behind its last message. If that is the leader,
+// raft alone would wait for an election timeout: a voter that has heard of its leader lately
+// ignores all candidates. So every voter forgets it at once and stands for election; of two that
+// ask at the same time one gives way (core_ask.go). A voter does so once in a term, and a leader
+// that lives keeps its lead: those that still hear it do not vote, and its next heartbeat is
+// believed again.
 func (c *Core) Gone(id uint64) {
 	if id == 0 || c.role.Leader != id || c.role.Leading || c.gone == c.role.Term {
 		return
@@ -41,8 +42,9 @@ func (c *Core) led(from, term uint64) {
 	}
 }
 
-// forget makes this replica forget a leader of whom it has heard nothing for as long as a voter waits at most. A voter stands for election
-// by then; one without a vote would name a dead leader for ever, and all that hear of it would believe that the group is well.
+// forget makes this replica forget a leader of whom it has heard nothing for as long as a voter
+// waits at most. A voter stands for election by then; one without a vote would name a dead leader
+// for ever, and all that hear of it would believe that the group is well.
 func (c *Core) forget() {
 	if c.role.Leader == 0 || c.role.Leading || c.ticks-c.ledAt < 2*uint64(c.cfg.ElectionTicks) {
 		return

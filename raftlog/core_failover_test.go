@@ -8,7 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A leader whose streams have ended is followed within a few ticks, not after an election timeout, in whatever order its voters notice.
+// A leader whose streams have ended is followed within a few ticks, not after an election timeout,
+// in whatever order its voters notice.
 func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	var took []int
 	for _, voters := range []int{3, 5} {
@@ -25,7 +26,8 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 				}
 			}
 			l.crash(false)
-			c.wire = slices.DeleteFunc(c.wire, func(m *raftpb.Message) bool { return m.GetFrom() == l.id }) // the end comes behind the last frame
+			// the end comes behind the last frame
+			c.wire = slices.DeleteFunc(c.wire, func(m *raftpb.Message) bool { return m.GetFrom() == l.id })
 			heirs := c.others(l)
 			random.Shuffle(len(heirs), func(i, j int) { heirs[i], heirs[j] = heirs[j], heirs[i] })
 			together := seed%2 == 0

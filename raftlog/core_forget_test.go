@@ -2,8 +2,8 @@ package raftlog
 
 import "testing"
 
-// A learner whose leader has died says so after a while, as a voter does: raft by itself would let it name the dead one for ever. It knows the
-// next one, or the same, as soon as it is heard of.
+// A learner whose leader has died says so after a while, as a voter does: raft by itself would let
+// it name the dead one for ever. It knows the next one, or the same, as soon as it is heard of.
 func TestALearnerForgetsADeadLeader(t *testing.T) {
 	c, l := lone(t)
 	learner := c.join(2)

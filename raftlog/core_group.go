@@ -7,8 +7,8 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// group holds all that belongs to one lead, and goes with it: batches that wait, how many entries are on their way, rounds of
-// confirmation.
+// group holds all that belongs to one lead, and goes with it: batches that wait, how many entries
+// are on their way, rounds of confirmation.
 type group struct {
 	queue    queue
 	inFlight int    // entries proposed and not applied
@@ -34,15 +34,17 @@ type read struct {
 // crowdBytes is what makes an entry one of many: the commands of about a dozen callers.
 const crowdBytes = 256
 
-// propose puts the batches that wait into as many entries as may be under way. The more batches wait, the more share an entry and its
-// cost: under load this bound is what makes the batches large.
+// propose puts the batches that wait into as many entries as may be under way. The more batches
+// wait, the more share an entry and its cost: under load this bound is what makes the batches
+// large.
 //
 // No batch is put behind a change of the configuration that is not applied, see core_departure.go.
 func (c *Core) propose() {
 	g := &c.group
 	back := g.back
 	g.back = 0
-	for c.role.Leading && !c.changes() && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 && !g.lingers() && !c.patient(back) {
+	for c.role.Leading && !c.changes() && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight &&
+		c.transferee == 0 && !g.lingers() && !c.patient(back) {
 		data, batches := g.queue.peek(c.cfg.EntryBytes)
 		err := c.node.Propose(data)
 		if errors.Is(err, raft.ErrProposalDropped) {
@@ -55,20 +57,25 @@ func (c *Core) propose() {
 	}
 }
 
-// lingers reports whether those who wait had better wait for company: many are under way, and the few that came too late for them would take
-// the place of the many that come next. With 64 callers and one disk that is worth a sixth of all locks; whoever is alone, or among few, never
-// waits. It ends when something is applied or a tick has passed, so however long the round trip is nobody waits for more than a tick.
+// lingers reports whether those who wait had better wait for company: many are under way, and the
+// few that came too late for them would take the place of the many that come next. With 64 callers
+// and one disk that is worth a sixth of all locks; whoever is alone, or among few, never waits. It
+// ends when something is applied or a tick has passed, so however long the round trip is nobody
+// waits for more than a tick.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
 
-// patient reports whether nobody is kept waiting if what waits goes with the next batch of which that is not true: an entry, with all that it costs
-// on every replica, is saved. Where a lock is handed from one to the next that is every second one: who has given it up asks for it again, and only
-// waits. It is asked anew in each turn, so it ends with whatever is applied that makes it untrue, and with Remind or a tick at the latest. Where
-// there are many an entry is shared anyway. before is what stood back until now.
+// patient reports whether nobody is kept waiting if what waits goes with the next batch of which
+// that is not true: an entry, with all that it costs on every replica, is saved. Where a lock is
+// handed from one to the next that is every second one: who has given it up asks for it again, and
+// only waits. It is asked anew in each turn, so it ends with whatever is applied that makes it
+// untrue, and with Remind or a tick at the latest. Where there are many an entry is shared anyway.
+// before is what stood back until now.
 func (c *Core) patient(before uint64) bool {
 	g := &c.group
-	if c.cfg.Patient == nil || g.queue.size() >= crowdBytes || g.waited || !c.cfg.Patient(g.queue.waiting(), g.inFlight == 0) {
+	if c.cfg.Patient == nil || g.queue.size() >= crowdBytes || g.waited ||
+		!c.cfg.Patient(g.queue.waiting(), g.inFlight == 0) {
 		return false
 	}
 	if g.back = before; before == 0 {
@@ -78,8 +85,9 @@ func (c *Core) patient(before uint64) bool {
 	return true
 }
 
-// read sends one read request for all rounds asked for, once this replica's own first entry is applied. Raft would answer a lone
-// voter earlier, with a state that lacks what was committed before.
+// read sends one read request for all rounds asked for, once this replica's own first entry is
+// applied. Raft would answer a lone voter earlier, with a state that lacks what was committed
+// before.
 func (c *Core) read() {
 	g := &c.group
 	if len(g.asked) == 0 || !g.leads {
@@ -104,7 +112,8 @@ func (g *group) confirmed(rs raft.ReadState) {
 	}
 }
 
-// answer confirms the rounds whose read index is applied, in the order in which they were asked for.
+// answer confirms the rounds whose read index is applied, in the order in which they were asked
+// for.
 func (c *Core) answer() {
 	g := &c.group
 	for len(g.reads) > 0 && g.reads[0].done && g.reads[0].index <= c.applied {

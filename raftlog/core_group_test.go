@@ -20,7 +20,8 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 		}
 		c.drain()
 		if entries := c.check.last - first; c.check.next[2] != 10 || entries != uint64(inFlight+1) {
-			t.Errorf("%d in flight: %d batches in %d entries, want 10 in %d", inFlight, c.check.next[2], entries, inFlight+1)
+			t.Errorf("%d in flight: %d batches in %d entries, want 10 in %d", inFlight, c.check.next[2], entries,
+				inFlight+1)
 		}
 		if got := r.core.Status(); got.InFlight != 0 || got.Queued != 0 {
 			t.Errorf("left behind: %+v", got)
@@ -29,7 +30,8 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 	}
 }
 
-// While many are under way, few wait for company: until they are as many, or something is applied, or a tick has passed.
+// While many are under way, few wait for company: until they are as many, or something is applied,
+// or a tick has passed.
 func TestFewWaitForCompany(t *testing.T) {
 	const crowd = crowdBytes / batchBytes
 	offer := func(r *replica, batches int) {
@@ -72,7 +74,8 @@ func TestFewWaitForCompany(t *testing.T) {
 	c.verify()
 }
 
-// What is patient goes with the next batch that is not, when it is no longer patient, or with the next tick, and never behind its place.
+// What is patient goes with the next batch that is not, when it is no longer patient, or with the
+// next tick, and never behind its place.
 func TestThePatientRideWithTheNext(t *testing.T) {
 	number := func(waiting []byte) uint64 { return decodeBatch(waiting).number }
 	for what, end := range map[string]func(r *replica, patient *bool){
@@ -97,7 +100,8 @@ func TestThePatientRideWithTheNext(t *testing.T) {
 			t.Fatalf("%s: with an entry under way %+v, settled %v", what, got, settled)
 		}
 		c.drain()
-		if got := r.core.Status(); got.Last != before+1 || got.Queued != batchBytes || !settled || !r.core.Reminds() || r.core.Reminds() {
+		if got := r.core.Status(); got.Last != before+1 || got.Queued != batchBytes || !settled ||
+			!r.core.Reminds() || r.core.Reminds() {
 			t.Fatalf("%s: with none under way %+v, settled %v", what, got, settled)
 		}
 		end(r, &patient)
@@ -172,7 +176,8 @@ func TestEntryIsNotAliasedToTheBatch(t *testing.T) {
 	}
 }
 
-// A batch decided on in term 2 is thrown away with the lead, and does not surface when the same replica leads again.
+// A batch decided on in term 2 is thrown away with the lead, and does not surface when the same
+// replica leads again.
 func TestBatchNeverEntersAnotherTerm(t *testing.T) {
 	c := newCluster(t, 5, 3)
 	l := c.elect()
@@ -224,7 +229,8 @@ func TestQueueGoesWithATermThatNobodySaw(t *testing.T) {
 	l.turn()
 	l.propose() // waits
 	other := c.replicas[l.id%3].id
-	l.core.Step(&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: &other, To: &l.id, Term: new(term + 5), Commit: new(uint64)})
+	l.core.Step(&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: &other, To: &l.id, Term: new(term + 5),
+		Commit: new(uint64)})
 	if l.core.Queued() != 0 {
 		t.Errorf("a batch outlives its term")
 	}

@@ -2,8 +2,9 @@ package raftlog
 
 import "fmt"
 
-// hang watches for a leader whose disk or apply stands still. Raft would let it lead for ever, committing by its followers and
-// answering nobody. It counts ticks, of which a stall of the whole process gives only a few.
+// hang watches for a leader whose disk or apply stands still. Raft would let it lead for ever,
+// committing by its followers and answering nobody. It counts ticks, of which a stall of the whole
+// process gives only a few.
 type hang struct {
 	saveTicks int // since the present Save was handed out
 	lagIndex  uint64
@@ -13,9 +14,10 @@ type hang struct {
 	handoverTicks int
 }
 
-// watch runs at each tick. A leader that has made no progress for an election timeout hands over its lead; if it still leads
-// after another one, it retires. A lone voter only waits: nobody could lead in its place, and retiring would turn a slow disk
-// into the end of the group. A snapshot that is being prepared does not count as a Save that stands still. If it stands still itself, a leader
+// watch runs at each tick. A leader that has made no progress for an election timeout hands over
+// its lead; if it still leads after another one, it retires. A lone voter only waits: nobody could
+// lead in its place, and retiring would turn a slow disk into the end of the group. A snapshot that
+// is being prepared does not count as a Save that stands still. If it stands still itself, a leader
 // hands over likewise, and whoever does not lead retires.
 func (c *Core) watch() {
 	h := &c.hang
@@ -36,7 +38,8 @@ func (c *Core) watch() {
 		return
 	}
 	if !c.role.Leading {
-		c.fail(fmt.Errorf("%w: the snapshot at %d has been on its way to the disk for %d ticks", ErrHung, c.taking.index, c.taking.ticks))
+		c.fail(fmt.Errorf("%w: the snapshot at %d has been on its way to the disk for %d ticks", ErrHung,
+			c.taking.index, c.taking.ticks))
 		return
 	}
 	if !h.handover {
@@ -49,6 +52,7 @@ func (c *Core) watch() {
 		_ = c.Transfer(0)
 	}
 	if h.handoverTicks++; h.handoverTicks >= c.cfg.ElectionTicks {
-		c.fail(fmt.Errorf("%w: leading in term %d with commit %d and applied %d", ErrHung, c.role.Term, c.commit, c.applied))
+		c.fail(fmt.Errorf("%w: leading in term %d with commit %d and applied %d", ErrHung, c.role.Term, c.commit,
+			c.applied))
 	}
 }

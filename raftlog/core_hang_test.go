@@ -70,8 +70,8 @@ func TestLeaderWithHungDiskRetiresIfNobodyTakesOver(t *testing.T) {
 	c.verify()
 }
 
-// Once in each election timeout raft takes its mark of activity from everybody. An offer of the lead that is made just then must
-// find somebody, too.
+// Once in each election timeout raft takes its mark of activity from everybody. An offer of the
+// lead that is made just then must find somebody, too.
 func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -118,7 +118,8 @@ func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c.verify()
 }
 
-// A lone voter has nobody to hand over to: retiring would end the group for the sake of a slow disk.
+// A lone voter has nobody to hand over to: retiring would end the group for the sake of a slow
+// disk.
 func TestLoneVoterWaitsForItsDisk(t *testing.T) {
 	c, r := lone(t)
 	r.propose()
@@ -152,9 +153,9 @@ func TestSlowDiskIsNotHung(t *testing.T) {
 	c.verify()
 }
 
-// HAZARDS 0.1, kept for ever: why a raft ID lives once, with one log. A voter that forgets its vote (here: restarts empty under
-// its ID) votes twice in one term, two replicas lead in it, and each commits a different entry at the same index. Nothing in raft
-// can notice.
+// HAZARDS 0.1, kept for ever: why a raft ID lives once, with one log. A voter that forgets its vote
+// (here: restarts empty under its ID) votes twice in one term, two replicas lead in it, and each
+// commits a different entry at the same index. Nothing in raft can notice.
 func TestLostVote(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	a, forgetful, b := c.replicas[0], c.replicas[1], c.replicas[2]
@@ -170,13 +171,15 @@ func TestLostVote(t *testing.T) {
 	if a.leading != 2 || c.check.next[2] != 1 {
 		t.Fatalf("replica 1 does not lead in term 2: %+v", a.role)
 	}
-	// The same ID with another, empty log: what Found refuses for a store, and birth must refuse for an ID.
+	// The same ID with another, empty log: what Found refuses for a store, and birth must refuse
+	// for an ID.
 	forgetful.crash(false)
 	forgetful.store = newTestStore(t, 2, []uint64{1, 2, 3})
 	forgetful.start()
 	campaign(b)
 	if b.leading != 2 {
-		t.Fatalf("replica 3 does not lead in term 2, too: %+v; if raft prevents this now, IDs may be used again", b.role)
+		t.Fatalf("replica 3 does not lead in term 2, too: %+v; if raft prevents this now, IDs may be used again",
+			b.role)
 	}
 	if len(c.check.faults) == 0 {
 		t.Errorf("the checker has not noticed two leaders of one term")

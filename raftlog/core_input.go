@@ -11,8 +11,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// Tick lets time pass. Ticks follow elapsed time, not calls. After a stall at most half an election timeout is caught up and the
-// rest is forgotten: a replica that has slept must hear what waits in its queues before it concludes that nobody is there.
+// Tick lets time pass. Ticks follow elapsed time, not calls. After a stall at most half an election
+// timeout is caught up and the rest is forgotten: a replica that has slept must hear what waits in
+// its queues before it concludes that nobody is there.
 func (c *Core) Tick(now clock.Time) {
 	n := int(now.Sub(c.ticked) / c.cfg.Tick)
 	if n <= 0 {
@@ -45,10 +46,12 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// hurry says that whatever waits to be proposed has waited long enough, be it for company or because it stands back.
+// hurry says that whatever waits to be proposed has waited long enough, be it for company or
+// because it stands back.
 func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 }
 
-// Reminds reports whether the owner is to call Remind when patience is over: for what stands back as of the last Turn, if no reminder is under way.
+// Reminds reports whether the owner is to call Remind when patience is over: for what stands back
+// as of the last Turn, if no reminder is under way.
 func (c *Core) Reminds() bool {
 	if c.reminder != 0 {
 		return false
@@ -57,7 +60,8 @@ func (c *Core) Reminds() bool {
 	return c.reminder != 0
 }
 
-// Remind ends the patience of what stood back when Reminds said so. What stands back by now for another reason has a patience of its own.
+// Remind ends the patience of what stood back when Reminds said so. What stands back by now for
+// another reason has a patience of its own.
 func (c *Core) Remind() {
 	if c.reminder != 0 && c.reminder == c.group.back {
 		c.hurry()
@@ -74,19 +78,22 @@ func (c *Core) NextTick() clock.Time {
 	return c.ticked.Add(c.cfg.Tick)
 }
 
-// Step takes a message of another replica. What no replica of this version sends is ignored, as is what raft refuses.
+// Step takes a message of another replica. What no replica of this version sends is ignored, as is
+// what raft refuses.
 func (c *Core) Step(m *raftpb.Message) {
 	if !acceptable(m, c.id) || c.yields(m) {
 		return
 	}
-	// The errors that raft returns here say that a message is of no use any more, which is nothing to act on.
+	// The errors that raft returns here say that a message is of no use any more, which is nothing
+	// to act on.
 	_ = c.node.Step(m)
 	c.hear(m.GetFrom(), m.GetTerm())
 	c.observe()
 	c.led(m.GetFrom(), m.GetTerm())
 }
 
-// Propose queues a batch, by copying it, if this replica leads in that term and the queue has room. It reports whether it did.
+// Propose queues a batch, by copying it, if this replica leads in that term and the queue has room.
+// It reports whether it did.
 func (c *Core) Propose(term uint64, batch []byte) bool {
 	if !c.role.Leading || term != c.role.Term || c.group.queue.size()+len(batch) > c.cfg.QueueBytes {
 		return false
@@ -95,8 +102,9 @@ func (c *Core) Propose(term uint64, batch []byte) bool {
 	return true
 }
 
-// Confirm asks for a RoundDone event, once a majority has confirmed this replica's lead after this call and everything committed
-// by then is applied. Without a lead in that term it is forgotten at once.
+// Confirm asks for a RoundDone event, once a majority has confirmed this replica's lead after this
+// call and everything committed by then is applied. Without a lead in that term it is forgotten at
+// once.
 func (c *Core) Confirm(term, round uint64) {
 	if c.role.Leading && term == c.role.Term {
 		c.group.asked = append(c.group.asked, round)
@@ -106,7 +114,8 @@ func (c *Core) Confirm(term, round uint64) {
 // Unreachable says that messages to a replica were probably lost.
 func (c *Core) Unreachable(id uint64) { c.node.ReportUnreachable(id) }
 
-// SnapshotSent reports what became of a message of Output.Snapshots: m.To, m.Term, and whether the receiver has it.
+// SnapshotSent reports what became of a message of Output.Snapshots: m.To, m.Term, and whether the
+// receiver has it.
 func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	if !c.role.Leading || term != c.role.Term {
 		return // raft has forgotten the snapshot with its lead, and may have sent another one since
@@ -118,8 +127,9 @@ func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	c.node.ReportSnapshot(to, status)
 }
 
-// Transfer begins to hand the lead to another voter, 0: the one that is most caught up among those heard of recently. Proposals wait
-// meanwhile. It has succeeded when Role no longer leads, and failed when Transferring no longer holds before.
+// Transfer begins to hand the lead to another voter, 0: the one that is most caught up among those
+// heard of recently. Proposals wait meanwhile. It has succeeded when Role no longer leads, and
+// failed when Transferring no longer holds before.
 func (c *Core) Transfer(to uint64) error {
 	if !c.role.Leading {
 		return ErrNotLeading
@@ -148,8 +158,9 @@ func (c *Core) Role() Role { return c.role }
 // Queued returns the bytes that wait to be proposed.
 func (c *Core) Queued() int { return c.group.queue.size() }
 
-// successor returns the voter to hand the lead to: heard of within an election timeout, with most of the log, the lowest ID among
-// equals. 0: nobody. Raft's own mark of who is active will not do: it is taken from everybody once in each election timeout.
+// successor returns the voter to hand the lead to: heard of within an election timeout, with most
+// of the log, the lowest ID among equals. 0: nobody. Raft's own mark of who is active will not do:
+// it is taken from everybody once in each election timeout.
 func (c *Core) successor() uint64 {
 	var best, match uint64
 	c.node.WithProgress(func(id uint64, kind raft.ProgressType, pr tracker.Progress) {

@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// joint has a replacement begin, of which the leader has applied the joint configuration and no more, and returns who goes.
+// joint has a replacement begin, of which the leader has applied the joint configuration and no
+// more, and returns who goes.
 func (c *cluster) joint(l *replica) (out *replica) {
 	c.t.Helper()
 	c.join(4)
@@ -51,7 +52,8 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 	l := c.elect()
 	out := c.joint(l)
 	c.until(func() bool { return len(l.config.Outgoing) > 0 })
-	if s := l.core.Survey(); !s.Pending || !slices.Equal(s.Config.Outgoing, []uint64{1, 2, 3}) || slices.Contains(s.Config.Voters, out.id) || len(s.Replicas) != 4 {
+	if s := l.core.Survey(); !s.Pending || !slices.Equal(s.Config.Outgoing, []uint64{1, 2, 3}) ||
+		slices.Contains(s.Config.Voters, out.id) || len(s.Replicas) != 4 {
 		t.Errorf("in the joint configuration the leader sees %+v", s)
 	}
 	if l.core.Change(l.role.Term, add(9)) {
@@ -69,8 +71,8 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 	c.verify()
 }
 
-// Raft leaves a joint configuration when it is applied, or when anything else is after it. If the lead was being handed over then, in vain,
-// there must be something else.
+// Raft leaves a joint configuration when it is applied, or when anything else is after it. If the
+// lead was being handed over then, in vain, there must be something else.
 func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -92,7 +94,8 @@ func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c.verify()
 }
 
-// A leader that is removed steps down, and goes on as whoever is in no configuration: it asks nobody for a vote.
+// A leader that is removed steps down, and goes on as whoever is in no configuration: it asks
+// nobody for a vote.
 func TestRemovedLeaderStepsDown(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -109,8 +112,8 @@ func TestRemovedLeaderStepsDown(t *testing.T) {
 	c.verify()
 }
 
-// All replicas have the same configuration, with the same said of everybody, however they came by it: by the log, by a snapshot, by
-// another's snapshot, by their own store.
+// All replicas have the same configuration, with the same said of everybody, however they came by
+// it: by the log, by a snapshot, by another's snapshot, by their own store.
 func TestConfigurationsAreEqual(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes, cfg.KeepEntries = 1<<20, 0 })
 	l := c.elect()
@@ -176,18 +179,23 @@ func TestLearnerByTheLog(t *testing.T) {
 	c.verify()
 }
 
-// What a store or a leader says of who is who is read as strictly as the rest: it ends this replica at most, with the right reason.
+// What a store or a leader says of who is who is read as strictly as the rest: it ends this replica
+// at most, with the right reason.
 func TestBadEnvelope(t *testing.T) {
 	good := newTestStore(t, 1, []uint64{1, 2, 3}).state.Snapshot
 	config, state, err := open(good)
-	if err != nil || config.Index != 1 || len(config.Members) != 3 || len(state) != 0 || string(config.Members[2].Context) != "replica 3" {
+	if err != nil || config.Index != 1 || len(config.Members) != 3 || len(state) != 0 ||
+		string(config.Members[2].Context) != "replica 3" {
 		t.Fatalf("%+v, %q, %v", config, state, err)
 	}
 	data := good.GetData()
 	bad := map[string][]byte{
-		"empty": nil, "short": data[:10], "a state alone": []byte("the state of before there were envelopes"), "cut": data[:len(data)-1],
-		"format": append([]byte{2}, data[1:]...), "others": enclose(1, testMembers(1, 2, 4), nil), "fewer": enclose(1, testMembers(1, 2), nil),
-		"more": enclose(1, testMembers(1, 2, 3, 4), nil), "twice": enclose(1, testMembers(1, 2, 2, 3), nil), "no order": enclose(1, testMembers(2, 1, 3), nil),
+		"empty": nil, "short": data[:10], "a state alone": []byte("the state of before there were envelopes"),
+		"cut":    data[:len(data)-1],
+		"format": append([]byte{2}, data[1:]...), "others": enclose(1, testMembers(1, 2, 4), nil),
+		"fewer": enclose(1, testMembers(1, 2), nil),
+		"more":  enclose(1, testMembers(1, 2, 3, 4), nil), "twice": enclose(1, testMembers(1, 2, 2, 3), nil),
+		"no order":      enclose(1, testMembers(2, 1, 3), nil),
 		"of the future": enclose(2, testMembers(1, 2, 3), nil), "of no index": enclose(0, testMembers(1, 2, 3), nil),
 		"long": enclose(1, []Member{{1, nil}, {2, make([]byte, contextMax+1)}, {3, nil}}, nil),
 	}
@@ -197,14 +205,17 @@ func TestBadEnvelope(t *testing.T) {
 		store := newTestStore(t, 1, []uint64{1, 2, 3})
 		store.state.Snapshot = snap
 		st, _ := store.Load()
-		if _, err := NewCore(CoreConfig{State: st, Tick: testTick, ElectionTicks: 10, HeartbeatTicks: 1, EntriesInFlight: 1, QueueBytes: 1, SnapshotBytes: 1, Logger: quiet}); !errors.Is(err, ErrCorrupt) {
+		if _, err := NewCore(CoreConfig{State: st, Tick: testTick, ElectionTicks: 10, HeartbeatTicks: 1,
+			EntriesInFlight: 1, QueueBytes: 1, SnapshotBytes: 1, Logger: quiet}); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: a replica starts with it: %v", name, err)
 		}
-		if acceptable(&raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(9)), Snapshot: snap}, 1) {
+		if acceptable(&raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+			Term: new(uint64(9)), Snapshot: snap}, 1) {
 			t.Errorf("%s: raft is shown it", name)
 		}
 	}
-	if !acceptable(&raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(9)), Snapshot: good}, 1) {
+	if !acceptable(&raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+		Term: new(uint64(9)), Snapshot: good}, 1) {
 		t.Error("raft is not shown a good one")
 	}
 	for _, context := range [][]byte{{}, added(Member{ID: 7}), added(testMembers(7)[0])} {
@@ -212,15 +223,17 @@ func TestBadEnvelope(t *testing.T) {
 			t.Errorf("%x: %v", context, err)
 		}
 	}
-	for _, context := range [][]byte{{1}, {2}, added(Member{}), added(Member{ID: ^uint64(0)}), append(added(Member{ID: 7}), 0), added(Member{7, make([]byte, contextMax+1)})} {
+	for _, context := range [][]byte{{1}, {2}, added(Member{}), added(Member{ID: ^uint64(0)}),
+		append(added(Member{ID: 7}), 0), added(Member{7, make([]byte, contextMax+1)})} {
 		if who, err := whoIsAdded(context); err == nil {
 			t.Errorf("%x adds %+v", context, who)
 		}
 	}
 }
 
-// A leader's disk may work while its entries travel, but not while the voters change. Here it loses what a follower has, which has lost its
-// vote meanwhile, and which it must ask, since it does not know that.
+// A leader's disk may work while its entries travel, but not while the voters change. Here it loses
+// what a follower has, which has lost its vote meanwhile, and which it must ask, since it does not
+// know that.
 func TestNobodyHasMoreThanALeaderThatChangesVoters(t *testing.T) {
 	for _, again := range []bool{false, true} { // with a new lead in between, before which the change was not committed
 		c, l := lone(t)
@@ -273,7 +286,8 @@ func TestNobodyHasMoreThanALeaderThatChangesVoters(t *testing.T) {
 			}
 		}
 		if f.core.last > l.core.durable {
-			t.Errorf("again %v: the follower has %d, of which the leader has lost all behind %d", again, f.core.last, l.core.durable)
+			t.Errorf("again %v: the follower has %d, of which the leader has lost all behind %d", again, f.core.last,
+				l.core.durable)
 		}
 		l.crash(false)
 		l.start()

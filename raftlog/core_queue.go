@@ -2,8 +2,8 @@ package raftlog
 
 import "slices"
 
-// queue holds batches that wait to be proposed, back to back in one buffer. Invariant: buf[start:] is the concatenation of the
-// batches that end at ends[first:], in order.
+// queue holds batches that wait to be proposed, back to back in one buffer. Invariant: buf[start:]
+// is the concatenation of the batches that end at ends[first:], in order.
 type queue struct {
 	buf   []byte
 	ends  []int // offset in buf where each batch ends
@@ -11,7 +11,8 @@ type queue struct {
 	first int   // its place in ends
 }
 
-// queueKeepBytes is the largest buffer that an empty queue keeps for reuse: a burst should not cost its memory for ever.
+// queueKeepBytes is the largest buffer that an empty queue keeps for reuse: a burst should not cost
+// its memory for ever.
 const queueKeepBytes = 1 << 20
 
 // size returns the bytes that wait.
@@ -32,7 +33,8 @@ func (q *queue) push(batch []byte) {
 	q.ends = append(q.ends, len(q.buf))
 }
 
-// compact moves what waits to the front. Called when at least half of the buffer is free, so each byte is moved about once.
+// compact moves what waits to the front. Called when at least half of the buffer is free, so each
+// byte is moved about once.
 func (q *queue) compact() {
 	n := copy(q.buf, q.buf[q.start:])
 	q.buf = q.buf[:n]
@@ -44,8 +46,9 @@ func (q *queue) compact() {
 	q.start, q.first = 0, 0
 }
 
-// peek returns a copy of as many whole batches as fit into limit bytes, at least one, and their number. The queue must not be
-// empty. It is a copy because entries live on in the log and on the network while the buffer is used again.
+// peek returns a copy of as many whole batches as fit into limit bytes, at least one, and their
+// number. The queue must not be empty. It is a copy because entries live on in the log and on the
+// network while the buffer is used again.
 func (q *queue) peek(limit int) ([]byte, int) {
 	n := 1
 	for q.first+n < len(q.ends) && q.ends[q.first+n]-q.start <= limit {

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The snapshot that is stored when a learner is added is older than its addition and does not name it. Raft ignores such a
-// snapshot, and the learner would never catch up.
+// The snapshot that is stored when a learner is added is older than its addition and does not name
+// it. Raft ignores such a snapshot, and the learner would never catch up.
 func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -25,14 +25,17 @@ func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	if !slices.Contains(store.state.Snapshot.GetMetadata().GetConfState().GetLearners(), 4) {
 		t.Errorf("the learner holds a snapshot that does not name it: %v", store.state.Snapshot.GetMetadata())
 	}
-	if got := l.core.Status(); !slices.Equal(got.Learners, []uint64{4}) || !slices.Equal(got.Voters, []uint64{1, 2, 3}) {
+	if got := l.core.Status(); !slices.Equal(got.Learners, []uint64{4}) ||
+		!slices.Equal(got.Voters, []uint64{1, 2, 3}) {
 		t.Errorf("the leader's status names %v and %v", got.Voters, got.Learners)
 	}
-	// It becomes a voter in the place of another, in one joint change, and the group goes on with it.
+	// It becomes a voter in the place of another, in one joint change, and the group goes on with
+	// it.
 	out := c.replicas[l.id%3]
 	c.change(l, Change{Promote: []uint64{4}, Remove: []uint64{out.id}})
 	c.settle(10)
-	if got := l.core.Status(); len(got.Learners) != 0 || len(got.Voters) != 3 || slices.Contains(got.Voters, out.id) || !slices.Contains(got.Voters, 4) {
+	if got := l.core.Status(); len(got.Learners) != 0 || len(got.Voters) != 3 ||
+		slices.Contains(got.Voters, out.id) || !slices.Contains(got.Voters, 4) {
 		t.Errorf("after the replacement: %+v", got)
 	}
 	c.verify()
@@ -55,14 +58,16 @@ func TestConfigurationSurvivesARestart(t *testing.T) {
 		l.crash(false)
 		l.start()
 		c.settle(30)
-		if got := l.core.Status(); !slices.Equal(got.Learners, []uint64{9}) || !slices.Equal(got.Voters, []uint64{1, 2, 3}) {
+		if got := l.core.Status(); !slices.Equal(got.Learners, []uint64{9}) ||
+			!slices.Equal(got.Voters, []uint64{1, 2, 3}) {
 			t.Errorf("after a restart (snapshot %v) the configuration is %v, %v", snapshot, got.Voters, got.Learners)
 		}
 		c.verify()
 	}
 }
 
-// A follower that was away for longer than the log reaches back gets a snapshot; if that is lost, another one.
+// A follower that was away for longer than the log reaches back gets a snapshot; if that is lost,
+// another one.
 func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries, cfg.SnapshotBytes = 0, 256 })
 	l := c.elect()
@@ -109,7 +114,8 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 }
 
 func TestEntriesAreKeptBehindASnapshot(t *testing.T) {
-	for _, tc := range []struct{ keep, bytes, want int }{{0, 1 << 10, 0}, {-1, 1 << 10, 0}, {5, 1 << 10, 5}, {1000, 480, 10}} {
+	for _, tc := range []struct{ keep, bytes, want int }{{0, 1 << 10, 0}, {-1, 1 << 10, 0}, {5, 1 << 10, 5},
+		{1000, 480, 10}} {
 		c, r := lone(t, func(cfg *CoreConfig) { cfg.KeepEntries, cfg.SnapshotBytes = tc.keep, tc.bytes })
 		for range 200 {
 			r.propose()
@@ -119,10 +125,13 @@ func TestEntriesAreKeptBehindASnapshot(t *testing.T) {
 		snap := r.core.view.index()
 		first, _ := r.core.view.FirstIndex()
 		if got := int(snap + 1 - first); got != tc.want || snap < 100 {
-			t.Errorf("keep %d within %d bytes: snapshot at %d, log from %d: %d kept, want %d", tc.keep, tc.bytes, snap, first, got, tc.want)
+			t.Errorf("keep %d within %d bytes: snapshot at %d, log from %d: %d kept, want %d", tc.keep, tc.bytes,
+				snap, first, got, tc.want)
 		}
-		if stored := r.store.state; stored.Snapshot.GetMetadata().GetIndex() != snap || len(stored.Entries) != int(r.core.last-snap) {
-			t.Errorf("the store holds snapshot %d and %d entries, want %d and %d", stored.Snapshot.GetMetadata().GetIndex(), len(stored.Entries),
+		if stored := r.store.state; stored.Snapshot.GetMetadata().GetIndex() != snap ||
+			len(stored.Entries) != int(r.core.last-snap) {
+			t.Errorf("the store holds snapshot %d and %d entries, want %d and %d",
+				stored.Snapshot.GetMetadata().GetIndex(), len(stored.Entries),
 				snap, r.core.last-snap)
 		}
 		r.crash(false)
@@ -134,7 +143,8 @@ func TestEntriesAreKeptBehindASnapshot(t *testing.T) {
 	}
 }
 
-// A snapshot of our own would be older than one that is on its way to the store, and would be saved after it.
+// A snapshot of our own would be older than one that is on its way to the store, and would be saved
+// after it.
 func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
 	c, r := lone(t)
 	r.core.since = 1 << 30
@@ -159,7 +169,8 @@ func TestMergedSavesEqualSingleOnes(t *testing.T) {
 		var items []appendItem
 		extend := func(from uint64, n int) (entries []*raftpb.Entry) {
 			for i := range uint64(n) {
-				entries = append(entries, &raftpb.Entry{Index: new(from + i), Term: new(term), Data: []byte{byte(random.IntN(256))}})
+				entries = append(entries, &raftpb.Entry{Index: new(from + i), Term: new(term),
+					Data: []byte{byte(random.IntN(256))}})
 			}
 			last = from + uint64(n) - 1
 			return entries
@@ -202,7 +213,8 @@ func TestMergedSavesEqualSingleOnes(t *testing.T) {
 		if err := together.Save(b); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(single.state.Entries, together.state.Entries) || !proto.Equal(single.state.Snapshot, together.state.Snapshot) {
+		if !slices.Equal(single.state.Entries, together.state.Entries) ||
+			!proto.Equal(single.state.Snapshot, together.state.Snapshot) {
 			t.Fatalf("one by one:\n%v\ntogether:\n%v", single.state, together.state)
 		}
 	}

@@ -1,6 +1,7 @@
 package raftlog
 
-// Status is a replica's view of itself and its group at the end of a turn, for people and for programs that watch.
+// Status is a replica's view of itself and its group at the end of a turn, for people and for
+// programs that watch.
 type Status struct {
 	ID         uint64   // this replica
 	Term       uint64   // its term
@@ -20,13 +21,14 @@ type Status struct {
 	Retired    error    // why the log has stopped, nil while it runs
 }
 
-// Status returns the replica's view of itself. Dropped and Retired are the shell's. The slices are shared and must not
-// be changed.
+// Status returns the replica's view of itself. Dropped and Retired are the shell's. The slices are
+// shared and must not be changed.
 func (c *Core) Status() Status {
 	return Status{
 		ID: c.id, Term: c.role.Term, Leader: c.role.Leader, Leading: c.role.Leading,
 		Commit: c.commit, Applied: c.applied, Last: c.last,
 		Voters: c.voters, Learners: c.learners,
-		InFlight: c.group.inFlight, Queued: c.Queued(), Snapshots: c.taken, Taking: c.taking.step != takeNone, StateBytes: len(c.view.snap.GetData()),
+		InFlight: c.group.inFlight, Queued: c.Queued(), Snapshots: c.taken, Taking: c.taking.step != takeNone,
+		StateBytes: len(c.view.snap.GetData()),
 	}
 }

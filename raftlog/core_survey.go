@@ -12,29 +12,38 @@ import (
 type Progress struct {
 	// ID names it.
 	ID uint64
-	// Active is set while this leader has heard of it within an election timeout. What an earlier lead heard does not count.
+	// Active is set while this leader has heard of it within an election timeout. What an earlier
+	// lead heard does not count.
 	Active bool
-	// SilentFor is how long nothing was heard of it, at most since this lead began, or since it came in.
+	// SilentFor is how long nothing was heard of it, at most since this lead began, or since it
+	// came in.
 	SilentFor time.Duration
 	// CaughtUp is set while it takes in what is sent and lacks at most 64 entries.
 	CaughtUp bool
-	// Full is set while all that the leader has is acknowledged by it or on its way to it, with nothing known to be lost.
+	// Full is set while all that the leader has is acknowledged by it or on its way to it, with
+	// nothing known to be lost.
 	Full bool
-	// Settled is set once it knows that the configuration is committed: it has acknowledged an entry that was proposed after the leader had
-	// applied the configuration, and that came with the commit index.
+	// Settled is set once it knows that the configuration is committed: it has acknowledged an
+	// entry that was proposed after the leader had applied the configuration, and that came with
+	// the commit index.
 	Settled bool
 }
 
 // Survey is how a leader sees its group.
 type Survey struct {
-	Term     uint64        // in which this replica leads and Leads was called, 0: in none, and then nothing below Config is filled in
-	Self     uint64        // this replica
-	Config   Configuration // as last applied here
-	Pending  bool          // a change is proposed and not applied, or the configuration is joint, or the lead is being handed over
-	Replicas []Progress    // all of Config, this one too, by ID
+	// in which this replica leads and Leads was called, 0: in none, and then nothing below Config
+	// is filled in
+	Term   uint64
+	Self   uint64        // this replica
+	Config Configuration // as last applied here
+	// a change is proposed and not applied, or the configuration is joint, or the lead is being
+	// handed over
+	Pending  bool
+	Replicas []Progress // all of Config, this one too, by ID
 }
 
-// caughtUpEntries is how much a replica may lack and still count as caught up: what is on its way to it under load, about.
+// caughtUpEntries is how much a replica may lack and still count as caught up: what is on its way
+// to it under load, about.
 const caughtUpEntries = 64
 
 // hearing is when a replica was heard of last.
@@ -45,7 +54,8 @@ type hearing struct {
 	uneven uint64 // tick until which the heartbeats count as uneven, since a gap has ended
 }
 
-// hear files that a replica of the configuration has spoken, in this term or a later one: what arrives late says nothing of now.
+// hear files that a replica of the configuration has spoken, in this term or a later one: what
+// arrives late says nothing of now.
 func (c *Core) hear(id, term uint64) {
 	if h, ok := c.heard[id]; ok && term >= c.role.Term {
 		if h.spoke && c.ticks-h.tick >= c.gapTicks() {
@@ -56,7 +66,8 @@ func (c *Core) hear(id, term uint64) {
 	}
 }
 
-// listen begins to listen to those of the configuration; anew says that what was heard before does not count.
+// listen begins to listen to those of the configuration; anew says that what was heard before does
+// not count.
 func (c *Core) listen(anew bool) {
 	if anew {
 		clear(c.heard)

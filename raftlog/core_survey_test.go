@@ -18,8 +18,8 @@ func (r *replica) sees(id uint64) Progress {
 	return Progress{}
 }
 
-// voters rule 13: having the entry of a configuration is not knowing that it is committed. Whoever has the one without the other is still
-// in the configuration before.
+// voters rule 13: having the entry of a configuration is not knowing that it is committed. Whoever
+// has the one without the other is still in the configuration before.
 func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -32,7 +32,8 @@ func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 	before := l.config.Index
 	c.lose = func(m *raftpb.Message) bool { // f gets the entry, and nothing after it
 		n := len(m.GetEntries())
-		return m.GetTo() == f.id && (m.GetCommit() > before && n == 0 || n > 0 && m.GetEntries()[n-1].GetType() == raftpb.EntryNormal)
+		return m.GetTo() == f.id && (m.GetCommit() > before && n == 0 ||
+			n > 0 && m.GetEntries()[n-1].GetType() == raftpb.EntryNormal)
 	}
 	if !l.core.Change(l.role.Term, add(9)) {
 		t.Fatal("the change is not taken")
@@ -79,7 +80,8 @@ func TestNewLeadSettlesAnew(t *testing.T) {
 	c.verify()
 }
 
-// A new leader gives everybody the whole time anew, and takes nobody for present because an earlier lead heard of it.
+// A new leader gives everybody the whole time anew, and takes nobody for present because an earlier
+// lead heard of it.
 func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -114,7 +116,8 @@ func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 		t.Errorf("after seven ticks: %+v", p)
 	}
 	// What was sent in an earlier term and arrives now says nothing of now.
-	l.core.Step(&raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: &silent.id, To: &l.id, Term: new(l.role.Term - 1)})
+	l.core.Step(&raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: &silent.id, To: &l.id,
+		Term: new(l.role.Term - 1)})
 	if p := l.sees(silent.id); p.Active {
 		t.Errorf("after a late message: %+v", p)
 	}
@@ -125,7 +128,8 @@ func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	}
 	c.isolate(silent.id)
 	for n := range 15 {
-		if p := l.sees(silent.id); p.Active != (p.SilentFor < 10*testTick) || p.SilentFor > time.Duration(n+1)*testTick {
+		if p := l.sees(silent.id); p.Active != (p.SilentFor < 10*testTick) ||
+			p.SilentFor > time.Duration(n+1)*testTick {
 			t.Errorf("%d ticks after it fell silent: %+v", n, p)
 		}
 		c.pass(1)

@@ -16,8 +16,9 @@ const (
 	takeName             // they are durable; it is among the appends, for the Save that names it
 )
 
-// taking is the snapshot that is being taken here: one at a time, from its beginning until the store has named it. Whatever is applied
-// meanwhile comes after it, so what belongs to it is noted at its beginning.
+// taking is the snapshot that is being taken here: one at a time, from its beginning until the
+// store has named it. Whatever is applied meanwhile comes after it, so what belongs to it is noted
+// at its beginning.
 type taking struct {
 	step      takeStep
 	index     uint64            // applied when it was begun
@@ -37,9 +38,10 @@ func (c *Core) take() {
 	c.out.Take = &Take{Index: c.applied, Header: envelope(c.config.Index, c.config.Members)}
 }
 
-// snapshotDue reports whether a snapshot is to be taken now: raft needs a newer one to send, or enough has been applied
-// since the last. A large state waits for as many bytes of log, so that a snapshot costs at most as much as the entries it
-// replaces. While another replica's snapshot is on its way to the store, one of our own would be older.
+// snapshotDue reports whether a snapshot is to be taken now: raft needs a newer one to send, or
+// enough has been applied since the last. A large state waits for as many bytes of log, so that a
+// snapshot costs at most as much as the entries it replaces. While another replica's snapshot is on
+// its way to the store, one of our own would be older.
 func (c *Core) snapshotDue() bool {
 	if c.taking.step != takeNone || c.appends.remote > 0 || c.applied <= c.view.index() || c.out.Failed != nil {
 		return false
@@ -47,9 +49,10 @@ func (c *Core) snapshotDue() bool {
 	return c.view.wanted || c.since >= c.enough()
 }
 
-// enough is how many bytes of log bring the next snapshot. All replicas apply the same log, and would always take theirs at the same moment: with
-// each of them busy nobody is left who answers at once. So it takes up to half as much more, each replica and each snapshot its own share of
-// that, as if by chance: that two take theirs together is rare, and does not last.
+// enough is how many bytes of log bring the next snapshot. All replicas apply the same log, and
+// would always take theirs at the same moment: with each of them busy nobody is left who answers at
+// once. So it takes up to half as much more, each replica and each snapshot its own share of that,
+// as if by chance: that two take theirs together is rare, and does not last.
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
 	const shares = 1 << 10
@@ -57,8 +60,8 @@ func (c *Core) enough() int {
 	return bytes + bytes/2*int(share)/shares
 }
 
-// Snapshotted hands in the snapshot that an Output.Take with this index has asked for: its Header and the encoded state. The Core owns the
-// slice. One that nobody waits for any more is ignored.
+// Snapshotted hands in the snapshot that an Output.Take with this index has asked for: its Header
+// and the encoded state. The Core owns the slice. One that nobody waits for any more is ignored.
 func (c *Core) Snapshotted(index uint64, data []byte) {
 	t := &c.taking
 	if t.step != takeCapture || t.index != index {
@@ -87,8 +90,9 @@ func (c *Core) name() {
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})
 }
 
-// overtake gives up the snapshot that is being taken, for another replica's that is on its way to the store: named after that it would take the
-// log back. What the store is preparing cannot be taken back, and is waited for; what is among the appends already comes before.
+// overtake gives up the snapshot that is being taken, for another replica's that is on its way to
+// the store: named after that it would take the log back. What the store is preparing cannot be
+// taken back, and is waited for; what is among the appends already comes before.
 func (c *Core) overtake() {
 	switch c.taking.step {
 	case takeCapture:
@@ -98,7 +102,8 @@ func (c *Core) overtake() {
 	}
 }
 
-// prepareHung reports, once in each tick, whether the store has been preparing a snapshot for too long.
+// prepareHung reports, once in each tick, whether the store has been preparing a snapshot for too
+// long.
 func (c *Core) prepareHung() bool {
 	t := &c.taking
 	if t.step != takePrepare {
@@ -108,10 +113,12 @@ func (c *Core) prepareHung() bool {
 	return t.ticks >= int(prepareLimit(len(t.snap.GetData()))/c.cfg.Tick)
 }
 
-// prepareLimit is how long a store may take to prepare a snapshot of so many bytes. Nobody waits for it, and no vote or acknowledgement
-// rests on it, so an election timeout would be far too strict: a good disk takes seconds for a large one. But a replica whose snapshots
-// never become durable keeps its whole log in memory, for ever, and in the end takes its host along. Kernels try again for half a minute
-// or so before they give a disk up; and one that writes less than a MiB in a second could not keep up with the log either.
+// prepareLimit is how long a store may take to prepare a snapshot of so many bytes. Nobody waits
+// for it, and no vote or acknowledgement rests on it, so an election timeout would be far too
+// strict: a good disk takes seconds for a large one. But a replica whose snapshots never become
+// durable keeps its whole log in memory, for ever, and in the end takes its host along. Kernels try
+// again for half a minute or so before they give a disk up; and one that writes less than a MiB in
+// a second could not keep up with the log either.
 func prepareLimit(bytes int) time.Duration {
 	return time.Minute + time.Duration(bytes>>20)*time.Second
 }

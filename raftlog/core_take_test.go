@@ -8,7 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// idle lets ticks pass in which everything works but the snapshots that the replicas are taking, which stand still.
+// idle lets ticks pass in which everything works but the snapshots that the replicas are taking,
+// which stand still.
 func (c *cluster) idle(ticks int) { c.runWithHungDisk(nil, ticks, func() bool { return false }) }
 
 // takes makes a replica begin a snapshot and returns what it began with.
@@ -25,7 +26,8 @@ func (r *replica) takes(t *testing.T) Take {
 	return r.capture.order
 }
 
-// What is applied while a snapshot is taken is not in it: entries, and a configuration. Both follow it in the log.
+// What is applied while a snapshot is taken is not in it: entries, and a configuration. Both follow
+// it in the log.
 func TestSnapshotIsOfItsBeginning(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l := c.elect()
@@ -55,8 +57,10 @@ func TestSnapshotIsOfItsBeginning(t *testing.T) {
 	l.sync()
 	l.crash(false)
 	l.start()
-	if config, _, err := open(l.store.state.Snapshot); err != nil || len(config.Learners) != 0 || l.core.Status().Last != now {
-		t.Errorf("restarted with a snapshot of %v (%v) and a log to %d, want one without a learner, and a log to %d", config, err, l.core.Status().Last, now)
+	if config, _, err := open(l.store.state.Snapshot); err != nil || len(config.Learners) != 0 ||
+		l.core.Status().Last != now {
+		t.Errorf("restarted with a snapshot of %v (%v) and a log to %d, want one without a learner, and a log to %d",
+			config, err, l.core.Status().Last, now)
 	}
 	if next := c.elect(); !slices.Equal(l.config.Learners, []uint64{4}) || l.machine != next.machine {
 		t.Errorf("after the restart: %v at %d, the leader at %d", l.config, l.machine.index, next.machine.index)
@@ -80,11 +84,13 @@ func TestLearnerOfALaterConfigurationGetsAnotherSnapshot(t *testing.T) {
 	}
 	l.finish()
 	if !l.core.view.wanted {
-		t.Errorf("the snapshot at %d, from before the configuration at %d, is enough", order.Index, l.core.view.confIndex)
+		t.Errorf("the snapshot at %d, from before the configuration at %d, is enough", order.Index,
+			l.core.view.confIndex)
 	}
 	c.settle(5)
 	if got := l.core.view.index(); got < l.core.view.confIndex || learner.machine != l.machine {
-		t.Errorf("the leader's snapshot is at %d, the configuration at %d; the learner stands at %d of %d", got, l.core.view.confIndex,
+		t.Errorf("the leader's snapshot is at %d, the configuration at %d; the learner stands at %d of %d", got,
+			l.core.view.confIndex,
 			learner.machine.index, l.machine.index)
 	}
 	c.verify()
@@ -104,8 +110,10 @@ func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 		}
 		c.idle(1)
 	}
-	if l.store.state.Snapshot.GetMetadata().GetIndex() >= order.Index || l.core.applied < order.Index+50 || l.capture != nil {
-		t.Errorf("applied %d, stored %v, another one begun: %v", l.core.applied, l.store.state.Snapshot.GetMetadata(), l.capture != nil)
+	if l.store.state.Snapshot.GetMetadata().GetIndex() >= order.Index || l.core.applied < order.Index+50 ||
+		l.capture != nil {
+		t.Errorf("applied %d, stored %v, another one begun: %v", l.core.applied, l.store.state.Snapshot.GetMetadata(),
+			l.capture != nil)
 	}
 	// A crash now leaves the snapshot before.
 	l.crash(false)
@@ -114,7 +122,8 @@ func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 	c.verify()
 }
 
-// Another replica's snapshot ends the one that is being taken, at any step of it, and the one after that is taken as ever.
+// Another replica's snapshot ends the one that is being taken, at any step of it, and the one after
+// that is taken as ever.
 func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	for _, step := range []takeStep{takeCapture, takePrepare, takeName} {
 		c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries = 0 })
@@ -150,14 +159,16 @@ func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 			}
 		}
 		if got := away.store.state.Snapshot.GetMetadata().GetIndex(); got <= order.Index || away.machine.index < got {
-			t.Fatalf("step %d: the snapshot of the leader did not arrive: stored %d, applied %d", step, got, away.machine.index)
+			t.Fatalf("step %d: the snapshot of the leader did not arrive: stored %d, applied %d", step, got,
+				away.machine.index)
 		}
 		for away.finish() {
 		}
 		c.idle(2)
 		stored := away.store.state.Snapshot.GetMetadata().GetIndex()
 		if stored <= order.Index || away.core.view.index() < stored {
-			t.Errorf("step %d: it holds a snapshot at %d and would send one at %d; its own was of %d", step, stored, away.core.view.index(), order.Index)
+			t.Errorf("step %d: it holds a snapshot at %d and would send one at %d; its own was of %d", step, stored,
+				away.core.view.index(), order.Index)
 		}
 		for range 60 {
 			l.propose()
@@ -173,7 +184,8 @@ func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	}
 }
 
-// A snapshot that takes the store long is no sign of anything; one that never becomes durable ends the replica in the end.
+// A snapshot that takes the store long is no sign of anything; one that never becomes durable ends
+// the replica in the end.
 func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	limit := int(prepareLimit(0) / testTick)
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
@@ -230,7 +242,8 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	}
 }
 
-// Replicas that apply the same log do not take their snapshots at the same moment, and none waits for more than half as much again.
+// Replicas that apply the same log do not take their snapshots at the same moment, and none waits
+// for more than half as much again.
 func TestSnapshotsAreNotTakenTogether(t *testing.T) {
 	const bytes = 1 << 20
 	seen := map[int]bool{}
@@ -239,7 +252,8 @@ func TestSnapshotsAreNotTakenTogether(t *testing.T) {
 			c := &Core{id: id + 1, taken: taken, view: newView(), cfg: CoreConfig{SnapshotBytes: bytes}}
 			enough := c.enough()
 			if enough < bytes || enough >= bytes*3/2 {
-				t.Errorf("replica %d takes snapshot %d after %d bytes, want %d to %d", id+1, taken, enough, bytes, bytes*3/2)
+				t.Errorf("replica %d takes snapshot %d after %d bytes, want %d to %d", id+1, taken, enough, bytes,
+					bytes*3/2)
 			}
 			seen[enough] = true
 		}

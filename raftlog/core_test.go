@@ -22,13 +22,15 @@ func lone(t *testing.T, change ...func(*CoreConfig)) (*cluster, *replica) {
 
 func TestLoneVoterLeadsWithoutWaiting(t *testing.T) {
 	c, r := lone(t)
-	if got := r.core.Status(); got.Term != 2 || !got.Leading || got.Applied != 3 || got.Last != 3 || len(got.Voters) != 1 {
+	if got := r.core.Status(); got.Term != 2 || !got.Leading || got.Applied != 3 || got.Last != 3 ||
+		len(got.Voters) != 1 {
 		t.Errorf("status %+v, want a leader of term 2 with its first entry, at index 2, and the one that says so applied", got)
 	}
 	c.verify()
 }
 
-// Raft answers a lone voter's read request at once, with whatever it knew to be committed when it started.
+// Raft answers a lone voter's read request at once, with whatever it knew to be committed when it
+// started.
 func TestConfirmWaitsForOwnFirstEntry(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	r := c.replicas[0]
@@ -154,7 +156,8 @@ func TestTicksFollowElapsedTime(t *testing.T) {
 		if len(c.wire) > 0 {
 			break
 		}
-		f.core.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: &f.id, Term: new(uint64(1)), Commit: new(uint64(1))})
+		f.core.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: &f.id,
+			Term: new(uint64(1)), Commit: new(uint64(1))})
 		f.turn()
 		c.wire = nil
 	}
@@ -184,7 +187,8 @@ func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 		f.core.Step(m)
 		f.turn()
 	}
-	step(&raftpb.Message{Type: raftpb.MsgVote.Enum(), Term: new(uint64(5)), Index: new(uint64(1)), LogTerm: new(uint64(1))})
+	step(&raftpb.Message{Type: raftpb.MsgVote.Enum(), Term: new(uint64(5)), Index: new(uint64(1)),
+		LogTerm: new(uint64(1))})
 	if got := kinds(); len(got) != 0 {
 		t.Errorf("%v left before the vote was durable", got)
 	}
@@ -192,22 +196,27 @@ func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 	if got := kinds(); len(got) != 1 || got[0] != raftpb.MsgVoteResp {
 		t.Errorf("%v left when the vote was durable", got)
 	}
-	step(&raftpb.Message{Type: raftpb.MsgApp.Enum(), Term: new(uint64(5)), Index: new(uint64(1)), LogTerm: new(uint64(1)),
-		Commit: new(uint64(2)), Entries: []*raftpb.Entry{{Index: new(uint64(2)), Term: new(uint64(5)), Data: batch{5, 0}.encode()}}})
+	step(&raftpb.Message{Type: raftpb.MsgApp.Enum(), Term: new(uint64(5)), Index: new(uint64(1)),
+		LogTerm: new(uint64(1)),
+		Commit:  new(uint64(2)), Entries: []*raftpb.Entry{{Index: new(uint64(2)), Term: new(uint64(5)),
+			Data: batch{5, 0}.encode()}}})
 	// A repetition needs no save of its own, and must wait behind the first all the same.
-	step(&raftpb.Message{Type: raftpb.MsgApp.Enum(), Term: new(uint64(5)), Index: new(uint64(2)), LogTerm: new(uint64(5)), Commit: new(uint64(2))})
+	step(&raftpb.Message{Type: raftpb.MsgApp.Enum(), Term: new(uint64(5)), Index: new(uint64(2)),
+		LogTerm: new(uint64(5)), Commit: new(uint64(2))})
 	step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), Term: new(uint64(5)), Commit: new(uint64(2))})
 	if got := kinds(); len(got) != 1 || got[0] != raftpb.MsgHeartbeatResp || f.machine.index != 0 {
 		t.Errorf("%v left before the entry was durable, applied up to %d", got, f.machine.index)
 	}
 	f.sync()
-	if got := kinds(); len(got) != 2 || got[0] != raftpb.MsgAppResp || got[1] != raftpb.MsgAppResp || f.machine.index != 2 {
+	if got := kinds(); len(got) != 2 || got[0] != raftpb.MsgAppResp || got[1] != raftpb.MsgAppResp ||
+		f.machine.index != 2 {
 		t.Errorf("%v left when the entry was durable, applied up to %d", got, f.machine.index)
 	}
 	c.verify()
 }
 
-// A leader whose own disk lags knows that more is committed than it has applied. Nothing is confirmed on a state that lacks it.
+// A leader whose own disk lags knows that more is committed than it has applied. Nothing is
+// confirmed on a state that lacks it.
 func TestConfirmedWaitsForApply(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()

@@ -5,7 +5,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Turn returns what is to be done next. By calling it the owner says that everything in earlier Outputs is done, except for a Save.
+// Turn returns what is to be done next. By calling it the owner says that everything in earlier
+// Outputs is done, except for a Save.
 func (c *Core) Turn() Output {
 	c.recycle()
 	for {
@@ -38,7 +39,8 @@ func (c *Core) Turn() Output {
 	return out
 }
 
-// recycleMax is the largest slice of an Output whose memory is used again: a burst should not cost its memory for ever.
+// recycleMax is the largest slice of an Output whose memory is used again: a burst should not cost
+// its memory for ever.
 const recycleMax = 256
 
 // recycle takes back the memory of the last Output: the owner is done with it.
@@ -57,8 +59,8 @@ func (c *Core) recycle() {
 	c.done = Output{Events: events, Messages: messages, Duplicates: duplicates}
 }
 
-// handle files what one Ready of raft asks for. In this mode its messages carry everything: what to store, what to apply, what to
-// send.
+// handle files what one Ready of raft asks for. In this mode its messages carry everything: what to
+// store, what to apply, what to send.
 func (c *Core) handle(rd raft.Ready) {
 	for _, rs := range rd.ReadStates {
 		c.group.confirmed(rs)
@@ -95,8 +97,9 @@ func (c *Core) handle(rd raft.Ready) {
 	c.answer()
 }
 
-// observe compares raft's role with the one known. It runs after everything that may have changed it, so that no change of term
-// can hide between two Turns: what was queued in one term must never be proposed in another.
+// observe compares raft's role with the one known. It runs after everything that may have changed
+// it, so that no change of term can hide between two Turns: what was queued in one term must never
+// be proposed in another.
 func (c *Core) observe() {
 	s := c.node.BasicStatus()
 	c.transferee = s.LeadTransferee
@@ -127,7 +130,8 @@ func (c *Core) deliver(responses []*raftpb.Message) {
 			c.send(m)
 			continue
 		}
-		// An error says that this replica is no longer part of the configuration, or the like: the response has become useless.
+		// An error says that this replica is no longer part of the configuration, or the like: the
+		// response has become useless.
 		_ = c.node.Step(m)
 		votes = votes || m.GetType() == raftpb.MsgVoteResp || m.GetType() == raftpb.MsgPreVoteResp
 	}
@@ -165,7 +169,8 @@ func (c *Core) apply(m *raftpb.Message) {
 			if own {
 				c.group.inFlight--
 			}
-			c.out.Events = append(c.out.Events, Event{Kind: Applied, Index: e.GetIndex(), Term: e.GetTerm(), Data: e.GetData()})
+			c.out.Events = append(c.out.Events, Event{Kind: Applied, Index: e.GetIndex(), Term: e.GetTerm(),
+				Data: e.GetData()})
 		default:
 			if own {
 				c.resolved(e)

@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// What raft carries for us, and what it does not know of a configuration: since when it holds, and who is who. Numbers are big-endian, and
-// there is one way to write each value:
+// What raft carries for us, and what it does not know of a configuration: since when it holds, and
+// who is who. Numbers are big-endian, and there is one way to write each value:
 //
 //	member    ID (8), length of the context (2), context
 //	entry     format (1), member                              the context of the entry that adds it
@@ -86,8 +86,8 @@ func envelope(index uint64, members []Member) []byte {
 	return b
 }
 
-// open reads a snapshot: the configuration, and the state of the Applier, which is a part of it. It refuses an envelope that does not fit
-// the rest of the snapshot.
+// open reads a snapshot: the configuration, and the state of the Applier, which is a part of it. It
+// refuses an envelope that does not fit the rest of the snapshot.
 func open(s *raftpb.Snapshot) (Configuration, []byte, error) {
 	b, meta := s.GetData(), s.GetMetadata()
 	if len(b) < 11 || b[0] != envelopeFormat {
@@ -95,7 +95,8 @@ func open(s *raftpb.Snapshot) (Configuration, []byte, error) {
 	}
 	index, n := binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint16(b[9:])
 	if index == 0 || index > meta.GetIndex() || n > membersMax {
-		return Configuration{}, nil, fmt.Errorf("%w: %d members since %d in a snapshot at %d", errEnvelope, n, index, meta.GetIndex())
+		return Configuration{}, nil, fmt.Errorf("%w: %d members since %d in a snapshot at %d", errEnvelope, n, index,
+			meta.GetIndex())
 	}
 	b = b[11:]
 	var members []Member

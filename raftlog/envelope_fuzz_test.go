@@ -8,8 +8,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// FuzzEnvelope: whatever stands in front of a state, it is refused or means what it says when it is written again. voters and learners are
-// the low and the high bits that say which of the IDs 1 to 8 raft knows.
+// FuzzEnvelope: whatever stands in front of a state, it is refused or means what it says when it is
+// written again. voters and learners are the low and the high bits that say which of the IDs 1 to 8
+// raft knows.
 func FuzzEnvelope(f *testing.F) {
 	f.Add(enclose(1, testMembers(1, 2, 3), []byte("state")), uint64(1), byte(7), byte(0))
 	f.Add(enclose(5, testMembers(1, 2), nil), uint64(9), byte(1), byte(2))
@@ -28,7 +29,8 @@ func FuzzEnvelope(f *testing.F) {
 				conf.Learners = append(conf.Learners, i+1)
 			}
 		}
-		config, state, err := open(&raftpb.Snapshot{Data: data, Metadata: &raftpb.SnapshotMetadata{Index: &index, ConfState: conf}})
+		config, state, err := open(&raftpb.Snapshot{Data: data, Metadata: &raftpb.SnapshotMetadata{Index: &index,
+			ConfState: conf}})
 		if err != nil {
 			return
 		}
@@ -41,7 +43,8 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzEntryContext: whatever stands in an entry that changes the configuration, it is refused or names one member, who would be named so.
+// FuzzEntryContext: whatever stands in an entry that changes the configuration, it is refused or
+// names one member, who would be named so.
 func FuzzEntryContext(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(added(testMembers(7)[0]))

@@ -7,17 +7,21 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Found writes the beginning of a group's log into an empty store: replica id of the group, with these voters, of whom as much is known
-// as their contexts say, and this initial state. All founding voters must write the same group, voters and state. The log starts with a snapshot at index 1 of term 1, so
-// that a replica added later is sent a snapshot and needs nothing from before.
+// Found writes the beginning of a group's log into an empty store: replica id of the group, with
+// these voters, of whom as much is known as their contexts say, and this initial state. All
+// founding voters must write the same group, voters and state. The log starts with a snapshot at
+// index 1 of term 1, so that a replica added later is sent a snapshot and needs nothing from
+// before.
 //
-// An ID is founded once, in one store. A replica that founds again after it has lost its data can vote a second time in a term in
-// which it has voted, and two leaders would commit different things.
+// An ID is founded once, in one store. A replica that founds again after it has lost its data can
+// vote a second time in a term in which it has voted, and two leaders would commit different
+// things.
 func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 	var ids []uint64
 	for _, v := range voters {
 		if !validID(v.ID) || slices.Contains(ids, v.ID) || len(v.Context) > contextMax || len(ids) == membersMax {
-			return fmt.Errorf("raftlog: voter %x among %d, with %d bytes of context, is not valid, or there twice", v.ID, len(voters), len(v.Context))
+			return fmt.Errorf("raftlog: voter %x among %d, with %d bytes of context, is not valid, or there twice",
+				v.ID, len(voters), len(v.Context))
 		}
 		ids = append(ids, v.ID)
 	}
@@ -29,13 +33,15 @@ func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 	return begin(store, Batch{
 		Identity:  &Identity{Group: group, ID: id},
 		HardState: &raftpb.HardState{Term: &one, Vote: new(uint64), Commit: &one},
-		Snapshot: &raftpb.Snapshot{Data: enclose(one, newConfiguration(one, conf, voters).Members, state), Metadata: &raftpb.SnapshotMetadata{
-			Index: &one, Term: &one, ConfState: conf}},
+		Snapshot: &raftpb.Snapshot{Data: enclose(one, newConfiguration(one, conf, voters).Members, state),
+			Metadata: &raftpb.SnapshotMetadata{
+				Index: &one, Term: &one, ConfState: conf}},
 	})
 }
 
-// Join writes the beginning of a replica that its group will add, into an empty store. It knows nobody, and learns everything
-// from the first leader that writes to it. An ID joins once, as it is founded once.
+// Join writes the beginning of a replica that its group will add, into an empty store. It knows
+// nobody, and learns everything from the first leader that writes to it. An ID joins once, as it is
+// founded once.
 func Join(store Store, group, id uint64) error {
 	return begin(store, Batch{Identity: &Identity{Group: group, ID: id}})
 }

@@ -9,7 +9,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Log is one replica of a replicated log. All methods are safe for concurrent use and none but Transfer and Close waits for anything.
+// Log is one replica of a replicated log. All methods are safe for concurrent use and none but
+// Transfer and Close waits for anything.
 type Log struct {
 	cfg  Config
 	wake chan struct{} // one slot: the owner has something to do
@@ -45,7 +46,8 @@ type Log struct {
 	closeErr error         // what it has found
 }
 
-// Start starts the replica that the store holds. Before any other call the Applier gets the stored snapshot by Restore.
+// Start starts the replica that the store holds. Before any other call the Applier gets the stored
+// snapshot by Restore.
 func Start(cfg Config) (*Log, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -60,16 +62,19 @@ func Start(cfg Config) (*Log, error) {
 			st.Identity.ID, st.Identity.Group, cfg.ID, cfg.Group)
 	}
 	core, err := NewCore(CoreConfig{
-		State: st, Now: cfg.Clock.Now(), Tick: cfg.Tick, ElectionTicks: cfg.ElectionTicks, HeartbeatTicks: cfg.HeartbeatTicks,
-		EntriesInFlight: cfg.EntriesInFlight, Patient: cfg.Patient, QueueBytes: cfg.QueueBytes, SnapshotBytes: cfg.SnapshotBytes,
-		KeepEntries: cfg.KeepEntries, Logger: cfg.Logger,
+		State: st, Now: cfg.Clock.Now(), Tick: cfg.Tick, ElectionTicks: cfg.ElectionTicks,
+		HeartbeatTicks:  cfg.HeartbeatTicks,
+		EntriesInFlight: cfg.EntriesInFlight, Patient: cfg.Patient, QueueBytes: cfg.QueueBytes,
+		SnapshotBytes: cfg.SnapshotBytes,
+		KeepEntries:   cfg.KeepEntries, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
 	l := &Log{
 		cfg: cfg, core: core, wake: make(chan struct{}, 1), saves: make(chan Batch, 1), tasks: make(chan task, 1),
-		owner: make(chan struct{}), appender: make(chan struct{}), aside: make(chan struct{}), closed: make(chan struct{}), status: core.Status(), survey: core.Survey(),
+		owner: make(chan struct{}), appender: make(chan struct{}), aside: make(chan struct{}),
+		closed: make(chan struct{}), status: core.Status(), survey: core.Survey(),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	go l.own()
@@ -83,15 +88,16 @@ func Start(cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// Status returns the replica's view of itself at the end of its last turn. The slices are shared and must not be changed.
+// Status returns the replica's view of itself at the end of its last turn. The slices are shared
+// and must not be changed.
 func (l *Log) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.status
 }
 
-// Survey returns how this replica sees its group, as of the last tick, change of role or configuration. The slices are shared and must not
-// be changed.
+// Survey returns how this replica sees its group, as of the last tick, change of role or
+// configuration. The slices are shared and must not be changed.
 func (l *Log) Survey() Survey {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// have returns the index and the voters of the configurations that a recorder was told of, and the last one.
+// have returns the index and the voters of the configurations that a recorder was told of, and the
+// last one.
 func (r *recorder) have() (list string, last Configuration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,11 +22,12 @@ func (r *recorder) have() (list string, last Configuration) {
 	return list, last
 }
 
-// inStep is each batch beside the change that was asked for right after it: what is fed together may be proposed in either order. The start may
-// have been told before the test began to listen.
+// inStep is each batch beside the change that was asked for right after it: what is fed together
+// may be proposed in either order. The start may have been told before the test began to listen.
 var inStep = regexp.MustCompile(`^(<1>)?(a<2>|<2>a)(b<2>|<2>b)(c<2>|<2>c)$`)
 
-// Every Applier is told of every configuration, the first one with the state that it starts from, in order with what is applied.
+// Every Applier is told of every configuration, the first one with the state that it starts from,
+// in order with what is applied.
 func TestConfiguredIsCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, nil)
@@ -63,7 +65,8 @@ func TestConfiguredIsCalled(t *testing.T) {
 		l.Change(2, Change{Demote: []uint64{2}})
 		time.Sleep(time.Second)
 		got, last := app.have()
-		want := fmt.Sprintf("1 [1] [] [] %d [1] [] [2] %d [1 2] [] [] %d [1] [] [2] ", app.configs[1].Index, app.configs[2].Index, app.configs[3].Index)
+		want := fmt.Sprintf("1 [1] [] [] %d [1] [] [2] %d [1 2] [] [] %d [1] [] [2] ", app.configs[1].Index,
+			app.configs[2].Index, app.configs[3].Index)
 		if got != want || !reflect.DeepEqual(last.Members, testMembers(1, 2)) {
 			t.Errorf("told of %s, want %s; %+v", got, want, last)
 		}
@@ -76,7 +79,8 @@ func TestConfiguredIsCalled(t *testing.T) {
 	})
 }
 
-// What is decided for another term, or by one that does not lead, is forgotten; so is what is not the newest, and what follows.
+// What is decided for another term, or by one that does not lead, is forgotten; so is what is not
+// the newest, and what follows.
 func TestChangeIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -113,11 +117,13 @@ func TestSurveyOfALog(t *testing.T) {
 		p := startParty(t, 3, nil)
 		l, app := p.lead()
 		term := l.Status().Term
-		if s := l.Survey(); s.Term != term || s.Self != l.cfg.ID || len(s.Replicas) != 3 || s.Config.Index != 1 || s.Pending {
+		if s := l.Survey(); s.Term != term || s.Self != l.cfg.ID || len(s.Replicas) != 3 || s.Config.Index != 1 ||
+			s.Pending {
 			t.Errorf("the leader sees %+v", s)
 		}
 		for id, other := range p.logs {
-			if s := other.Survey(); other != l && (s.Term != 0 || s.Replicas != nil || s.Self != id || s.Config.Index != 1) {
+			if s := other.Survey(); other != l && (s.Term != 0 || s.Replicas != nil || s.Self != id ||
+				s.Config.Index != 1) {
 				t.Errorf("a follower sees %+v", s)
 			}
 		}

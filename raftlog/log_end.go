@@ -10,8 +10,8 @@ import (
 // closeWaitMax is how long Close waits for a store or an Applier that does not return.
 const closeWaitMax = 5 * time.Second
 
-// end is the last thing that the owner does: nothing is taken in any more, those who wait for a transfer learn it, and unless the
-// log was closed the Applier is told.
+// end is the last thing that the owner does: nothing is taken in any more, those who wait for a
+// transfer learn it, and unless the log was closed the Applier is told.
 func (l *Log) end(err error) {
 	l.mu.Lock()
 	if l.ended == nil {
@@ -45,8 +45,8 @@ func (l *Log) end(err error) {
 	l.cfg.Applier.Retired(err)
 }
 
-// save is the appender goroutine, for a store that waits for a disk. It saves one batch at a time and reports back; it ends with
-// the owner.
+// save is the appender goroutine, for a store that waits for a disk. It saves one batch at a time
+// and reports back; it ends with the owner.
 func (l *Log) save() {
 	defer close(l.appender)
 	for b := range l.saves {
@@ -79,10 +79,12 @@ func (l *Log) cause(p any) error {
 	return fmt.Errorf("%v", p)
 }
 
-// Close stops the replica, waits for its goroutines, and closes the store. Nothing is handed over: transfer the lead before. It
-// may be called more than once and by several goroutines, but not by the Applier. If the store does not return from a Save, a Prepare and its own
-// Close within 5 s, Close gives up on it, says so with ErrHung, and leaves the store open, or its Close under way: what hangs in a system
-// call cannot be ended, and the goroutine that waits for it ends when the call does.
+// Close stops the replica, waits for its goroutines, and closes the store. Nothing is handed over:
+// transfer the lead before. It may be called more than once and by several goroutines, but not by
+// the Applier. If the store does not return from a Save, a Prepare and its own Close within 5 s,
+// Close gives up on it, says so with ErrHung, and leaves the store open, or its Close under way:
+// what hangs in a system call cannot be ended, and the goroutine that waits for it ends when the
+// call does.
 func (l *Log) Close() error {
 	if !l.closing.CompareAndSwap(false, true) { // no sync.Once, which would hold a lock across the wait
 		<-l.closed

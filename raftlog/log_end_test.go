@@ -15,7 +15,8 @@ import (
 
 var errTest = errors.New("the disk is on fire")
 
-// wantRetired checks that a log has ended for the given kinds, told its Applier once and last, and is deaf from then on.
+// wantRetired checks that a log has ended for the given kinds, told its Applier once and last, and
+// is deaf from then on.
 func wantRetired(t *testing.T, l *Log, app *recorder, kinds ...error) {
 	t.Helper()
 	synctest.Wait()
@@ -28,7 +29,8 @@ func wantRetired(t *testing.T, l *Log, app *recorder, kinds ...error) {
 	if l.Propose(st.Term, []byte("x")) {
 		t.Error("a retired log takes a batch")
 	}
-	l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(99))})
+	l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+		Term: new(uint64(99))})
 	l.Confirm(st.Term, 1)
 	l.Campaign()
 	l.Unreachable(2)
@@ -97,11 +99,16 @@ func TestBrokenStateMachineRetires(t *testing.T) {
 		fail  func(*recorder)
 		kinds []error
 	}{
-		"Apply fails":       {func(r *recorder) { r.onApply = func() error { return errTest } }, []error{ErrBroken, errTest}},
-		"Apply panics":      {func(r *recorder) { r.onApply = func() error { panic(errTest) } }, []error{ErrBroken, ErrPanic, errTest}},
-		"Apply exits":       {func(r *recorder) { r.onApply = func() error { runtime.Goexit(); return nil } }, []error{ErrBroken, ErrPanic}},
-		"Snapshot fails":    {func(r *recorder) { r.onTake = func() error { return errTest } }, []error{ErrBroken, errTest}},
-		"Snapshot panics":   {func(r *recorder) { r.onTake = func() error { panic("no") } }, []error{ErrBroken, ErrPanic}},
+		"Apply fails": {func(r *recorder) { r.onApply = func() error { return errTest } },
+			[]error{ErrBroken, errTest}},
+		"Apply panics": {func(r *recorder) { r.onApply = func() error { panic(errTest) } },
+			[]error{ErrBroken, ErrPanic, errTest}},
+		"Apply exits": {func(r *recorder) { r.onApply = func() error { runtime.Goexit(); return nil } },
+			[]error{ErrBroken, ErrPanic}},
+		"Snapshot fails": {func(r *recorder) { r.onTake = func() error { return errTest } },
+			[]error{ErrBroken, errTest}},
+		"Snapshot panics": {func(r *recorder) { r.onTake = func() error { panic("no") } },
+			[]error{ErrBroken, ErrPanic}},
 		"Role panics":       {func(r *recorder) { r.panics = "Role" }, []error{ErrBroken, ErrPanic, errTest}},
 		"Leads panics":      {func(r *recorder) { r.panics = "Leads" }, []error{ErrBroken, ErrPanic, errTest}},
 		"Confirmed panics":  {func(r *recorder) { r.panics = "Confirmed" }, []error{ErrBroken, ErrPanic, errTest}},
@@ -138,8 +145,8 @@ func TestBrokenStateMachineRetires(t *testing.T) {
 	})
 }
 
-// Raft panics on messages that contradict what it knows; here: a leader says that more is committed than this log holds. The
-// process must live.
+// Raft panics on messages that contradict what it knows; here: a leader says that more is committed
+// than this log holds. The process must live.
 func TestPanicInRaftRetiresTheVoterOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -148,7 +155,8 @@ func TestPanicInRaftRetiresTheVoterOnly(t *testing.T) {
 		p.logs[victim].Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(l.Status().ID), To: &victim,
 			Term: new(l.Status().Term), Commit: new(uint64(1000))})
 		wantRetired(t, p.logs[victim], p.apps[victim], ErrPanic)
-		if err := p.logs[victim].Status().Retired; errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "out of range") {
+		if err := p.logs[victim].Status().Retired; errors.Is(err, ErrBroken) ||
+			!strings.Contains(err.Error(), "out of range") {
 			t.Errorf("retired with %v", err)
 		}
 		if next, _ := p.lead(); next != l {
@@ -285,7 +293,8 @@ func TestStartRefuses(t *testing.T) {
 		return Config{Group: testGroup, ID: 1, Store: newTestStore(t, 1, []uint64{1}), Applier: &recorder{},
 			Send: func([]*raftpb.Message) {}, SendSnapshot: func(*raftpb.Message, func(bool)) {}, Logger: quiet}
 	}
-	if _, err := Start(Config{ElectionTicks: 1, Tick: -1, HeartbeatTicks: -1, EntriesInFlight: -1, QueueBytes: -1, SnapshotBytes: -1}); err == nil {
+	if _, err := Start(Config{ElectionTicks: 1, Tick: -1, HeartbeatTicks: -1, EntriesInFlight: -1, QueueBytes: -1,
+		SnapshotBytes: -1}); err == nil {
 		t.Error("an empty Config was taken")
 	} else {
 		for _, field := range strings.Fields("Group ID Store Applier Send SendSnapshot Tick HeartbeatTicks EntriesInFlight QueueBytes SnapshotBytes") {
@@ -347,7 +356,8 @@ func TestFoundAndJoinRefuse(t *testing.T) {
 	if err := Found(&disk{loadErr: errTest}, 1, 1, testMembers(1), nil); !errors.Is(err, ErrStorage) {
 		t.Errorf("a store that cannot be read: %v", err)
 	}
-	if err := Found(&disk{MemoryStore: NewMemoryStore(), err: errTest}, 1, 1, testMembers(1), nil); !errors.Is(err, ErrStorage) {
+	if err := Found(&disk{MemoryStore: NewMemoryStore(), err: errTest}, 1, 1, testMembers(1), nil); !errors.Is(err,
+		ErrStorage) {
 		t.Errorf("a store that cannot be written: %v", err)
 	}
 	voters := testMembers(3, 1, 2)
@@ -363,7 +373,8 @@ func TestLogCloseDoesNotWaitForTheStore(t *testing.T) {
 		p := &party{t: t, logs: map[uint64]*Log{}, apps: map[uint64]*recorder{}}
 		l := p.start(1, store, nil)
 		began := time.Now()
-		if err := l.Close(); !errors.Is(err, ErrHung) || !strings.Contains(err.Error(), "not closed") || time.Since(began) > closeWaitMax {
+		if err := l.Close(); !errors.Is(err, ErrHung) || !strings.Contains(err.Error(), "not closed") ||
+			time.Since(began) > closeWaitMax {
 			t.Errorf("%v, after %v", err, time.Since(began))
 		}
 		close(store.free)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A snapshot that is taken at rest goes on by itself, in its own time: in between nobody finds the owner at work, and ticks pass as ever.
+// A snapshot that is taken at rest goes on by itself, in its own time: in between nobody finds the
+// owner at work, and ticks pass as ever.
 func TestASnapshotAtRestHasItsPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const runaway = 1 << 20

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// What stands back goes with the next batch that does not, or alone when its own patience is over: the end of that of one before is no reason.
+// What stands back goes with the next batch that does not, or alone when its own patience is over:
+// the end of that of one before is no reason.
 func TestPatienceIsEachBatchsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) {
@@ -42,7 +43,8 @@ func TestPatienceIsEachBatchsOwn(t *testing.T) {
 			}
 			app.view(func(r *recorder) {
 				if r.text != step.applied || r.entries != step.entries {
-					t.Errorf("after %v: %q in %d entries, want %q in %d", step.at, r.text, r.entries, step.applied, step.entries)
+					t.Errorf("after %v: %q in %d entries, want %q in %d", step.at, r.text, r.entries, step.applied,
+						step.entries)
 				}
 			})
 		}

@@ -16,7 +16,8 @@ type taken struct {
 	busy    bool    // the aside goroutine has a task whose outcome has not come back
 }
 
-// task is what the aside goroutine is to do: to put a snapshot together, or, without a capture, to have one prepared.
+// task is what the aside goroutine is to do: to put a snapshot together, or, without a capture, to
+// have one prepared.
 type task struct {
 	order   Take
 	capture Capture
@@ -53,10 +54,12 @@ const (
 	restSteps = 16
 )
 
-// step does one step of the snapshot that is being taken, at the very end of a turn: whoever waits for an answer of this turn has it by
-// then, and whatever arrives meanwhile comes before the next step. The owner does not wake itself for that: under load turns come by
-// themselves, and a goroutine that can always run keeps its processor from looking what the network has brought. After the last step the aside
-// goroutine puts the snapshot together, unless it is still at work on one that a Restore has made worthless.
+// step does one step of the snapshot that is being taken, at the very end of a turn: whoever waits
+// for an answer of this turn has it by then, and whatever arrives meanwhile comes before the next
+// step. The owner does not wake itself for that: under load turns come by themselves, and a
+// goroutine that can always run keeps its processor from looking what the network has brought.
+// After the last step the aside goroutine puts the snapshot together, unless it is still at work on
+// one that a Restore has made worthless.
 func (l *Log) step(atRest bool) {
 	t := &l.taking
 	if t.capture == nil {
@@ -89,7 +92,8 @@ func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	return true, nil
 }
 
-// give never blocks: a Prepare follows from the outcome of what was put together, and step waits for whatever is under way.
+// give never blocks: a Prepare follows from the outcome of what was put together, and step waits
+// for whatever is under way.
 func (l *Log) give(t task) {
 	l.taking.busy = true
 	l.tasks <- t
@@ -109,8 +113,8 @@ func (l *Log) settleAside(o *outcome) error {
 	return nil
 }
 
-// assist is the aside goroutine: it does for snapshots what takes long and needs neither the owner nor the appender. It ends with the owner,
-// or with the first failure.
+// assist is the aside goroutine: it does for snapshots what takes long and needs neither the owner
+// nor the appender. It ends with the owner, or with the first failure.
 func (l *Log) assist() {
 	defer close(l.aside)
 	for t := range l.tasks {

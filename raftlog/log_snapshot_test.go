@@ -14,7 +14,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// alone starts a lone voter on a disk, with a state machine that takes its snapshots in so many steps beside the last one.
+// alone starts a lone voter on a disk, with a state machine that takes its snapshots in so many
+// steps beside the last one.
 func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	t.Helper()
 	d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}
@@ -34,8 +35,9 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 // batchOf applies one batch, large enough that a snapshot is due then.
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
-// Between any two steps of a snapshot whatever was proposed is applied, answered and sent, and none of it is in the snapshot. How many
-// steps go by until the appender gets a processor is up to the machine, so the snapshot here goes on until ten entries were applied.
+// Between any two steps of a snapshot whatever was proposed is applied, answered and sent, and none
+// of it is in the snapshot. How many steps go by until the appender gets a processor is up to the
+// machine, so the snapshot here goes on until ten entries were applied.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1 << 24 // steps, of which each takes about a microsecond
@@ -64,7 +66,8 @@ func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 		})
 		_, state, err := open2(d)
 		if err != nil || string(state) != strings.Repeat("x", 10_000) || d.names() != 1 {
-			t.Errorf("the snapshot holds %d bytes (%v), want the 10,000 of its beginning; %d were named", len(state), err, d.names())
+			t.Errorf("the snapshot holds %d bytes (%v), want the 10,000 of its beginning; %d were named", len(state),
+				err, d.names())
 		}
 		if got := l.Status(); got.Snapshots != 1 {
 			t.Errorf("%d snapshots are counted", got.Snapshots)
@@ -111,7 +114,8 @@ func TestWorkGoesOnWhileASnapshotIsPutTogetherAndWritten(t *testing.T) {
 	})
 }
 
-// A Restore ends what is being taken, also if it is being put together just then; the next one is taken as ever.
+// A Restore ends what is being taken, also if it is being put together just then; the next one is
+// taken as ever.
 func TestRestoreEndsASnapshot(t *testing.T) {
 	for _, joining := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -171,9 +175,11 @@ func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 		fail  func(*recorder, *disk)
 		kinds []error
 	}{
-		"Step panics":     {func(r *recorder, _ *disk) { r.onStep = func(int) { panic(errTest) } }, []error{ErrBroken, ErrPanic, errTest}},
-		"AppendTo panics": {func(r *recorder, _ *disk) { r.onJoin = func() { panic(errTest) } }, []error{ErrBroken, ErrPanic, errTest}},
-		"AppendTo exits":  {func(r *recorder, _ *disk) { r.onJoin = runtime.Goexit }, []error{ErrBroken, ErrPanic}},
+		"Step panics": {func(r *recorder, _ *disk) { r.onStep = func(int) { panic(errTest) } },
+			[]error{ErrBroken, ErrPanic, errTest}},
+		"AppendTo panics": {func(r *recorder, _ *disk) { r.onJoin = func() { panic(errTest) } },
+			[]error{ErrBroken, ErrPanic, errTest}},
+		"AppendTo exits": {func(r *recorder, _ *disk) { r.onJoin = runtime.Goexit }, []error{ErrBroken, ErrPanic}},
 		"Prepare fails": {func(_ *recorder, d *disk) { d.writing = func(context.Context) error { return errTest } },
 			[]error{ErrStorage, errTest}},
 		"Prepare panics": {func(_ *recorder, d *disk) { d.writing = func(context.Context) error { panic(errTest) } },
@@ -208,10 +214,14 @@ func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// Close comes at each moment of a snapshot; a goroutine that stays behind fails the bubble, a store closed too early the disk.
+// Close comes at each moment of a snapshot; a goroutine that stays behind fails the bubble, a store
+// closed too early the disk.
 func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	for name, reach := range map[string]func(r *recorder, d *disk){
-		"between steps":      func(r *recorder, _ *disk) { r.steps, r.onStep = 1<<30, func(int) { time.Sleep(time.Millisecond) } },
+		"between steps": func(r *recorder, _ *disk) {
+			r.steps, r.onStep = 1<<30,
+				func(int) { time.Sleep(time.Millisecond) }
+		},
 		"being put together": func(r *recorder, _ *disk) { r.onJoin = func() { time.Sleep(2 * time.Second) } },
 		"being written": func(_ *recorder, d *disk) {
 			d.writing = func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
@@ -238,7 +248,8 @@ func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// A disk that does not answer a Prepare, not even that nobody waits any more: Close gives up on it, and leaves the store open.
+// A disk that does not answer a Prepare, not even that nobody waits any more: Close gives up on it,
+// and leaves the store open.
 func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, _, d := alone(t, 0)
@@ -254,8 +265,9 @@ func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	})
 }
 
-// A follower whose owner stands still for two election timeouts, in a Restore, has heard nothing of its leader meanwhile, and must not draw
-// conclusions from that: what waits in its inbox comes before the time that has passed.
+// A follower whose owner stands still for two election timeouts, in a Restore, has heard nothing of
+// its leader meanwhile, and must not draw conclusions from that: what waits in its inbox comes
+// before the time that has passed.
 func TestALongRestoreCallsNoElection(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprint("nothing waits: ", quiet), func(t *testing.T) {

@@ -34,8 +34,10 @@ func TestLoneLogLeadsAtOnce(t *testing.T) {
 			if r.text != "ab" || r.entries != 1 || fmt.Sprint(r.confirmed) != "[7]" {
 				t.Errorf("applied %q in %d entries, confirmed %v", r.text, r.entries, r.confirmed)
 			}
-			want := []Role{{Term: 1, LastTerm: 1, LastIndex: 1}, {Term: 2, LastTerm: 1, LastIndex: 1}, {Term: 2, Leader: 1, Leading: true}}
-			if fmt.Sprint(r.roles) != fmt.Sprint(want) || fmt.Sprint(r.restored) != "[1]" || fmt.Sprint(r.led) != "[2]" {
+			want := []Role{{Term: 1, LastTerm: 1, LastIndex: 1}, {Term: 2, LastTerm: 1, LastIndex: 1},
+				{Term: 2, Leader: 1, Leading: true}}
+			if fmt.Sprint(r.roles) != fmt.Sprint(want) || fmt.Sprint(r.restored) != "[1]" ||
+				fmt.Sprint(r.led) != "[2]" {
 				t.Errorf("roles %v, restored %v, led %v", r.roles, r.restored, r.led)
 			}
 			if r.open || r.turns == 0 {
@@ -110,7 +112,8 @@ func TestThreeLogsElectApplyConfirm(t *testing.T) {
 					t.Errorf("confirmed %v", r.confirmed)
 				}
 			})
-			if st := l.Status(); st.Queued != 0 || st.InFlight != 0 || st.Applied != st.Commit || st.Last != st.Commit || st.ID != st.Leader {
+			if st := l.Status(); st.Queued != 0 || st.InFlight != 0 || st.Applied != st.Commit ||
+				st.Last != st.Commit || st.ID != st.Leader {
 				t.Errorf("status at rest: %+v", st)
 			}
 		})
@@ -320,8 +323,8 @@ func TestProposeIsBounded(t *testing.T) {
 	})
 }
 
-// A follower that was stalled finds its leader's heartbeats in its queue, and must hear them before it counts the time that has
-// passed.
+// A follower that was stalled finds its leader's heartbeats in its queue, and must hear them before
+// it counts the time that has passed.
 func TestMessagesComeBeforeTime(t *testing.T) {
 	for seed := range uint64(20) {
 		cryptotest.SetGlobalRandom(t, seed)
@@ -331,8 +334,9 @@ func TestMessagesComeBeforeTime(t *testing.T) {
 		cfg := Config{Store: store, Applier: &recorder{}, Clock: &now, Logger: quiet, Send: func(ms []*raftpb.Message) {
 			t.Errorf("seed %d: the follower sent %v", seed, ms[0].GetType())
 		}}.withDefaults()
-		core, err := NewCore(CoreConfig{State: st, Tick: cfg.Tick, ElectionTicks: 10, HeartbeatTicks: 1, EntriesInFlight: 1,
-			QueueBytes: 1, SnapshotBytes: 1 << 20, Logger: quiet})
+		core, err := NewCore(CoreConfig{State: st, Tick: cfg.Tick, ElectionTicks: 10, HeartbeatTicks: 1,
+			EntriesInFlight: 1,
+			QueueBytes:      1, SnapshotBytes: 1 << 20, Logger: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +351,8 @@ func TestMessagesComeBeforeTime(t *testing.T) {
 				t.Errorf("seed %d: a stalled follower answers its leader with %v", seed, got)
 			}
 		}
-		l.turn(&inbox{messages: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))}}}, true)
+		l.turn(&inbox{messages: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)),
+			To: new(uint64(1)), Term: new(uint64(1))}}}, true)
 		if got := core.Role(); got != (Role{Term: 1, Leader: 2}) {
 			t.Errorf("seed %d: role %v", seed, got)
 		}
@@ -367,8 +372,10 @@ func TestStepIsBounded(t *testing.T) {
 		p.losing(func(m *raftpb.Message) bool { return true })
 		l := p.logs[1]
 		app := func(index uint64, data []byte) *raftpb.Message {
-			return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)),
-				Index: new(index - 1), LogTerm: new(uint64(1)), Entries: []*raftpb.Entry{{Index: &index, Term: new(uint64(1)), Data: data}}}
+			return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+				Term:  new(uint64(1)),
+				Index: new(index - 1), LogTerm: new(uint64(1)),
+				Entries: []*raftpb.Entry{{Index: &index, Term: new(uint64(1)), Data: data}}}
 		}
 		synctest.Wait()
 		d.set(func(d *disk) { d.gate = gate })
@@ -378,12 +385,14 @@ func TestStepIsBounded(t *testing.T) {
 		for range 3 {
 			l.Step(app(3, big))
 		}
-		l.Step(&raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)), Snapshot: &raftpb.Snapshot{Data: big}})
+		l.Step(&raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+			Term: new(uint64(1)), Snapshot: &raftpb.Snapshot{Data: big}})
 		if got := l.Status().Dropped; got != 3 {
 			t.Errorf("%d of three large messages and a snapshot dropped, want 3", got)
 		}
 		for range 5000 {
-			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))})
+			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+				Term: new(uint64(1))})
 		}
 		if got := l.Status().Dropped; got != 3+5000-(stepMessagesMax-1) {
 			t.Errorf("%d messages dropped, want all but %d", got, stepMessagesMax)
@@ -394,8 +403,10 @@ func TestStepIsBounded(t *testing.T) {
 				l.Gone(id)
 			}
 		}
-		if l.mu.Lock(); len(l.in.unreachable) != unreachableMax || len(l.in.gone) != unreachableMax || l.in.gone[unreachableMax-1] != unreachableMax-1 || l.in.unreachable[unreachableMax-1] != unreachableMax-1 {
-			t.Errorf("%d peers reported unreachable and %d gone, want the first %d of each", len(l.in.unreachable), len(l.in.gone), unreachableMax)
+		if l.mu.Lock(); len(l.in.unreachable) != unreachableMax || len(l.in.gone) != unreachableMax ||
+			l.in.gone[unreachableMax-1] != unreachableMax-1 || l.in.unreachable[unreachableMax-1] != unreachableMax-1 {
+			t.Errorf("%d peers reported unreachable and %d gone, want the first %d of each", len(l.in.unreachable),
+				len(l.in.gone), unreachableMax)
 		}
 		l.mu.Unlock()
 		dropped := l.Status().Dropped

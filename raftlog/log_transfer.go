@@ -8,9 +8,10 @@ type transfer struct {
 	done chan error
 }
 
-// Transfer hands the lead to another voter, 0: the one that is most caught up among those heard of recently. It returns nil when
-// this replica no longer leads, ErrTransfer if nobody took over within an election timeout, and ErrNotLeading if it did not lead.
-// If ctx ends first the attempt goes on and may still succeed. Meanwhile proposals wait.
+// Transfer hands the lead to another voter, 0: the one that is most caught up among those heard of
+// recently. It returns nil when this replica no longer leads, ErrTransfer if nobody took over
+// within an election timeout, and ErrNotLeading if it did not lead. If ctx ends first the attempt
+// goes on and may still succeed. Meanwhile proposals wait.
 func (l *Log) Transfer(ctx context.Context, to uint64) error {
 	t := transfer{to: to, done: make(chan error, 1)}
 	if !l.put(func(in *inbox) { in.transfers = append(in.transfers, t) }) {

@@ -77,8 +77,9 @@ func (l *Log) own() {
 	}
 }
 
-// turn handles all that has arrived and carries out what follows from it. The clock is read only if the timer says that a tick may have passed:
-// under load there are many turns in one tick, and to read it costs as much as a command.
+// turn handles all that has arrived and carries out what follows from it. The clock is read only if
+// the timer says that a tick may have passed: under load there are many turns in one tick, and to
+// read it costs as much as a command.
 func (l *Log) turn(in *inbox, fired bool) error {
 	taken := len(in.batches) + l.core.Queued()
 	if err := l.feed(in); err != nil {
@@ -126,8 +127,8 @@ func (l *Log) send() {
 	l.out, l.duplicates = l.out[:0], l.duplicates[:0]
 }
 
-// feed gives the core its inputs. Messages come before time, so that a replica that was stalled hears what waits before it counts
-// the silence.
+// feed gives the core its inputs. Messages come before time, so that a replica that was stalled
+// hears what waits before it counts the silence.
 func (l *Log) feed(in *inbox) error {
 	if in.storeErr != nil {
 		return in.storeErr
@@ -235,8 +236,8 @@ func (l shell) SendSnapshot(m *raftpb.Message) {
 	})
 }
 
-// publish makes the status readable and gives back the room of the batches that have left the queue or were thrown away. taken is
-// what this turn began with.
+// publish makes the status readable and gives back the room of the batches that have left the queue
+// or were thrown away. taken is what this turn began with.
 func (l *Log) publish(taken int) {
 	st := l.core.Status()
 	l.mu.Lock()

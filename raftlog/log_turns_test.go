@@ -27,7 +27,8 @@ func (in *inbox) left() (names []string) {
 	return names
 }
 
-// wantHandled checks, between two turns, that nothing is left of what the turns before were brought, and that its memory can be used otherwise.
+// wantHandled checks, between two turns, that nothing is left of what the turns before were
+// brought, and that its memory can be used otherwise.
 func wantHandled(t *testing.T, l *Log) {
 	t.Helper()
 	synctest.Wait()
@@ -45,7 +46,8 @@ func wantHandled(t *testing.T, l *Log) {
 			t.Errorf("%d bytes are kept for the batches of the next turn", n)
 		}
 	}
-	if slices.ContainsFunc(l.out[:cap(l.out)], func(m *raftpb.Message) bool { return m != nil }) || cap(l.out) > recycleMax {
+	if slices.ContainsFunc(l.out[:cap(l.out)], func(m *raftpb.Message) bool { return m != nil }) ||
+		cap(l.out) > recycleMax {
 		t.Errorf("messages that were sent are held, or room for %d", cap(l.out))
 	}
 	if l.queued != 0 {
@@ -53,20 +55,25 @@ func wantHandled(t *testing.T, l *Log) {
 	}
 }
 
-// What a turn may be brought is bounded, and each turn has all of it: a replica that counts on from turn to turn is deaf before long.
+// What a turn may be brought is bounded, and each turn has all of it: a replica that counts on from
+// turn to turn is deaf before long.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	stale := func(data []byte) *raftpb.Message { // of a term that is over: it changes nothing
-		return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)), Index: new(uint64(1)),
-			LogTerm: new(uint64(1)), Entries: []*raftpb.Entry{{Index: new(uint64(2)), Term: new(uint64(1)), Data: data}}}
+		return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+			Term: new(uint64(1)), Index: new(uint64(1)),
+			LogTerm: new(uint64(1)), Entries: []*raftpb.Entry{{Index: new(uint64(2)), Term: new(uint64(1)),
+				Data: data}}}
 	}
 	large := make([]byte, stepBytesMax*2/3)
 	batch := make([]byte, 3<<20)
 	refused := 0
 	for name, bring := range map[string]func(l *Log){
-		"bytes of messages":         func(l *Log) { l.Step(stale(large)) },
-		"a message above the bound": func(l *Log) { l.Step(stale(make([]byte, stepBytesMax+1))) }, // else it would never come
+		"bytes of messages": func(l *Log) { l.Step(stale(large)) },
+		// else it would never come
+		"a message above the bound": func(l *Log) { l.Step(stale(make([]byte, stepBytesMax+1))) },
 		"a snapshot in messages": func(l *Log) {
-			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)), Snapshot: &raftpb.Snapshot{Data: large}})
+			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+				Term: new(uint64(1)), Snapshot: &raftpb.Snapshot{Data: large}})
 		},
 		"messages": func(l *Log) {
 			for range stepMessagesMax * 2 / 3 {
@@ -88,7 +95,12 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 		"an election": func(l *Log) { l.Campaign() },
 		"transfers":   func(l *Log) { go l.Transfer(context.Background(), 99) },
 		"changes":     func(l *Log) { l.Change(l.Status().Term, Change{Demote: []uint64{99}}) },
-		"reports":     func(l *Log) { l.put(func(in *inbox) { in.reports = append(in.reports, snapshotReport{99, 1, true}) }) },
+		"reports": func(l *Log) {
+			l.put(func(in *inbox) {
+				in.reports = append(in.reports,
+					snapshotReport{99, 1, true})
+			})
+		},
 		"batches of a term that is over": func(l *Log) {
 			if !l.Propose(1, batch) {
 				refused++
@@ -115,8 +127,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// What was in flight on a lost stream counts as lost. The end of a leader's last stream spares the others its
-// election timeout.
+// What was in flight on a lost stream counts as lost. The end of a leader's last stream spares the
+// others its election timeout.
 func TestALogIsToldOfLostStreams(t *testing.T) {
 	for name, tell := range map[string]func(l *Log, id uint64){"unreachable": (*Log).Unreachable, "gone": (*Log).Gone} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +162,8 @@ func TestALogIsToldOfLostStreams(t *testing.T) {
 		}
 		time.Sleep(l.cfg.Tick * time.Duration(l.cfg.ElectionTicks-2))
 		if st := p.logs[id%3+1].Status(); st.Leader == id || st.Leader == 0 {
-			t.Errorf("before the end of an election timeout after the leader has gone %d leads, in term %d", st.Leader, st.Term)
+			t.Errorf("before the end of an election timeout after the leader has gone %d leads, in term %d",
+				st.Leader, st.Term)
 		}
 	})
 }
@@ -264,7 +277,8 @@ func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 				close(gate)
 				synctest.Wait()
 				l.mu.Lock()
-				if names := append(l.in.left(), l.spare.left()...); len(names) > 0 || l.queued != 0 || cap(l.spare.batches) > 0 {
+				if names := append(l.in.left(), l.spare.left()...); len(names) > 0 || l.queued != 0 ||
+					cap(l.spare.batches) > 0 {
 					t.Errorf("it keeps %v and %d bytes of batches", names, l.queued)
 				}
 				l.mu.Unlock()
@@ -320,7 +334,8 @@ func TestTicksPass(t *testing.T) {
 		begin    func(l *Log)
 		work     func(l *Log) // every so often, a tenth of a tick
 	}{
-		"beside turns": {replicas: 3, begin: func(*Log) {}, work: func(l *Log) { l.Propose(l.Status().Term, []byte("a")) }},
+		"beside turns": {replicas: 3, begin: func(*Log) {},
+			work: func(l *Log) { l.Propose(l.Status().Term, []byte("a")) }},
 		"at rest":      {replicas: 3, begin: func(*Log) {}, work: func(*Log) {}},
 		"after a rest": {replicas: 1, begin: func(l *Log) { l.Change(l.Status().Term, add(2)) }, work: func(*Log) {}},
 		"after a rest, beside turns": {

@@ -8,11 +8,11 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// raftLogger lets raft write to slog at debug: what raft calls an info is said at every vote, and its
-// lines name replicas by IDs that mean nothing to an operator. What an operator has to know, the Log
-// and the Applier say themselves. Panic must
-// panic, since raft reports broken invariants that way and goes on if it returns; the owner of the Core recovers. Fatal panics,
-// too: raft's own logger would end the process.
+// raftLogger lets raft write to slog at debug: what raft calls an info is said at every vote, and
+// its lines name replicas by IDs that mean nothing to an operator. What an operator has to know,
+// the Log and the Applier say themselves. Panic must panic, since raft reports broken invariants
+// that way and goes on if it returns; the owner of the Core recovers. Fatal panics, too: raft's own
+// logger would end the process.
 type raftLogger struct{ to *slog.Logger }
 
 var _ raft.Logger = raftLogger{}

@@ -6,9 +6,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// MemoryStore is a Store that lasts as long as the process. It is the default of mortise: a lock lives no longer than its
-// holder's session, so that nothing is held when every instance is gone. A replica whose process ends has lost its data and must
-// not come back under its raft ID.
+// MemoryStore is a Store that lasts as long as the process. It is the default of mortise: a lock
+// lives no longer than its holder's session, so that nothing is held when every instance is gone. A
+// replica whose process ends has lost its data and must not come back under its raft ID.
 //
 // Close keeps what is stored, so that a test can start a Log on it again.
 type MemoryStore struct {

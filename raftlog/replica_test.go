@@ -75,7 +75,8 @@ func (r *replica) crash(written bool) {
 // stored makes the outstanding save durable without telling the core.
 func (r *replica) stored() {
 	if r.save.Prepared && r.save.Snapshot != r.written {
-		r.c.check.fault("replica %d: the snapshot at %d is named before it is written", r.id, r.save.Snapshot.GetMetadata().GetIndex())
+		r.c.check.fault("replica %d: the snapshot at %d is named before it is written", r.id,
+			r.save.Snapshot.GetMetadata().GetIndex())
 	}
 	if err := r.store.Save(*r.save); err != nil {
 		r.c.check.fault("replica %d: %v", r.id, err)
@@ -83,7 +84,8 @@ func (r *replica) stored() {
 	r.save = nil
 }
 
-// turn carries out outputs until there are none. Messages go to the network, a save waits until sync.
+// turn carries out outputs until there are none. Messages go to the network, a save waits until
+// sync.
 func (r *replica) turn() {
 	for range 1000 {
 		out := r.core.Turn()
@@ -160,7 +162,8 @@ func (r *replica) prepared() {
 	r.core.Prepared()
 }
 
-// finish goes on with the snapshot that is being taken or prepared, and reports whether there was one.
+// finish goes on with the snapshot that is being taken or prepared, and reports whether there was
+// one.
 func (r *replica) finish() bool {
 	switch {
 	case r.core == nil || r.capture == nil && r.stale == nil && r.writing == nil:
@@ -192,11 +195,13 @@ func (r *replica) leaves(m *raftpb.Message) {
 	case raftpb.MsgVoteResp:
 		term, vote := st.HardState.GetTerm(), st.HardState.GetVote()
 		if !m.GetReject() && (term < m.GetTerm() || term == m.GetTerm() && vote != m.GetTo()) {
-			r.c.check.fault("replica %d: vote for %d in term %d left before it was durable", r.id, m.GetTo(), m.GetTerm())
+			r.c.check.fault("replica %d: vote for %d in term %d left before it was durable", r.id, m.GetTo(),
+				m.GetTerm())
 		}
 	case raftpb.MsgAppResp:
 		// One of an earlier term may be late: a later leader has replaced what it acknowledges.
-		if !m.GetReject() && (last < m.GetIndex() && st.HardState.GetTerm() == m.GetTerm() || st.HardState.GetTerm() < m.GetTerm()) {
+		if !m.GetReject() && (last < m.GetIndex() && st.HardState.GetTerm() == m.GetTerm() ||
+			st.HardState.GetTerm() < m.GetTerm()) {
 			r.c.check.fault("replica %d: acknowledgement of %d left when %d was durable", r.id, m.GetIndex(), last)
 		}
 	}
@@ -220,17 +225,20 @@ func (r *replica) event(e Event) {
 		}
 		for index, entry := range k.entries {
 			if entry.term < e.Term && index > r.machine.index {
-				k.fault("replica %d leads term %d without having applied entry %d of term %d", r.id, e.Term, index, entry.term)
+				k.fault("replica %d leads term %d without having applied entry %d of term %d", r.id, e.Term, index,
+					entry.term)
 			}
 		}
 		r.leading = e.Term
 	case RoundDone:
 		committed, ok := r.asked[e.Round]
 		if !ok || e.Term != r.role.Term || r.leading != e.Term {
-			k.fault("replica %d: round %d of term %d was confirmed and not asked for in %v", r.id, e.Round, e.Term, r.role)
+			k.fault("replica %d: round %d of term %d was confirmed and not asked for in %v", r.id, e.Round, e.Term,
+				r.role)
 		}
 		if r.machine.index < committed {
-			k.fault("replica %d: round %d was confirmed at %d when %d had been committed before", r.id, e.Round, r.machine.index, committed)
+			k.fault("replica %d: round %d was confirmed at %d when %d had been committed before", r.id, e.Round,
+				r.machine.index, committed)
 		}
 		delete(r.asked, e.Round)
 		r.done = append(r.done, e.Round)

@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// stepper is one replica of three whose peers say whatever a fuzzer wants, with a store that never waits. It does with the core what the
-// shell does, a panic included, and nothing else.
+// stepper is one replica of three whose peers say whatever a fuzzer wants, with a store that never
+// waits. It does with the core what the shell does, a panic included, and nothing else.
 type stepper struct {
 	t       *testing.T
 	core    *Core
@@ -26,8 +26,8 @@ type stepper struct {
 	taken   int // bytes of snapshots handed to the state machine
 }
 
-// Bounds of a script. A fuzzer would rather write long scripts than new ones, and stepTime is what it may take a slow machine to say that a
-// replica hangs.
+// Bounds of a script. A fuzzer would rather write long scripts than new ones, and stepTime is what
+// it may take a slow machine to say that a replica hangs.
 const (
 	stepTicks = 400
 	stepBytes = 1 << 10
@@ -35,22 +35,25 @@ const (
 )
 
 func newStepper(t *testing.T) *stepper {
-	// Raft draws its election timeouts from crypto/rand: without this a find could not be shown again.
+	// Raft draws its election timeouts from crypto/rand: without this a find could not be shown
+	// again.
 	cryptotest.SetGlobalRandom(t, 1)
 	s := &stepper{t: t, store: newTestStore(t, 1, []uint64{1, 2, 3}), now: 1}
 	st, err := s.store.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.core, err = NewCore(CoreConfig{State: st, Now: s.now, Tick: testTick, ElectionTicks: 10, HeartbeatTicks: 1, EntriesInFlight: 2,
-		QueueBytes: 1 << 10, SnapshotBytes: 1 << 9, KeepEntries: 8, Logger: quiet})
+	s.core, err = NewCore(CoreConfig{State: st, Now: s.now, Tick: testTick, ElectionTicks: 10, HeartbeatTicks: 1,
+		EntriesInFlight: 2,
+		QueueBytes:      1 << 10, SnapshotBytes: 1 << 9, KeepEntries: 8, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// do gives the core one input and has its turns. A panic retires the replica, as it does in the shell.
+// do gives the core one input and has its turns. A panic retires the replica, as it does in the
+// shell.
 func (s *stepper) do(input func(c *Core)) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -123,9 +126,11 @@ func stepChange(b byte) (ch Change) {
 	return ch
 }
 
-// run reads a script: a byte says what is next. 0: ticks, as many as its upper six bits say. 1: batches and rounds of our own, or, from 128 on, a change of the configuration. 2 and 3: a
-// message, in as many bytes as the next byte says, and up to 768 more; 3 makes it one that is addressed as raft wants it, in the
-// present term or one of the next three, so that the fuzzer need not find out the term.
+// run reads a script: a byte says what is next. 0: ticks, as many as its upper six bits say. 1:
+// batches and rounds of our own, or, from 128 on, a change of the configuration. 2 and 3: a
+// message, in as many bytes as the next byte says, and up to 768 more; 3 makes it one that is
+// addressed as raft wants it, in the present term or one of the next three, so that the fuzzer need
+// not find out the term.
 func (s *stepper) run(script []byte) {
 	for len(script) > 0 && s.retired == nil {
 		b := script[0]
@@ -168,8 +173,9 @@ func (s *stepper) run(script []byte) {
 	}
 }
 
-// FuzzStep gives a replica any messages that decode, from its peers and from nobody it knows. It may retire, which costs the group one
-// vote; it must not hang, keep or send more than it was given reason for, or end the process.
+// FuzzStep gives a replica any messages that decode, from its peers and from nobody it knows. It
+// may retire, which costs the group one vote; it must not hang, keep or send more than it was given
+// reason for, or end the process.
 func FuzzStep(f *testing.F) {
 	for _, script := range stepScripts() {
 		f.Add(script)
@@ -189,7 +195,8 @@ func FuzzStep(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A message of two bytes can make it answer everybody; a byte of ticks makes it ask everybody sixty times.
+		// A message of two bytes can make it answer everybody; a byte of ticks makes it ask
+		// everybody sixty times.
 		everybody := 3 + len(script)
 		if most := 64 * (1 + len(script)) * everybody; s.sent > most {
 			t.Fatalf("%d messages left, more than %d", s.sent, most)
@@ -214,8 +221,8 @@ func stepMessage(op byte, m *raftpb.Message) []byte {
 	return append([]byte{op | byte(len(b)>>8)<<6, byte(len(b))}, b...)
 }
 
-// stepScripts are scripts in which a replica leads, follows, is deposed, takes entries, changes of configuration and snapshots, and is
-// told some of the lies that raft believes.
+// stepScripts are scripts in which a replica leads, follows, is deposed, takes entries, changes of
+// configuration and snapshots, and is told some of the lies that raft believes.
 func stepScripts() [][]byte {
 	message := func(kind raftpb.MessageType, change func(*raftpb.Message)) *raftpb.Message {
 		m := &raftpb.Message{Type: kind.Enum()}
@@ -238,9 +245,11 @@ func stepScripts() [][]byte {
 	elected := join([]byte{20 << 2, 20 << 2}, yes(next, raftpb.MsgPreVoteResp), yes(dressed, raftpb.MsgVoteResp))
 	follows := stepMessage(next, message(raftpb.MsgApp, func(m *raftpb.Message) {
 		m.Index, m.LogTerm, m.Commit = new(uint64(1)), new(uint64(1)), new(uint64(3))
-		m.Entries = []*raftpb.Entry{entry(2, 2, raftpb.EntryNormal, nil), entry(3, 2, raftpb.EntryNormal, []byte("batch"))}
+		m.Entries = []*raftpb.Entry{entry(2, 2, raftpb.EntryNormal, nil),
+			entry(3, 2, raftpb.EntryNormal, []byte("batch"))}
 	}))
-	change := &raftpb.ConfChangeV2{Changes: []*raftpb.ConfChangeSingle{{Type: raftpb.ConfChangeRemoveNode.Enum(), NodeId: new(uint64(1))}}}
+	change := &raftpb.ConfChangeV2{Changes: []*raftpb.ConfChangeSingle{{Type: raftpb.ConfChangeRemoveNode.Enum(),
+		NodeId: new(uint64(1))}}}
 	removed, err := proto.Marshal(change)
 	must(err)
 	changes := stepMessage(next, message(raftpb.MsgApp, func(m *raftpb.Message) {
@@ -248,23 +257,30 @@ func stepScripts() [][]byte {
 		m.Entries = []*raftpb.Entry{entry(2, 2, raftpb.EntryConfChangeV2, removed)}
 	}))
 	snapshot := stepMessage(next, message(raftpb.MsgSnap, func(m *raftpb.Message) {
-		m.Snapshot = &raftpb.Snapshot{Data: enclose(1, testMembers(1, 2, 3), []byte("state")), Metadata: &raftpb.SnapshotMetadata{
-			Index: new(uint64(9)), Term: new(uint64(2)), ConfState: &raftpb.ConfState{Voters: []uint64{1, 2, 3}}}}
+		m.Snapshot = &raftpb.Snapshot{Data: enclose(1, testMembers(1, 2, 3), []byte("state")),
+			Metadata: &raftpb.SnapshotMetadata{
+				Index: new(uint64(9)), Term: new(uint64(2)), ConfState: &raftpb.ConfState{Voters: []uint64{1, 2, 3}}}}
 	}))
 	heardUpTo := func(index uint64) []byte {
 		return stepMessage(dressed, message(raftpb.MsgAppResp, func(m *raftpb.Message) { m.Index = &index }))
 	}
 	heard := heardUpTo(2)
-	tooFar := stepMessage(dressed, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Commit = new(uint64(1 << 40)) }))
+	tooFar := stepMessage(dressed,
+		message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Commit = new(uint64(1 << 40)) }))
 	return [][]byte{
 		elected,
 		join(elected, []byte{9, 'a', 'b'}, heard, []byte{20}, heard, []byte{9, 'c'}, follows),
-		join(elected, heard, []byte{128 | 3<<4 | 1}, heardUpTo(3), []byte{4}, heardUpTo(4), []byte{128 | 1<<4 | 3<<2 | 1}, heardUpTo(5), heardUpTo(6), []byte{20}),
+		join(elected, heard, []byte{128 | 3<<4 | 1}, heardUpTo(3), []byte{4}, heardUpTo(4),
+			[]byte{128 | 1<<4 | 3<<2 | 1}, heardUpTo(5), heardUpTo(6), []byte{20}),
 		join(follows, []byte{5 << 2}, yes(dressed, raftpb.MsgHeartbeat), yes(next, raftpb.MsgVote), snapshot),
-		join(snapshot, []byte{20 << 2}, yes(dressed, raftpb.MsgTimeoutNow), yes(dressed, raftpb.MsgVoteResp), []byte{9}),
+		join(snapshot, []byte{20 << 2}, yes(dressed, raftpb.MsgTimeoutNow), yes(dressed, raftpb.MsgVoteResp),
+			[]byte{9}),
 		join(changes, []byte{20 << 2, 20 << 2}),
 		join(follows, tooFar),
-		stepMessage(2, message(raftpb.MsgApp, func(m *raftpb.Message) { m.To, m.From, m.Term = new(uint64(1)), new(uint64(99)), new(^uint64(0)) })),
+		stepMessage(2, message(raftpb.MsgApp, func(m *raftpb.Message) {
+			m.To, m.From, m.Term = new(uint64(1)),
+				new(uint64(99)), new(^uint64(0))
+		})),
 	}
 }
 

@@ -19,7 +19,8 @@ func FormatBytes(n uint64) string {
 	return fmt.Sprintf("%d %s", n, units[unit])
 }
 
-// NamesBudget reports whether a code says that a budget of bytes has no room; then the reply has that budget.
+// NamesBudget reports whether a code says that a budget of bytes has no room; then the reply has
+// that budget.
 func NamesBudget(code lockfsm.Code) bool {
 	return code == lockfsm.OverSessionBudget || code == lockfsm.OverGroupBudget
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestBudgetTravels: a reply that names a budget carries it, and any other reply has no byte for it.
+// TestBudgetTravels: a reply that names a budget carries it, and any other reply has no byte for
+// it.
 func TestBudgetTravels(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []ReplyKind{ReplyState, ReplyFreed} {
@@ -27,7 +28,8 @@ func TestBudgetTravels(t *testing.T) {
 // TestFormatBytes: a number of bytes is written in the largest unit that is exact.
 func TestFormatBytes(t *testing.T) {
 	t.Parallel()
-	for bytes, want := range map[uint64]string{0: "0 bytes", 1000: "1000 bytes", 1024: "1 KiB", 64 << 20: "64 MiB", 3 << 29: "1536 MiB", 1 << 50: "1024 TiB"} {
+	for bytes, want := range map[uint64]string{0: "0 bytes", 1000: "1000 bytes", 1024: "1 KiB", 64 << 20: "64 MiB",
+		3 << 29: "1536 MiB", 1 << 50: "1024 TiB"} {
 		if got := FormatBytes(bytes); got != want {
 			t.Errorf("%d bytes are written %q, want %q", bytes, got, want)
 		}

@@ -2,13 +2,14 @@
 // rules of the lease that bind both.
 //
 // Package client is the end of an instance. It opens one session, keeps it alive by renewals, asks
-// for locks in it, and tells its callers when a lock can no longer be trusted. Package keeper is the
-// end of the leader. It passes the commands of clients to the log, passes the results back, and ends
-// sessions whose clients have fallen silent. What the commands mean is decided by lockfsm alone.
+// for locks in it, and tells its callers when a lock can no longer be trusted. Package keeper is
+// the end of the leader. It passes the commands of clients to the log, passes the results back, and
+// ends sessions whose clients have fallen silent. What the commands mean is decided by lockfsm
+// alone.
 //
-// A client sends commands, encoded by lockfsm, and beside them each [Renewal]. A keeper answers with
-// a [Reply] for each thing that it has to say. [Sent] is how either end remembers when it sent what
-// is not acknowledged yet.
+// A client sends commands, encoded by lockfsm, and beside them each [Renewal]. A keeper answers
+// with a [Reply] for each thing that it has to say. [Sent] is how either end remembers when it sent
+// what is not acknowledged yet.
 //
 // # The trust window
 //
@@ -23,11 +24,11 @@
 // The client's deadline is the time at which it sent the last acknowledged renewal, plus the TTL,
 // less a margin of TTL/50. It does not matter how long the answer took. The answer to Open counts
 // from the first sending of its nonce. The keeper's deadline is a TTL after the acknowledgement,
-// which is later than the sending. So the holder's window ends first as long as two clocks differ in
-// rate by at most 2%, and no two clocks are ever compared. A renewal is acknowledged only if all of
-// this holds: after its arrival a quorum has confirmed that this keeper leads, everything committed
-// by then is applied, and the session is there, at the epoch of this attachment, and not marked to
-// expire. A new leader gives every session its full TTL.
+// which is later than the sending. So the holder's window ends first as long as two clocks differ
+// in rate by at most 2%, and no two clocks are ever compared. A renewal is acknowledged only if all
+// of this holds: after its arrival a quorum has confirmed that this keeper leads, everything
+// committed by then is applied, and the session is there, at the epoch of this attachment, and not
+// marked to expire. A new leader gives every session its full TTL.
 //
 // A client that is heard and hears nothing, cut off in one direction, must not be kept alive by its
 // renewals: it could be granted a lock, never know, and keep it. So each renewal names the newest
@@ -35,8 +36,8 @@
 // attachment. The renewal counts only if that answer was sent less than a TTL ago by the keeper's
 // clock; otherwise it is not acknowledged, and the deadline runs. So the session is over two TTLs
 // after its client went deaf. This is kept with the session and not with the attachment, because a
-// deaf client attaches again and again. A client whose lease still runs has heard something that was
-// sent less than a TTL ago.
+// deaf client attaches again and again. A client whose lease still runs has heard something that
+// was sent less than a TTL ago.
 //
 // At the deadline every held lock is lost, for ever, also if the session turns out to live on.
 //
@@ -62,8 +63,8 @@
 // that it is stale and opens a session of its own. A client that reaches a majority of the voters
 // but not the leader loses its locks, cleanly.
 //
-// Where the machine's clock stands still while the machine is suspended (everywhere but on Linux), a
-// suspended holder believes in its locks for as long as it slept; tokens protect the resource.
+// Where the machine's clock stands still while the machine is suspended (everywhere but on Linux),
+// a suspended holder believes in its locks for as long as it slept; tokens protect the resource.
 //
 // # Concurrency and limits
 //
@@ -75,6 +76,6 @@
 // A lease per lock would let a slow lock expire alone, at the price of a renewal per lock and a
 // quorum round or log entry for each. A lease in the log (etcd's checkpoints) would spare a new
 // leader the full TTL, at the price of a log entry per renewal. Answering renewals by the leader's
-// own lease (ReadOnlyLeaseBased) would spare the quorum round, and make safety rest on comparing two
-// clocks; a round costs 30 microseconds and serves all sessions at once.
+// own lease (ReadOnlyLeaseBased) would spare the quorum round, and make safety rest on comparing
+// two clocks; a round costs 30 microseconds and serves all sessions at once.
 package session

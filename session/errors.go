@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrNotAllowed says that the secret or certificate of the caller does not grant what it asked for; the error is a *NotAllowedError.
+// ErrNotAllowed says that the secret or certificate of the caller does not grant what it asked for;
+// the error is a *NotAllowedError.
 var ErrNotAllowed = errors.New("mortise: not allowed")
 
 // NotAllowedError says which right is missing. It is ErrNotAllowed for errors.Is.

@@ -7,53 +7,63 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// ReplyKind says what a record of the keeper is. The values are part of the protocol between builds: they stay, and new ones are
-// added at the end. A client skips records of a kind that it does not know, and bytes behind the fields that it knows.
+// ReplyKind says what a record of the keeper is. The values are part of the protocol between
+// builds: they stay, and new ones are added at the end. A client skips records of a kind that it
+// does not know, and bytes behind the fields that it knows.
 type ReplyKind uint8
 
 const (
 	// ReplyOpened answers Open: nonce, code, session, ttl, term.
 	ReplyOpened ReplyKind = 1
-	// ReplyAttached answers Attach: session, epoch, code, term. It comes behind the states of all live numbers, so what was named and
-	// was not reported by then is finished.
+	// ReplyAttached answers Attach: session, epoch, code, term. It comes behind the states of all
+	// live numbers, so what was named and was not reported by then is finished.
 	ReplyAttached ReplyKind = 2
-	// ReplyState is what a request has come to: session, epoch, number, code, token, watch, and of a
-	// code that names a budget, that budget.
+	// ReplyState is what a request has come to: session, epoch, number, code, token, watch, and of
+	// a code that names a budget, that budget.
 	ReplyState ReplyKind = 3
-	// ReplyHeld answers a try request that met a held lock: session, epoch, number, record, holder, token, since, waiters,
-	// value, key (empty: the only one asked for).
+	// ReplyHeld answers a try request that met a held lock: session, epoch, number, record, holder,
+	// token, since, waiters, value, key (empty: the only one asked for).
 	ReplyHeld ReplyKind = 4
-	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and of a code that names a budget, that budget.
+	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and of a code that names
+	// a budget, that budget.
 	ReplyFreed ReplyKind = 5
 	// ReplyRenewed acknowledges a renewal: session, epoch, seq.
 	ReplyRenewed ReplyKind = 6
 	// ReplyEnded says that an attachment is over, or never was: session, epoch, reason.
 	ReplyEnded ReplyKind = 7
-	// ReplyRedirect comes from a voter that does not lead, or has just begun to: term, leader, addr.
+	// ReplyRedirect comes from a voter that does not lead, or has just begun to: term, leader,
+	// addr.
 	ReplyRedirect ReplyKind = 8
-	// ReplyGrace says how much of the group's grace is left: session, epoch, ttl (0: it is over). It comes right before Attached if the
-	// group is in its grace, and when that ends.
+	// ReplyGrace says how much of the group's grace is left: session, epoch, ttl (0: it is over).
+	// It comes right before Attached if the group is in its grace, and when that ends.
 	ReplyGrace ReplyKind = 9
-	// ReplyBehind says who holds the lock that a request waits for, as it was when the request was applied: the fields of ReplyHeld.
+	// ReplyBehind says who holds the lock that a request waits for, as it was when the request was
+	// applied: the fields of ReplyHeld.
 	ReplyBehind ReplyKind = 10
-	// ReplyDeadlock answers a request that would have closed a circle: session, epoch, number, count, and for each link session, record, key.
+	// ReplyDeadlock answers a request that would have closed a circle: session, epoch, number,
+	// count, and for each link session, record, key.
 	ReplyDeadlock ReplyKind = 11
-	// ReplyEvicted says that a request was ended by others: session, epoch, number, record (who), value (why).
+	// ReplyEvicted says that a request was ended by others: session, epoch, number, record (who),
+	// value (why).
 	ReplyEvicted ReplyKind = 12
-	// ReplyWanted says that somebody waits for what a request holds, which wants to be told: session, epoch, number.
+	// ReplyWanted says that somebody waits for what a request holds, which wants to be told:
+	// session, epoch, number.
 	ReplyWanted ReplyKind = 13
-	// ReplyTaken says that another session has taken up what a request held: session, epoch, number, record (the other's).
+	// ReplyTaken says that another session has taken up what a request held: session, epoch,
+	// number, record (the other's).
 	ReplyTaken ReplyKind = 14
-	// ReplyForbidden says that the certificate of the peer does not allow a request: session, epoch, number, key, value (the name in
-	// the capability).
+	// ReplyForbidden says that the certificate of the peer does not allow a request: session,
+	// epoch, number, key, value (the name in the capability).
 	ReplyForbidden ReplyKind = 15
 )
 
-// EndReason says why an attachment is over. Values as fixed as those of ReplyKind; an unknown one means "attach anew".
+// EndReason says why an attachment is over. Values as fixed as those of ReplyKind; an unknown one
+// means "attach anew".
 type EndReason uint8
 
 const (
-	// EndUnknown: the keeper knows no such attachment; its stream broke, or another attachment of the session took its place.
+	// EndUnknown: the keeper knows no such attachment; its stream broke, or another attachment of
+	// the session took its place.
 	EndUnknown EndReason = 1
 	// EndNoSession: the session itself is over, by applied command.
 	EndNoSession EndReason = 2
@@ -63,7 +73,8 @@ const (
 	EndRefused EndReason = 4
 )
 
-// NoVoter returns what an instance answers that has no keeper, so that who asks it turns to another at once: that it knows no leader.
+// NoVoter returns what an instance answers that has no keeper, so that who asks it turns to another
+// at once: that it knows no leader.
 func NoVoter() []byte { return (&Reply{Kind: ReplyRedirect}).Append(nil) }
 
 // Reply is one record of the keeper, decoded. Each kind uses the fields that its comment names.
@@ -103,7 +114,8 @@ func (r *Reply) Append(b []byte) []byte {
 	case ReplyAttached:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Code), r.Term)
 	case ReplyState:
-		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(r.Code), uint64(r.Token), uint64(r.Watch))
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(r.Code), uint64(r.Token),
+			uint64(r.Watch))
 		b = r.appendBudget(b)
 	case ReplyHeld, ReplyBehind:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(len(r.Record)))
@@ -154,7 +166,8 @@ func appendSized(b, field []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
 }
 
-// putSize writes the size of what follows the one byte that was left free at start, and makes room where one byte is not enough.
+// putSize writes the size of what follows the one byte that was left free at start, and makes room
+// where one byte is not enough.
 func putSize(b []byte, start int) []byte {
 	size := len(b) - start - 1
 	if size < 0x80 {
@@ -169,7 +182,8 @@ func putSize(b []byte, start int) []byte {
 	return b
 }
 
-// NextReply splits the first record off b, which must not be empty. A record of an unknown kind comes back with only its kind set.
+// NextReply splits the first record off b, which must not be empty. A record of an unknown kind
+// comes back with only its kind set.
 func NextReply(b []byte) (r Reply, rest []byte, err error) {
 	outer := fields{b: b}
 	body := outer.sized(uint64(len(b)))
@@ -213,7 +227,8 @@ func (r *Reply) decode(f *fields) {
 		r.Number, r.Key, r.Value = lockfsm.Number(f.uvarint()), f.sized(LongestKey), f.sized(lockfsm.MaxValueBytes)
 	case ReplyEvicted:
 		r.name(f)
-		r.Number, r.Record, r.Value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes), f.sized(lockfsm.MaxValueBytes)
+		r.Number, r.Record, r.Value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes),
+			f.sized(lockfsm.MaxValueBytes)
 	case ReplyDeadlock:
 		r.name(f)
 		r.Number = lockfsm.Number(f.uvarint())

@@ -13,16 +13,19 @@ import (
 // every returns one reply of each kind, with every field of the kind set.
 func everyReply() []Reply {
 	return []Reply{
-		{Kind: ReplyOpened, Nonce: lockfsm.Nonce{1, 15: 9}, Code: lockfsm.Done, Session: 1 << 62, TTL: time.Minute, Term: 3},
+		{Kind: ReplyOpened, Nonce: lockfsm.Nonce{1, 15: 9}, Code: lockfsm.Done, Session: 1 << 62, TTL: time.Minute,
+			Term: 3},
 		{Kind: ReplyAttached, Session: 1 << 62, Epoch: 4, Code: lockfsm.NoSession, Term: 1 << 63},
 		{Kind: ReplyState, Session: 5, Epoch: 6, Number: 7, Code: lockfsm.Granted, Token: 1 << 62, Watch: 8},
-		{Kind: ReplyHeld, Session: 5, Epoch: 6, Number: 7, Record: bytes.Repeat([]byte("r"), 300), Holder: 9, Token: 10, Since: 11, Waiters: 12, Value: []byte("v"), Key: []byte("k")},
+		{Kind: ReplyHeld, Session: 5, Epoch: 6, Number: 7, Record: bytes.Repeat([]byte("r"), 300), Holder: 9,
+			Token: 10, Since: 11, Waiters: 12, Value: []byte("v"), Key: []byte("k")},
 		{Kind: ReplyFreed, Session: 5, Epoch: 6, Number: 7, Code: lockfsm.Finished},
 		{Kind: ReplyRenewed, Session: 5, Epoch: 6, Seq: 13},
 		{Kind: ReplyEnded, Session: 5, Epoch: 6, Reason: EndOverloaded},
 		{Kind: ReplyRedirect, Term: 14, Leader: nodeidtest.ID(1<<64 - 1), Addr: []byte("host:7947")},
 		{Kind: ReplyGrace, Session: 5, Epoch: 6, TTL: time.Second},
-		{Kind: ReplyBehind, Session: 5, Epoch: 6, Number: 7, Record: []byte("r"), Holder: 9, Token: 10, Since: 11, Waiters: 12, Value: []byte("v"), Key: []byte("k")},
+		{Kind: ReplyBehind, Session: 5, Epoch: 6, Number: 7, Record: []byte("r"), Holder: 9, Token: 10, Since: 11,
+			Waiters: 12, Value: []byte("v"), Key: []byte("k")},
 		{Kind: ReplyDeadlock, Session: 5, Epoch: 6, Number: 7, Circle: []lockfsm.Link{
 			{Session: 8, Record: []byte("r"), Key: "a"}, {Session: 9, Record: []byte("s"), Key: "b"},
 		}},
@@ -114,7 +117,8 @@ func TestOversizedFieldsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzReplies gives any bytes to the decoder. What decodes must encode to something that decodes to the same.
+// FuzzReplies gives any bytes to the decoder. What decodes must encode to something that decodes to
+// the same.
 func FuzzReplies(f *testing.F) {
 	for _, r := range everyReply() {
 		f.Add(r.Append(nil))

@@ -2,9 +2,10 @@ package session
 
 import "github.com/mortise-lock/mortise/internal/clock"
 
-// Sent remembers when numbered messages were sent that are not acknowledged yet. It keeps the newest few: a client that waits for an
-// older renewal than these has lost its lease long ago. A client keeps its renewals here, and a keeper the answers of which no renewal
-// has said yet that they were heard.
+// Sent remembers when numbered messages were sent that are not acknowledged yet. It keeps the
+// newest few: a client that waits for an older renewal than these has lost its lease long ago. A
+// client keeps its renewals here, and a keeper the answers of which no renewal has said yet that
+// they were heard.
 type Sent struct {
 	waiting []sentMessage
 }
@@ -37,7 +38,8 @@ func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	return 0, false
 }
 
-// forget drops all messages: the attachment on which they were sent is over, and none will be acknowledged.
+// forget drops all messages: the attachment on which they were sent is over, and none will be
+// acknowledged.
 func (s *Sent) Forget() { s.waiting = s.waiting[:0] }
 
 // oldest returns when the oldest unacknowledged message was sent.

@@ -16,8 +16,9 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// A whole cluster of cores on one goroutine: clients and keepers as they are, one lockfsm.Machine per voter, and in place of raft a log
-// that is true by construction, with leaders that do not know yet that they were deposed. One seed is one run.
+// A whole cluster of cores on one goroutine: clients and keepers as they are, one lockfsm.Machine
+// per voter, and in place of raft a log that is true by construction, with leaders that do not know
+// yet that they were deposed. One seed is one run.
 
 type simConfig struct {
 	voters, plain, callers, keys int
@@ -132,7 +133,8 @@ type simCall struct {
 }
 
 func newSim(t *testing.T, seed uint64, config simConfig) *sim {
-	s := &sim{t: t, seed: seed, config: config, rand: rand.New(rand.NewPCG(seed, 7)), conns: make(map[[2]session.Peer]*simConn), leader: -1}
+	s := &sim{t: t, seed: seed, config: config, rand: rand.New(rand.NewPCG(seed, 7)),
+		conns: make(map[[2]session.Peer]*simConn), leader: -1}
 	s.starved = make(map[starving]time.Duration)
 	s.believers, s.tokens = make(map[string][]*simCall), make(map[string]lockfsm.Token)
 	s.now = time.Second
@@ -141,7 +143,8 @@ func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 		targets[i] = session.Target{Peer: nodeidtest.ID(uint64(i + 1)), Addr: fmt.Sprint("v", i+1)}
 	}
 	for i := range config.voters + config.plain {
-		n := &simNode{s: s, id: nodeidtest.ID(uint64(i + 1)), rate: 1 + config.drift*(2*s.rand.Float64()-1), origin: time.Duration(s.rand.Int64N(int64(time.Hour)))}
+		n := &simNode{s: s, id: nodeidtest.ID(uint64(i + 1)), rate: 1 + config.drift*(2*s.rand.Float64()-1),
+			origin: time.Duration(s.rand.Int64N(int64(time.Hour)))}
 		if i < 2 { // the two ends of the range are always there
 			n.rate = 1 + config.drift*float64(2*i-1)
 		}
@@ -150,7 +153,8 @@ func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 		if i < config.voters {
 			n.keeper = keeper.NewCore()
 			n.keeper.Step = int(seed % 3) // one or two sessions a turn, or as many as a real leader
-			m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: config.ttl, Grace: config.grace, Limits: lockfsm.DefaultLimits()})
+			m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1,
+				SessionTTL: config.ttl, Grace: config.grace, Limits: lockfsm.DefaultLimits()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +173,8 @@ func (n *simNode) newNonce() lockfsm.Nonce {
 	return lockfsm.Nonce{n.id[nodeid.Size-1], n.nonce, 1}
 }
 
-// clock is the node's boot-time clock: it runs at the node's own rate, and on while the node is paused.
+// clock is the node's boot-time clock: it runs at the node's own rate, and on while the node is
+// paused.
 func (n *simNode) clock() clock.Time {
 	return clock.Time(float64(n.s.now)*n.rate) + clock.Time(n.origin)
 }
@@ -276,8 +281,8 @@ func (n *simNode) clientInput(f func(clock.Time)) { n.input(&n.toClient, f) }
 
 func (n *simNode) keeperInput(f func(clock.Time)) { n.input(&n.toKeeper, f) }
 
-// input puts something into an inbox. What comes while the node is paused stays in the machine's buffers: it is read in the node's first
-// turn, or a while after that.
+// input puts something into an inbox. What comes while the node is paused stays in the machine's
+// buffers: it is read in the node's first turn, or a while after that.
 func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
 	if n.s.now < n.readsAt || len(n.unread) > 0 {
 		if n.unread = append(n.unread, func() { *inbox = append(*inbox, f) }); len(n.unread) == 1 {
@@ -351,7 +356,8 @@ func (s *sim) conn(a, b session.Peer) *simConn {
 	return c
 }
 
-// send puts a message on the stream; arrive runs when it arrives, unless the stream breaks before. The order on a stream is kept.
+// send puts a message on the stream; arrive runs when it arrives, unless the stream breaks before.
+// The order on a stream is kept.
 func (s *sim) send(from *simNode, to session.Peer, arrive func(to *simNode)) bool {
 	if nodeidtest.Number(to) < 1 || nodeidtest.Number(to) > uint64(len(s.nodes)) {
 		return false
@@ -415,7 +421,8 @@ func (s *sim) silence(from, to *simNode, d time.Duration) {
 	s.conn(from.id, to.id).silence[wayTo(from.id, to.id)] = s.now + d
 }
 
-// breakConn ends a stream: what is under way is lost, and both ends learn of it at times of their own.
+// breakConn ends a stream: what is under way is lost, and both ends learn of it at times of their
+// own.
 func (s *sim) breakConn(a, b *simNode, deadFor time.Duration) {
 	c := s.conn(a.id, b.id)
 	if deadFor > 0 {

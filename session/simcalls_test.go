@@ -93,7 +93,8 @@ func (c *simCall) failed(err error) {
 	c.next()
 }
 
-// granted checks that nobody else can believe in the lock at this moment, by his own clock and his own deadline.
+// granted checks that nobody else can believe in the lock at this moment, by his own clock and his
+// own deadline.
 func (c *simCall) granted(token lockfsm.Token) {
 	s := c.node.s
 	if c.left || c.settled {
@@ -102,12 +103,14 @@ func (c *simCall) granted(token lockfsm.Token) {
 	s.stats.granted++
 	c.begun, c.token = s.now, token
 	if c.node.s.now >= c.node.global(c.node.deadline) {
-		// The turn that granted was long. The caller's first look at the clock says that it is lost.
+		// The turn that granted was long. The caller's first look at the clock says that it is
+		// lost.
 		c.ended = true
 	}
 	for _, other := range s.believers[c.key] {
 		if until := other.node.global(other.node.deadline); !other.ended && s.now < until {
-			s.fail("%s: node %d holds token %d until %v while node %d is granted token %d", c.key, other.node.id, other.token, until, c.node.id, token)
+			s.fail("%s: node %d holds token %d until %v while node %d is granted token %d", c.key, other.node.id,
+				other.token, until, c.node.id, token)
 		}
 	}
 	if token <= s.tokens[c.key] {
@@ -139,7 +142,8 @@ func (c *simCall) stop() {
 	s.believers[c.key] = slices.DeleteFunc(s.believers[c.key], func(o *simCall) bool { return o == c })
 }
 
-// end takes the news of a lost lock. The caller's belief ended at the deadline by the clock, whenever the news came.
+// end takes the news of a lost lock. The caller's belief ended at the deadline by the clock,
+// whenever the news came.
 func (c *simCall) end(clock.Time) {
 	if c.begun < 0 {
 		c.settled = true // lost in the turn in which it was granted
@@ -213,7 +217,8 @@ func runSim(t *testing.T, seed uint64, config simConfig) *sim {
 	return s
 }
 
-// TestSimulation runs 40 seeds. MORTISE_SEEDS=5000 runs more of them, MORTISE_SEED=17 runs one, and prints what came of it.
+// TestSimulation runs 40 seeds. MORTISE_SEEDS=5000 runs more of them, MORTISE_SEED=17 runs one, and
+// prints what came of it.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	first, last := uint64(0), uint64(40)
@@ -225,13 +230,14 @@ func TestSimulation(t *testing.T) {
 	}
 	var total simStats
 	for seed := first; seed < last; seed++ {
-		config := simConfig{voters: 3, plain: 3, callers: 4, keys: 1 + int(seed%4), ttl: 2 * time.Second, faults: true, drift: 0.009, long: 0.1}
+		config := simConfig{voters: 3, plain: 3, callers: 4, keys: 1 + int(seed%4), ttl: 2 * time.Second,
+			faults: true, drift: 0.009, long: 0.1}
 		if seed%3 == 1 {
 			config.duplicates = 0.01
 		}
 		if seed%3 == 2 {
-			// Few calls that hold for long: a client that has nothing to say stays with a leader that was deposed, and must find out by its
-			// renewals alone.
+			// Few calls that hold for long: a client that has nothing to say stays with a leader
+			// that was deposed, and must find out by its renewals alone.
 			config.callers, config.plain, config.long = 1, 4, 0.6
 		}
 		if seed%5 == 4 {

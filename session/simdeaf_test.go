@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestSimulationOfDeafness cuts one direction for good, from the leader to a member that goes on calling, in a group without other
-// faults. Within two leases nothing is its any more, and it costs the others neither a session nor a lock.
+// TestSimulationOfDeafness cuts one direction for good, from the leader to a member that goes on
+// calling, in a group without other faults. Within two leases nothing is its any more, and it costs
+// the others neither a session nor a lock.
 func TestSimulationOfDeafness(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -27,7 +28,8 @@ func TestSimulationOfDeafness(t *testing.T) {
 		lost, granted := s.stats.lost, s.stats.granted
 		s.runUntil(s.now + 10*config.ttl)
 		if s.stats.lost != lost || s.stats.granted < granted+20 {
-			s.fail("%d locks were lost, %d granted, by the members that hear", s.stats.lost-lost, s.stats.granted-granted)
+			s.fail("%d locks were lost, %d granted, by the members that hear", s.stats.lost-lost,
+				s.stats.granted-granted)
 		}
 		if k := leader.keeper.Status(); k.Sessions > len(s.nodes)+256 {
 			s.fail("left with %+v", k)

@@ -10,10 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file is the simulation's raft: one true log, one true leader per term, and leaders that learn late that they are none.
+// This file is the simulation's raft: one true log, one true leader per term, and leaders that
+// learn late that they are none.
 
-// elect makes a voter the leader of a new term. Of what the old leader had proposed a prefix may survive. The old leader and the others
-// learn of it at times of their own.
+// elect makes a voter the leader of a new term. Of what the old leader had proposed a prefix may
+// survive. The old leader and the others learn of it at times of their own.
 func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 	for len(s.pending) > 0 && s.chance(0.5) {
 		s.commit(s.term, s.pending[0])
@@ -98,7 +99,8 @@ func (s *sim) commit(term uint64, blob []byte) {
 	}
 }
 
-// apply applies the log up to index. Entries of a higher term come with that term: a leader that applies one knows that it is none.
+// apply applies the log up to index. Entries of a higher term come with that term: a leader that
+// applies one knows that it is none.
 func (n *simNode) apply(index int) {
 	s := n.s
 	if until := max(n.pausedUntil, n.deafUntil); s.now < until {
@@ -131,7 +133,8 @@ func (n *simNode) applyEntry(e simEntry) {
 		return
 	}
 	if len(e.blob) == 0 {
-		l := keeper.Leadership{Term: e.term, Sessions: n.machine.Sessions(), Born: n.machine.Born(), GraceOver: n.machine.GraceOver(), BornAt: n.bornAt, Grace: s.config.grace}
+		l := keeper.Leadership{Term: e.term, Sessions: n.machine.Sessions(), Born: n.machine.Born(),
+			GraceOver: n.machine.GraceOver(), BornAt: n.bornAt, Grace: s.config.grace}
 		n.keeperInput(func(now clock.Time) {
 			n.keeper.Leads(now, l)
 			n.keeper.AllBound(now)
@@ -141,7 +144,8 @@ func (n *simNode) applyEntry(e simEntry) {
 	n.keeperInput(func(now clock.Time) { n.keeper.Applied(now, results) })
 }
 
-// confirm is a ReadIndex round: the lead is checked at some moment after the question, and the answer comes some time after that.
+// confirm is a ReadIndex round: the lead is checked at some moment after the question, and the
+// answer comes some time after that.
 func (s *sim) confirm(n *simNode, term, round uint64) {
 	index := len(s.log)
 	first := s.between(0, 2*time.Millisecond)

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// What can be seen to be wrong long before two callers hold one lock. The simulation knows who truly leads, and all clocks.
+// What can be seen to be wrong long before two callers hold one lock. The simulation knows who
+// truly leads, and all clocks.
 
 // trueLeader returns the leader of the present term once it knows all sessions, or nil.
 func (s *sim) trueLeader() *simNode {
@@ -23,7 +24,8 @@ func (s *sim) trueLeader() *simNode {
 	return n
 }
 
-// mustBelieveNoLonger checks promise 3 by itself: a client's lease ends before its session can, whether anybody holds a lock or not.
+// mustBelieveNoLonger checks promise 3 by itself: a client's lease ends before its session can,
+// whether anybody holds a lock or not.
 func (n *simNode) mustBelieveNoLonger() {
 	s, l := n.s, n.s.trueLeader()
 	status := n.client.Status(n.clock())
@@ -43,8 +45,9 @@ func (n *simNode) mustBelieveNoLonger() {
 	}
 }
 
-// mustExpireNobodyAlive checks promise 4 when a keeper has looked at its deadlines: whose renewal has arrived is not expired. (Who has been
-// away for a TTL may be, although he is back: he has lost all that he held, by his own clock.)
+// mustExpireNobodyAlive checks promise 4 when a keeper has looked at its deadlines: whose renewal
+// has arrived is not expired. (Who has been away for a TTL may be, although he is back: he has lost
+// all that he held, by his own clock.)
 func (n *simNode) mustExpireNobodyAlive() {
 	s, k := n.s, n.keeper
 	for _, x := range s.nodes { // in this order, so that a seed fails in one way
@@ -65,7 +68,8 @@ func (n *simNode) mustExpireNobodyAlive() {
 	}
 }
 
-// good returns for how long nothing has been in the way of what a node sends to another, and of what comes back.
+// good returns for how long nothing has been in the way of what a node sends to another, and of
+// what comes back.
 func (s *sim) good(from, to *simNode) time.Duration {
 	c := s.conn(from.id, to.id)
 	if !c.up {
@@ -74,7 +78,8 @@ func (s *sim) good(from, to *simNode) time.Duration {
 	return s.now - max(c.since, c.stuckTo, c.silence[0], c.silence[1], c.late, from.pausedUntil)
 }
 
-// mustStayLost checks that a lock whose deadline has passed is lost in the next turn, whatever came in meanwhile.
+// mustStayLost checks that a lock whose deadline has passed is lost in the next turn, whatever came
+// in meanwhile.
 func (n *simNode) mustStayLost() {
 	if n.deadline == 0 || n.clock().Before(n.deadline) {
 		return
@@ -82,7 +87,8 @@ func (n *simNode) mustStayLost() {
 	for _, key := range slices.Sorted(maps.Keys(n.s.believers)) { // so that a seed fails in one way
 		for _, c := range n.s.believers[key] {
 			if c.node == n && !c.ended && !c.settled {
-				n.s.fail("%s: node %d keeps token %d, which it has lost at %v", key, n.id, c.token, n.global(n.deadline))
+				n.s.fail("%s: node %d keeps token %d, which it has lost at %v", key, n.id, c.token,
+					n.global(n.deadline))
 			}
 		}
 	}

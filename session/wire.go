@@ -12,13 +12,15 @@ import (
 // Peer is an instance: the random ID of one life of one process. Zero is nobody.
 type Peer = nodeid.ID
 
-// Target is an instance and the address at which it is reached. An empty address is allowed for an instance that has a link already.
+// Target is an instance and the address at which it is reached. An empty address is allowed for an
+// instance that has a link already.
 type Target struct {
 	Peer Peer
 	Addr string
 }
 
-// maxLocalKey bounds a key on the way: a client refuses longer ones itself, and shorter ones are bounded by the group's own limit.
+// maxLocalKey bounds a key on the way: a client refuses longer ones itself, and shorter ones are
+// bounded by the group's own limit.
 const LongestKey = 4096
 
 // maxAddrBytes bounds the address in a redirect: a host name is at most 253 bytes long.
@@ -27,9 +29,10 @@ const maxAddrBytes = 1024
 // errWire is what the decoders return for bytes that no session of ours wrote.
 var errWire = errors.New("session: malformed bytes from a peer")
 
-// Renewal asks for another TTL, and says what its sender has heard: the newest renewal that it knows to have arrived, by Renewed or by
-// the Attached that answered the Attach it travelled with, on this attachment or an earlier one; 0 for none. Renewals travel before all
-// else in a frame, so they have their own field there and their own codec: four varints each, back to back.
+// Renewal asks for another TTL, and says what its sender has heard: the newest renewal that it
+// knows to have arrived, by Renewed or by the Attached that answered the Attach it travelled with,
+// on this attachment or an earlier one; 0 for none. Renewals travel before all else in a frame, so
+// they have their own field there and their own codec: four varints each, back to back.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch
@@ -56,8 +59,8 @@ func NextRenewal(b []byte) (r Renewal, rest []byte, err error) {
 	return r, f.b, nil
 }
 
-// fields reads the parts of a record. A read behind the end, or of a varint that is too long, sets bad and returns zeros; the caller
-// looks once at the end.
+// fields reads the parts of a record. A read behind the end, or of a varint that is too long, sets
+// bad and returns zeros; the caller looks once at the end.
 type fields struct {
 	b   []byte
 	bad bool
@@ -73,7 +76,8 @@ func (f *fields) uvarint() uint64 {
 	return v
 }
 
-// count reads a number that must fit a positive int64: a duration, a wall time, a number of waiters.
+// count reads a number that must fit a positive int64: a duration, a wall time, a number of
+// waiters.
 func (f *fields) count() int64 {
 	v := f.uvarint()
 	if v > math.MaxInt64 {
@@ -120,6 +124,7 @@ func (f *fields) sized(limit uint64) []byte {
 	return f.bytes(n)
 }
 
-// Likely guesses how long the next frame of a kind will be, from what was guessed before and how long this one is: frames with much and with
-// little to say take turns, and to let one grow costs more than the room.
+// Likely guesses how long the next frame of a kind will be, from what was guessed before and how
+// long this one is: frames with much and with little to say take turns, and to let one grow costs
+// more than the room.
 func Likely(before, length int) int { return max(length, before-before/8) }

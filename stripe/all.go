@@ -8,12 +8,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Locks is all stripes of a set, held, in ascending order: Locks[i] is stripe i. Whoever got it from All owns it. Its methods are safe for
-// concurrent use as long as nobody changes the slice.
+// Locks is all stripes of a set, held, in ascending order: Locks[i] is stripe i. Whoever got it
+// from All owns it. Its methods are safe for concurrent use as long as nobody changes the slice.
 type Locks []*mortise.Lock
 
-// All takes every stripe, in ascending order, so that two who do this never wait for each other in a circle. It holds the lower ones while it
-// waits for the higher: it is for what is rare. If it fails, with an error of the locker, it holds nothing.
+// All takes every stripe, in ascending order, so that two who do this never wait for each other in
+// a circle. It holds the lower ones while it waits for the higher: it is for what is rare. If it
+// fails, with an error of the locker, it holds nothing.
 func (s *Set) All(ctx context.Context) (Locks, error) {
 	all := make(Locks, 0, s.n)
 	for i := range s.n {
@@ -27,8 +28,9 @@ func (s *Set) All(ctx context.Context) (Locks, error) {
 	return all, nil
 }
 
-// Unlock releases every stripe, whatever happens; ctx bounds only the wait for the confirmations. It returns nil once all releases are
-// confirmed, and otherwise what mortise.Lock.Unlock returned for the stripes that failed, joined.
+// Unlock releases every stripe, whatever happens; ctx bounds only the wait for the confirmations.
+// It returns nil once all releases are confirmed, and otherwise what mortise.Lock.Unlock returned
+// for the stripes that failed, joined.
 func (l Locks) Unlock(ctx context.Context) error {
 	l.unlockSoon() // all are on their way before the first is waited for
 	errs := make([]error, 0, len(l))
@@ -38,15 +40,16 @@ func (l Locks) Unlock(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unlockSoon releases without waiting, the highest first: whoever waits for all of them then finds the way free.
+// unlockSoon releases without waiting, the highest first: whoever waits for all of them then finds
+// the way free.
 func (l Locks) unlockSoon() {
 	for i := len(l) - 1; i >= 0; i-- {
 		_ = l[i].UnlockSoon() // Unlock says it again
 	}
 }
 
-// Err returns nil while every stripe is held, and otherwise why the lowest that is not is not: mortise.ErrLost or mortise.ErrUnlocked. It computes
-// from the clock at the call.
+// Err returns nil while every stripe is held, and otherwise why the lowest that is not is not:
+// mortise.ErrLost or mortise.ErrUnlocked. It computes from the clock at the call.
 func (l Locks) Err() error {
 	for _, lock := range l {
 		if err := lock.Err(); err != nil {
@@ -56,9 +59,10 @@ func (l Locks) Err() error {
 	return nil
 }
 
-// Context returns a child of parent that ends when one of the stripes is no longer held, with the reason as its cause. Each call costs a
-// goroutine for each stripe until parent or the locks end. mortise.TokenFrom finds the token of the highest stripe in it; a resource
-// that is fenced per stripe takes the token of its own lock.
+// Context returns a child of parent that ends when one of the stripes is no longer held, with the
+// reason as its cause. Each call costs a goroutine for each stripe until parent or the locks end.
+// mortise.TokenFrom finds the token of the highest stripe in it; a resource that is fenced per
+// stripe takes the token of its own lock.
 func (l Locks) Context(parent context.Context) context.Context {
 	for _, lock := range l {
 		parent = lock.Context(parent)

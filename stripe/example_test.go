@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// A flash sale: 100 seats in four stripes of 25, so that four buyers are served at a time and none is sold twice. A buyer whose stripe is
-// sold out looks into the others.
+// A flash sale: 100 seats in four stripes of 25, so that four buyers are served at a time and none
+// is sold twice. A buyer whose stripe is sold out looks into the others.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

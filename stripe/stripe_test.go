@@ -15,8 +15,9 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// The stripes of things are a promise between all instances and all versions. A change of these numbers is a bug, whatever its reason.
-// They were computed by another program, in another language.
+// The stripes of things are a promise between all instances and all versions. A change of these
+// numbers is a bug, whatever its reason. They were computed by another program, in another
+// language.
 func TestKeysNeverChange(t *testing.T) {
 	for _, c := range []struct {
 		of   string
@@ -47,7 +48,8 @@ func TestKeyRefusesNoStripes(t *testing.T) {
 	stripe.Key("seats", "buyer", 0)
 }
 
-// Names that differ in their last digit, or come in pairs of equal letters, spread as evenly as others.
+// Names that differ in their last digit, or come in pairs of equal letters, spread as evenly as
+// others.
 func TestThingsSpreadEvenly(t *testing.T) {
 	for _, n := range []int{2, 7, 16} {
 		for _, format := range []string{"%d", "order-%06d", "%[1]d%[1]d"} {
@@ -56,7 +58,8 @@ func TestThingsSpreadEvenly(t *testing.T) {
 			for i := range 1000 * n {
 				counts[set.Index(fmt.Sprintf(format, i))]++
 			}
-			if low, high := slices.Min(counts), slices.Max(counts); low < 850 || high > 1150 { // five standard deviations
+			// five standard deviations
+			if low, high := slices.Min(counts), slices.Max(counts); low < 850 || high > 1150 {
 				t.Errorf("%d stripes of %s have %d to %d of 1000", n, format, low, high)
 			}
 		}
@@ -183,7 +186,8 @@ func TestAnyTakesEveryStripeOnceThenWaitsForOne(t *testing.T) {
 		t.Fatalf("Any asked %q, want each of four once, and then to wait for the first", asked)
 	}
 	go held[2].Unlock(t.Context())
-	// Whoever waits for another stripe does not see it; whoever comes later does. So this is asked until a round finds it.
+	// Whoever waits for another stripe does not see it; whoever comes later does. So this is asked
+	// until a round finds it.
 	for {
 		if i, _, err := set.TryAny(t.Context()); err == nil {
 			if i != 2 {

@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Store is what a [Locker] can have besides, and a *mortise.Node has: the data of keys. With it Run records which ticks are finished, so
-// that none of them runs again when its instance leaves, crashes or loses its lock.
+// Store is what a [Locker] can have besides, and a *mortise.Node has: the data of keys. With it Run
+// records which ticks are finished, so that none of them runs again when its instance leaves,
+// crashes or loses its lock.
 type Store interface {
 	Get(ctx context.Context, key string) (data []byte, revision uint64, err error)
 	Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error)
@@ -22,8 +23,9 @@ const (
 	recording   = 2 * time.Second // for the record of a tick, beyond the time in which it may begin
 )
 
-// finished is the record of the ticks of a job that are finished: its last ones, the latest at the end. It is a list and no single time, for
-// an instance whose clock is far ahead must not finish the ticks of the others by running its own.
+// finished is the record of the ticks of a job that are finished: its last ones, the latest at the
+// end. It is a list and no single time, for an instance whose clock is far ahead must not finish
+// the ticks of the others by running its own.
 type finished struct {
 	store Store // nil: there is none
 	key   string

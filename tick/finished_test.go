@@ -46,8 +46,8 @@ func (s *store) Put(ctx context.Context, _ string, data []byte, revision uint64)
 	return s.revision, ctx.Err()
 }
 
-// TestLeavingAfterTheJobTakesNoTime: what is recorded need not be kept, and the instance that gets the lock
-// does not run the tick again.
+// TestLeavingAfterTheJobTakesNoTime: what is recorded need not be kept, and the instance that gets
+// the lock does not run the tick again.
 func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -72,7 +72,8 @@ func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	})
 }
 
-// TestACrashAfterARecordedJobRunsNothingAgain: a crash in the middle of a job is taken over, one after it is not.
+// TestACrashAfterARecordedJobRunsNothingAgain: a crash in the middle of a job is taken over, one
+// after it is not.
 func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -114,7 +115,8 @@ func TestATickThatIsNotRecordedIsKept(t *testing.T) {
 	})
 }
 
-// TestAFarClockFinishesItsOwnTicksOnly: what an instance runs whose clock is an hour ahead is not done for the others.
+// TestAFarClockFinishesItsOwnTicksOnly: what an instance runs whose clock is an hour ahead is not
+// done for the others.
 func TestAFarClockFinishesItsOwnTicksOnly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)

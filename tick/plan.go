@@ -31,7 +31,8 @@ type window struct {
 	missed int
 }
 
-// next returns the tick that is to begin now, or the one to wait for. It passes over the ticks that are over, and counts them.
+// next returns the tick that is to begin now, or the one to wait for. It passes over the ticks that
+// are over, and counts them.
 func (p *plan) next(now time.Time) (window, error) {
 	horizon := now.Add(-p.late) // what is not after it is over
 	anew := p.settled.IsZero() || p.settled.Sub(now) > p.skew
@@ -95,7 +96,8 @@ func (p *plan) window(t time.Time) (window, error) {
 	case err == nil:
 		gap := following.Sub(at)
 		if gap < minGap {
-			return window{}, fmt.Errorf("tick: the ticks %v and %v are %v apart: at least %v is needed", at, following, gap, minGap)
+			return window{}, fmt.Errorf("tick: the ticks %v and %v are %v apart: at least %v is needed", at,
+				following, gap, minGap)
 		}
 		skew = min(skew, gap/2)
 		late = min(late, gap-skew)

@@ -73,8 +73,10 @@ func TestWindowsShrinkWhereTicksAreClose(t *testing.T) {
 		{Every(time.Minute), time.Hour, 5 * time.Second, "10:00:54.999", "10:00:00", "10:00:55", "10:01:00"},
 		{Every(8 * time.Second), 5 * time.Second, 5 * time.Second, "10:00:00", "10:00:00", "10:00:04", "10:00:08"},
 		{Every(time.Second), 5 * time.Second, 5 * time.Second, "10:00:00.4", "10:00:00", "10:00:00.5", "10:00:01"},
-		{times{at("10:00:00"), at("10:00:02"), at("11:00:00")}, 5 * time.Second, time.Second, "10:00:00.5", "10:00:00", "10:00:01", "10:00:02"},
-		{times{at("10:00:00"), at("10:00:02"), at("11:00:00")}, 5 * time.Second, time.Second, "10:00:06.9", "10:00:02", "10:00:07", "10:00:08"},
+		{times{at("10:00:00"), at("10:00:02"), at("11:00:00")}, 5 * time.Second, time.Second, "10:00:00.5",
+			"10:00:00", "10:00:01", "10:00:02"},
+		{times{at("10:00:00"), at("10:00:02"), at("11:00:00")}, 5 * time.Second, time.Second, "10:00:06.9",
+			"10:00:02", "10:00:07", "10:00:08"},
 		{times{at("10:00:00")}, 5 * time.Second, time.Second, "09:00:00", "10:00:00", "10:00:05", "10:00:06"},
 	} {
 		p := plan{schedule: c.schedule, late: c.late, skew: c.skew}
@@ -83,7 +85,8 @@ func TestWindowsShrinkWhereTicksAreClose(t *testing.T) {
 			t.Fatal(err)
 		}
 		if clock(w.at) != c.at || clock(w.over) != c.over || clock(w.free) != c.isFree || w.missed != 0 {
-			t.Errorf("at %s: %s, over %s, free %s, %d missed; want %s, %s, %s and none", c.now, clock(w.at), clock(w.over), clock(w.free), w.missed, c.at, c.over, c.isFree)
+			t.Errorf("at %s: %s, over %s, free %s, %d missed; want %s, %s, %s and none", c.now, clock(w.at),
+				clock(w.over), clock(w.free), w.missed, c.at, c.over, c.isFree)
 		}
 	}
 }
@@ -99,7 +102,8 @@ func TestPlanCountsWhatPassed(t *testing.T) {
 				t.Fatal(err)
 			}
 			if clock(w.at) != want || w.missed != missed {
-				t.Fatalf("at %s the next tick is %s with %d missed, want %s with %d", now, clock(w.at), w.missed, want, missed)
+				t.Fatalf("at %s the next tick is %s with %d missed, want %s with %d", now, clock(w.at), w.missed,
+					want, missed)
 			}
 		}
 	}
@@ -136,9 +140,11 @@ func TestPlanRefusesSchedulesThatCannotBe(t *testing.T) {
 		schedule Schedule
 		want     string
 	}{
-		"stands":        {Every(0), "does not go forward"},
-		"goes back":     {scheduleFunc(func(t time.Time) time.Time { return t.Add(-time.Hour) }), "does not go forward"},
-		"from now":      {scheduleFunc(func(t time.Time) time.Time { return t.Add(time.Hour) }), "depends on when it is asked"},
+		"stands": {Every(0), "does not go forward"},
+		"goes back": {scheduleFunc(func(t time.Time) time.Time { return t.Add(-time.Hour) }),
+			"does not go forward"},
+		"from now": {scheduleFunc(func(t time.Time) time.Time { return t.Add(time.Hour) }),
+			"depends on when it is asked"},
 		"much too fine": {Every(time.Millisecond), "apart"},
 	} {
 		p := plan{schedule: c.schedule, late: time.Second, skew: time.Second}

@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// TestLocksSayWhatTheyAreFor: on a node the lock of the job and those that Run takes for itself can be told from others, and apart.
+// TestLocksSayWhatTheyAreFor: on a node the lock of the job and those that Run takes for itself can
+// be told from others, and apart.
 func TestLocksSayWhatTheyAreFor(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {
@@ -21,18 +22,19 @@ func TestLocksSayWhatTheyAreFor(t *testing.T) {
 	found := map[string]int{}
 	ctx, done := context.WithCancel(t.Context())
 	defer done()
-	_ = tick.Run(ctx, node, tick.Job{Name: "report", Schedule: tick.Every(100 * time.Millisecond), Run: func(ctx context.Context, _ tick.Tick) error {
-		defer done()
-		for k, err := range node.List(ctx, "report") {
-			if err != nil {
-				return err
+	_ = tick.Run(ctx, node, tick.Job{Name: "report", Schedule: tick.Every(100 * time.Millisecond),
+		Run: func(ctx context.Context, _ tick.Tick) error {
+			defer done()
+			for k, err := range node.List(ctx, "report") {
+				if err != nil {
+					return err
+				}
+				if len(k.Queue) > 0 {
+					found[k.Queue[0].Labels[purpose.Label]]++
+				}
 			}
-			if len(k.Queue) > 0 {
-				found[k.Queue[0].Labels[purpose.Label]]++
-			}
-		}
-		return nil
-	}})
+			return nil
+		}})
 	if want := map[string]int{purpose.Job: 1, purpose.Tick: 2}; !maps.Equal(found, want) {
 		t.Errorf("the labels are %v, want %v", found, want)
 	}

@@ -19,16 +19,19 @@ const (
 // errOver ends the wait for a lock when the tick is over.
 var errOver = errors.New("tick: the tick is over")
 
-// Locker is what Run needs of a *mortise.Node, which is one: Do waits for key, runs fn with a context that ends when the lock is lost or
-// the node leaves, and unlocks, also if fn panics. One that is a [Store] too, as a node is, remembers which ticks are finished.
+// Locker is what Run needs of a *mortise.Node, which is one: Do waits for key, runs fn with a
+// context that ends when the lock is lost or the node leaves, and unlocks, also if fn panics. One
+// that is a [Store] too, as a node is, remembers which ticks are finished.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
 
-// Run runs a job once per tick, on one of the instances that call it. It returns only when there is nothing more to do: the cause of ctx's end,
-// nil when the schedule has ended, mortise.ErrLeaving or ErrClosed when the node leaves or is closed, any other error of the locker but a lost lock
-// and too many requests, or what is wrong with the job. A job that fails does not end it. With a locker that is no [Store] it
-// may return up to Late+Skew after the last tick that it ran, see the package comment. It starts no goroutine that outlives it.
+// Run runs a job once per tick, on one of the instances that call it. It returns only when there is
+// nothing more to do: the cause of ctx's end, nil when the schedule has ended, mortise.ErrLeaving
+// or ErrClosed when the node leaves or is closed, any other error of the locker but a lost lock and
+// too many requests, or what is wrong with the job. A job that fails does not end it. With a locker
+// that is no [Store] it may return up to Late+Skew after the last tick that it ran, see the package
+// comment. It starts no goroutine that outlives it.
 func Run(ctx context.Context, locker Locker, job Job) error {
 	job, err := job.withDefaults()
 	if err != nil {
@@ -37,8 +40,10 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	if locker == nil {
 		return errors.New("tick: the locker is nil")
 	}
-	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job, plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
-	// Nobody else wants this lock. Its context is how a runner that waits hours for a tick learns that the node leaves.
+	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job,
+		plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
+	// Nobody else wants this lock. Its context is how a runner that waits hours for a tick learns
+	// that the node leaves.
 	presence := job.Name + "/run/" + rand.Text()
 	for {
 		var ended error
@@ -63,7 +68,8 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 
 // busy reports whether an error of a locker says to try again later.
 func busy(err error) bool {
-	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) || errors.Is(err, mortise.ErrNotReady) ||
+	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||
+		errors.Is(err, mortise.ErrNotReady) ||
 		errors.Is(err, mortise.ErrNoRoom)
 }
 
@@ -78,7 +84,8 @@ type runner struct {
 // now reads the wall clock without the monotonic one, which does not follow it when it is set.
 func (r *runner) now() time.Time { return r.job.Now().Round(0) }
 
-// loop attends tick after tick until ctx ends or something stands in the way for good, and returns what.
+// loop attends tick after tick until ctx ends or something stands in the way for good, and returns
+// what.
 func (r *runner) loop(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -99,7 +106,8 @@ func (r *runner) loop(ctx context.Context) error {
 	}
 }
 
-// attend waits for the lock of a tick that may begin, and runs the job if it gets it in time. It returns an error that ends the loop.
+// attend waits for the lock of a tick that may begin, and runs the job if it gets it in time. It
+// returns an error that ends the loop.
 func (r *runner) attend(ctx context.Context, w window) error {
 	had, err := r.within(ctx, r.job.Name+"/"+w.name(), purpose.Tick, w, func(held context.Context, _ mortise.Token) {
 		r.hold(held, w)
@@ -118,7 +126,8 @@ func (r *runner) attend(ctx context.Context, w window) error {
 	return err
 }
 
-// hold is what is done under the lock of a tick: the job, unless it has been done before, and then nothing until the tick is free.
+// hold is what is done under the lock of a tick: the job, unless it has been done before, and then
+// nothing until the tick is free.
 func (r *runner) hold(held context.Context, w window) {
 	asking, cancel := context.WithTimeout(held, max(0, w.over.Sub(r.now())))
 	recorded, err := r.finished.has(asking, w)
@@ -142,8 +151,8 @@ func (r *runner) hold(held context.Context, w window) {
 	r.keep(held, w, recorded)
 }
 
-// work runs the job under its own lock, and reports what came of it. It returns whether the tick is done with, so that nobody may run
-// it again.
+// work runs the job under its own lock, and reports what came of it. It returns whether the tick is
+// done with, so that nobody may run it again.
 func (r *runner) work(ctx context.Context, w window) (done bool) {
 	var token mortise.Token
 	var result error
@@ -166,9 +175,11 @@ func (r *runner) work(ctx context.Context, w window) (done bool) {
 	return done
 }
 
-// within runs fn under the lock of key if it is granted before the tick is over. It reports whether fn ran; if not, the error is errOver, or
-// says why the lock could not be had. What happens to a lock after fn has returned makes no difference to anybody.
-func (r *runner) within(ctx context.Context, key, what string, w window, fn func(context.Context, mortise.Token)) (ran bool, err error) {
+// within runs fn under the lock of key if it is granted before the tick is over. It reports whether
+// fn ran; if not, the error is errOver, or says why the lock could not be had. What happens to a
+// lock after fn has returned makes no difference to anybody.
+func (r *runner) within(ctx context.Context, key, what string, w window,
+	fn func(context.Context, mortise.Token)) (ran bool, err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(w.over.Sub(r.now()), func() { cancel(errOver) })
@@ -176,7 +187,9 @@ func (r *runner) within(ctx context.Context, key, what string, w window, fn func
 	err = r.do(waiting, key, what, func(held context.Context, token mortise.Token) error {
 		if timer.Stop() && r.now().Before(w.over) { // the first for the context, the second for a machine that slept
 			ran = true
-			defer cancel(nil) // nobody waits for the confirmation of the release, which without a majority may take long
+			// nobody waits for the confirmation of the release, which without a majority may take
+			// long
+			defer cancel(nil)
 			fn(held, token)
 		}
 		return nil
@@ -190,7 +203,8 @@ func (r *runner) within(ctx context.Context, key, what string, w window, fn func
 	return false, err
 }
 
-// do is Do of the locker. If that is a node, the lock says what it is for, so that the page and the alerts tell it from a stuck one.
+// do is Do of the locker. If that is a node, the lock says what it is for, so that the page and the
+// alerts tell it from a stuck one.
 func (r *runner) do(ctx context.Context, key, what string, fn func(context.Context, mortise.Token) error) (err error) {
 	node, is := r.locker.(*mortise.Node)
 	if !is {
@@ -208,14 +222,16 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 	return fn(lock.Context(ctx), lock.Token())
 }
 
-// keep holds the lock of a tick that is done with until nobody can want it, so that the others need not look at the record. When we are asked to end
-// it goes on if the tick is not recorded; then only the loss of the lock ends it early.
+// keep holds the lock of a tick that is done with until nobody can want it, so that the others need
+// not look at the record. When we are asked to end it goes on if the tick is not recorded; then
+// only the loss of the lock ends it early.
 func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(held, w.free.Sub(r.now()))
 	if recorded {
 		return
 	}
-	if cause := context.Cause(held); cause == nil || errors.Is(cause, mortise.ErrLost) || errors.Is(cause, mortise.ErrClosed) {
+	if cause := context.Cause(held); cause == nil || errors.Is(cause, mortise.ErrLost) ||
+		errors.Is(cause, mortise.ErrClosed) {
 		return
 	}
 	sleep(context.WithoutCancel(held), w.free.Sub(r.now()))
@@ -226,7 +242,8 @@ func (r *runner) tick(w window, token mortise.Token) Tick {
 	return Tick{Job: r.job.Name, Time: w.at.UTC(), Missed: w.missed, Token: token}
 }
 
-// because adds to the result of a job why its context has ended, if it has. A job that succeeded has failed all the same if its lock was lost.
+// because adds to the result of a job why its context has ended, if it has. A job that succeeded
+// has failed all the same if its lock was lost.
 func because(ctx context.Context, result error) error {
 	cause := context.Cause(ctx)
 	switch {

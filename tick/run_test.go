@@ -15,7 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// crew is instances with clocks of their own that all run one job, inside a bubble. Times are seconds since its beginning, which is a full hour.
+// crew is instances with clocks of their own that all run one job, inside a bubble. Times are
+// seconds since its beginning, which is a full hour.
 type crew struct {
 	t     *testing.T
 	locks fakelock.Locks
@@ -97,7 +98,8 @@ func (c *crew) work(ctx context.Context, name string, t tick.Tick) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running--
-	c.runs = append(c.runs, fmt.Sprintf("%s@%s: %s-%s", name, seconds(t.Time.Sub(c.began)), seconds(begin), seconds(time.Since(c.began))))
+	c.runs = append(c.runs, fmt.Sprintf("%s@%s: %s-%s", name, seconds(t.Time.Sub(c.began)), seconds(begin),
+		seconds(time.Since(c.began))))
 	return err
 }
 
@@ -152,9 +154,11 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// A job of a millisecond runs once per tick, whatever the clocks are within the bound, and on the instance whose clock is ahead.
+// A job of a millisecond runs once per tick, whatever the clocks are within the bound, and on the
+// instance whose clock is ahead.
 func TestAQuickJobRunsOncePerTickWhateverTheClocks(t *testing.T) {
-	for _, skews := range [][3]float64{{0, 0, 0}, {0, 2, 1}, {0, -2, 0}, {2, -2, 0}, {2.5, -2.5, 0}, {0, -5, -4.999}, {5, 0, 0.001}} {
+	for _, skews := range [][3]float64{{0, 0, 0}, {0, 2, 1}, {0, -2, 0}, {2, -2, 0}, {2.5, -2.5, 0}, {0, -5, -4.999},
+		{5, 0, 0.001}} {
 		t.Run(fmt.Sprint(skews), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c := newCrew(t, time.Minute, time.Millisecond)
@@ -200,7 +204,8 @@ func TestTicksThatAreCloseTogether(t *testing.T) {
 	})
 }
 
-// Clocks that are further apart than Skew run a tick twice: one after the other, and the later run has the higher token.
+// Clocks that are further apart than Skew run a tick twice: one after the other, and the later run
+// has the higher token.
 func TestClocksBeyondTheBoundRunATickTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -230,7 +235,8 @@ func TestACrashInTheMiddleIsTakenOver(t *testing.T) {
 	})
 }
 
-// With a Late below the time after which a session expires a crash loses its tick, and not the next one.
+// With a Late below the time after which a session expires a crash loses its tick, and not the next
+// one.
 func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 4*time.Second)
@@ -259,8 +265,8 @@ func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	})
 }
 
-// A job that takes longer than its period does not overlap with itself: ticks that it lasts through are skipped, and one that it ends in
-// begins late.
+// A job that takes longer than its period does not overlap with itself: ticks that it lasts through
+// are skipped, and one that it ends in begins late.
 func TestASlowJobSkipsTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, 10*time.Second, 23*time.Second)
@@ -268,7 +274,8 @@ func TestASlowJobSkipsTicks(t *testing.T) {
 		a, b := c.join("a", time.Second), c.join("b", 0)
 		c.until(58)
 		c.ran("a@10: 9-32", "b@30: 32-55")
-		c.reported("b@20: tick: skipped, since the job was still running", "a@10: <nil>", "a@40: tick: skipped, since the job was still running",
+		c.reported("b@20: tick: skipped, since the job was still running", "a@10: <nil>",
+			"a@40: tick: skipped, since the job was still running",
 			"a@50: tick: skipped, since the job was still running", "b@30: <nil>")
 		c.end(a, b)
 	})
@@ -287,7 +294,8 @@ func TestAFailedJobIsReportedAndHasHadItsTick(t *testing.T) {
 	})
 }
 
-// The lock is lost in the middle of the job: its context ends, and another instance takes the tick over.
+// The lock is lost in the middle of the job: its context ends, and another instance takes the tick
+// over.
 func TestALostLockEndsTheJob(t *testing.T) {
 	for _, which := range []string{"report", "report/2000-01-01T00:01:00Z"} {
 		t.Run(which, func(t *testing.T) {
@@ -308,7 +316,8 @@ func TestALostLockEndsTheJob(t *testing.T) {
 	}
 }
 
-// A machine that slept while it waited is granted the lock before its timers have noticed: it asks its clock, which says that the tick is over.
+// A machine that slept while it waited is granted the lock before its timers have noticed: it asks
+// its clock, which says that the tick is over.
 func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)
@@ -393,7 +402,8 @@ func TestLeavingEndsAnIdleRunAtOnce(t *testing.T) {
 	})
 }
 
-// A node that leaves, or a Run that is ended, in the middle of the job hands the tick over; one that leaves after it keeps the tick until nobody wants it.
+// A node that leaves, or a Run that is ended, in the middle of the job hands the tick over; one
+// that leaves after it keeps the tick until nobody wants it.
 func TestLeavingInAndAfterTheJob(t *testing.T) {
 	for _, way := range []struct {
 		leave func(*member)
@@ -470,7 +480,8 @@ func TestAPanicOfTheJobReachesTheCaller(t *testing.T) {
 				t.Errorf("still taken: %q", keys)
 			}
 		}()
-		_ = tick.Run(t.Context(), locks.Instance(), tick.Job{Name: "report", Schedule: tick.Every(time.Minute), Run: func(context.Context, tick.Tick) error { panic("broken") }})
+		_ = tick.Run(t.Context(), locks.Instance(), tick.Job{Name: "report", Schedule: tick.Every(time.Minute),
+			Run: func(context.Context, tick.Tick) error { panic("broken") }})
 	})
 }
 
@@ -515,7 +526,8 @@ func TestAnOverloadedNodeSkipsATick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
 		c.until(30)
-		// The presence, the lock of the first tick, and after that of the second the lock of the job.
+		// The presence, the lock of the first tick, and after that of the second the lock of the
+		// job.
 		locker := &moody{Instance: c.locks.Instance(), full: map[int]bool{1: true, 3: true, 5: true}}
 		var reports []string
 		job := c.job
@@ -544,10 +556,12 @@ func TestRunRefusesWhatCannotBe(t *testing.T) {
 			t.Errorf("the error says nothing of %s: %v", field, err)
 		}
 	}
-	if err := tick.Run(t.Context(), nil, tick.Job{Name: "report", Schedule: tick.Every(time.Hour), Run: run}); err == nil {
+	if err := tick.Run(t.Context(), nil, tick.Job{Name: "report", Schedule: tick.Every(time.Hour),
+		Run: run}); err == nil {
 		t.Error("no locker is needed")
 	}
-	if err := tick.Run(t.Context(), locker, tick.Job{Name: "report", Schedule: tick.Every(0), Run: run}); err == nil || !strings.Contains(err.Error(), "forward") {
+	if err := tick.Run(t.Context(), locker, tick.Job{Name: "report", Schedule: tick.Every(0),
+		Run: run}); err == nil || !strings.Contains(err.Error(), "forward") {
 		t.Errorf("a schedule that stands gave %v", err)
 	}
 }

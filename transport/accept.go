@@ -16,8 +16,8 @@ type admission struct {
 	number uint64
 }
 
-// accept decides about a stream that a peer has opened, and waits as long as that needs. It returns the link that the stream now is,
-// or why it is none. See the package comment for the rule.
+// accept decides about a stream that a peer has opened, and waits as long as that needs. It returns
+// the link that the stream now is, or why it is none. See the package comment for the rule.
 func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admission, *wire.Refusal) {
 	for ctx.Err() == nil {
 		a, wait, refusal := p.tryAccept(who, s)
@@ -34,7 +34,8 @@ func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admiss
 	return admission{}, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the stream was given up by its dialer"}
 }
 
-// tryAccept makes a link of the stream, refuses it, or returns what to wait for before it is tried again.
+// tryAccept makes a link of the stream, refuses it, or returns what to wait for before it is tried
+// again.
 func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan struct{}, refusal *wire.Refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,8 +78,9 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	return admission{link: l, self: self, number: p.number}, nil, nil
 }
 
-// replaces says why a new stream of a peer does not take the place of the one that is up; nil means that it does: its process has lost
-// that one, or is a later start with the same directory. Both have proved the same key, so both processes have it. The caller holds mu.
+// replaces says why a new stream of a peer does not take the place of the one that is up; nil means
+// that it does: its process has lost that one, or is a later start with the same directory. Both
+// have proved the same key, so both processes have it. The caller holds mu.
 func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot
@@ -88,9 +90,11 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	case !same && who.peer.Life <= l.peer.Life:
 		p.tell(slog.LevelWarn, "transport: refused a second process with the identity of a linked instance: one of the two runs on a copied directory; stop it",
 			l.instance, args)
-		return &wire.Refusal{Reason: wire.Refusal_COPY, Text: fmt.Sprintf("another process with this identity is linked here from %v", l.stream.conn.RemoteAddr())}
+		return &wire.Refusal{Reason: wire.Refusal_COPY,
+			Text: fmt.Sprintf("another process with this identity is linked here from %v", l.stream.conn.RemoteAddr())}
 	}
-	p.tell(slog.LevelInfo, "transport: an instance has replaced its link", l.instance, args) // a lost link or a restart; a copy that goes on is refused, and warns
+	// a lost link or a restart; a copy that goes on is refused, and warns
+	p.tell(slog.LevelInfo, "transport: an instance has replaced its link", l.instance, args)
 	return nil
 }
 

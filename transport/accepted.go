@@ -12,13 +12,15 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// listener hands gRPC connections that we can find again from inside a call and close: a server cannot cancel a call of its own in any
-// other way while it is blocked in sending.
+// listener hands gRPC connections that we can find again from inside a call and close: a server
+// cannot cancel a call of its own in any other way while it is blocked in sending.
 //
-// A connection is a stranger's until a hello on it was verified. gRPC gives a handshake, and so the hello, the dial timeout; the limit here
-// is behind that one. The number of strangers is bounded too. When there are too many, the oldest of those that keep this node waiting is
-// closed: an instance of the cluster proves its key within milliseconds, so a flood of others does not keep it out. If all of them wait for
-// their turn, the new one is closed: after a failover thousands of instances come at once, and each that is displaced comes again.
+// A connection is a stranger's until a hello on it was verified. gRPC gives a handshake, and so the
+// hello, the dial timeout; the limit here is behind that one. The number of strangers is bounded
+// too. When there are too many, the oldest of those that keep this node waiting is closed: an
+// instance of the cluster proves its key within milliseconds, so a flood of others does not keep it
+// out. If all of them wait for their turn, the new one is closed: after a failover thousands of
+// instances come at once, and each that is displaced comes again.
 type listener struct {
 	net.Listener
 	limit, strangers int
@@ -36,7 +38,8 @@ type listener struct {
 
 func newListener(c *Config) *listener {
 	return &listener{
-		Listener: c.Listener, limit: c.Conns, strangers: c.Strangers, patience: 2 * c.DialTimeout, conns: map[*accepted]struct{}{},
+		Listener: c.Listener, limit: c.Conns, strangers: c.Strangers, patience: 2 * c.DialTimeout,
+		conns: map[*accepted]struct{}{},
 		turns: &turns{most: runtime.GOMAXPROCS(0), limit: c.DialTimeout}, secured: c.TLS != nil,
 	}
 }
@@ -62,7 +65,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit enters a connection, unless there are too many, and returns the stranger that has to make room.
+// admit enters a connection, unless there are too many, and returns the stranger that has to make
+// room.
 func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +95,8 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	return oldest, false
 }
 
-// silent returns the stranger that has come first among those whose next word is awaited; nil if this node itself is what all of them wait
-// for. The caller holds mu.
+// silent returns the stranger that has come first among those whose next word is awaited; nil if
+// this node itself is what all of them wait for. The caller holds mu.
 func (l *listener) silent() *accepted {
 	for _, w := range l.waiting {
 		if w.stranger && !w.turn.busy.Load() {
@@ -154,7 +158,8 @@ type accepted struct {
 	timer    *time.Timer
 }
 
-// RemoteAddr is net.Conn's; the address remembers the connection, and so do the TLS connection made on it and the calls that come in.
+// RemoteAddr is net.Conn's; the address remembers the connection, and so do the TLS connection made
+// on it and the calls that come in.
 func (c *accepted) RemoteAddr() net.Addr { return acceptedAddr{c.Conn.RemoteAddr(), c} }
 
 // known says that whoever is there is one of us. The caller holds listener.mu.
@@ -206,7 +211,8 @@ func (c *accepted) serves() {
 	c.calls = true
 }
 
-// caller returns who has opened the connection under an incoming call, and why the call is refused; nil means that it is not.
+// caller returns who has opened the connection under an incoming call, and why the call is refused;
+// nil means that it is not.
 func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
 	from, ok := peer.FromContext(ctx)
 	if !ok {
@@ -214,7 +220,8 @@ func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
 	}
 	met, ok := from.AuthInfo.(greeted)
 	if !ok || met.self != p.self.Load().Instance() {
-		return Identity{}, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this instance has begun a new life: connect again"}
+		return Identity{}, &wire.Refusal{Reason: wire.Refusal_FAILED,
+			Text: "this instance has begun a new life: connect again"}
 	}
 	return met.peer, nil
 }

@@ -12,13 +12,16 @@ import (
 // append1 is what a leader sends for one lock: an entry of 60 bytes.
 func append1() *raftpb.Message {
 	return &raftpb.Message{
-		Type: raftpb.MsgApp.Enum(), To: new(uint64(101)), From: new(uint64(102)), Term: new(uint64(3)), LogTerm: new(uint64(3)),
-		Index: new(uint64(1 << 20)), Commit: new(uint64(1 << 20)),
-		Entries: []*raftpb.Entry{{Term: new(uint64(3)), Index: new(uint64(1<<20 + 1)), Data: bytes.Repeat([]byte("x"), 60)}},
+		Type: raftpb.MsgApp.Enum(), To: new(uint64(101)), From: new(uint64(102)), Term: new(uint64(3)),
+		LogTerm: new(uint64(3)),
+		Index:   new(uint64(1 << 20)), Commit: new(uint64(1 << 20)),
+		Entries: []*raftpb.Entry{{Term: new(uint64(3)), Index: new(uint64(1<<20 + 1)),
+			Data: bytes.Repeat([]byte("x"), 60)}},
 	}
 }
 
-// A frame with a raft message, a command and a reply takes few allocations on either side: generated code took some 30.
+// A frame with a raft message, a command and a reply takes few allocations on either side:
+// generated code took some 30.
 func TestFramesAllocateLittle(t *testing.T) {
 	q := newQueue(new(Config{}.withDefaults()))
 	turn := Frame{Commands: []byte("a command"), Replies: []byte("a reply"), Raft: []*raftpb.Message{append1()}}
@@ -68,7 +71,8 @@ type hearing struct {
 func (e *hearing) Frame(Identity, Frame) { e.heard() }
 func (e *hearing) Down(Identity, error)  {}
 
-// BenchmarkFrame sends one frame with a raft message, a command and a reply to another port over loopback TCP, and one back.
+// BenchmarkFrame sends one frame with a raft message, a command and a reply to another port over
+// loopback TCP, and one back.
 func BenchmarkFrame(b *testing.B) {
 	listen := func() net.Listener {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,9 +102,10 @@ func BenchmarkFrame(b *testing.B) {
 				}
 			}
 		}
-		p, err := New(Config{Cluster: "test", Self: self, Listener: l, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", addr)
-		}, Handler: e})
+		p, err := New(Config{Cluster: "test", Self: self, Listener: l,
+			Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "tcp", addr)
+			}, Handler: e})
 		if err != nil {
 			b.Fatal(err)
 		}

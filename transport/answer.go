@@ -69,9 +69,10 @@ func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire
 	return from, body, nil, err
 }
 
-// handle has the room above answer. The bytes of what it returns are held for the asker. failed reports
-// that they say why it does not do what is asked.
-func (p *Port) handle(ctx context.Context, from Identity, answers method, body []byte) (answer []byte, failed bool, _ *wire.Refusal) {
+// handle has the room above answer. The bytes of what it returns are held for the asker. failed
+// reports that they say why it does not do what is asked.
+func (p *Port) handle(ctx context.Context, from Identity, answers method, body []byte) (answer []byte, failed bool,
+	_ *wire.Refusal) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	said, err := answers(asking, from, func(v any) error { return proto.Unmarshal(body, v.(proto.Message)) })
@@ -81,7 +82,8 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	if f, ok := errors.AsType[*Failure](err); ok {
 		answer, failed, err = f.Body, true, nil
 	}
-	if _, refusal := p.caller(ctx); refusal != nil { // the answer may be of a life that this connection does not speak for
+	// the answer may be of a life that this connection does not speak for
+	if _, refusal := p.caller(ctx); refusal != nil {
 		return nil, false, refusal
 	}
 	switch {

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// arrivalsMost is how many calls may be arriving at a time: calls of which the first message, or
-	// the whole question, has not come yet. Each of them makes this node hold up to messageBytes. A
-	// question counts twice until its first message has come.
+	// arrivalsMost is how many calls may be arriving at a time: calls of which the first message,
+	// or the whole question, has not come yet. Each of them makes this node hold up to
+	// messageBytes. A question counts twice until its first message has come.
 	arrivalsMost = 512
 	// arrivalsEach is the part of one instance. It is twice what fits on one connection.
 	arrivalsEach = 256
 )
 
 // arrivals are the calls that are arriving, over all connections. An honest one has arrived after
-// milliseconds. When an instance has too many, the connection of its oldest is closed, and when there
-// are too many in all, that of the oldest, so that a flood of unfinished calls displaces itself. It is
-// safe for concurrent use.
+// milliseconds. When an instance has too many, the connection of its oldest is closed, and when
+// there are too many in all, that of the oldest, so that a flood of unfinished calls displaces
+// itself. It is safe for concurrent use.
 type arrivals struct {
 	each, most int
 

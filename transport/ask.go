@@ -31,21 +31,22 @@ type Remote struct {
 // To returns the instance at addr. If `to` is not zero, another instance is not asked.
 func (p *Port) To(addr string, to Instance) *Remote { return &Remote{port: p, addr: addr, to: to} }
 
-// Invoke puts a question and waits for the answer. The question is not repeated. Encoded it has at most
-// 2 MiB, and an answer at most 32 MiB. Errors:
+// Invoke puts a question and waits for the answer. The question is not repeated. Encoded it has at
+// most 2 MiB, and an answer at most 32 MiB. Errors:
 //
 //   - [*Failure]: the instance has answered why it does not do what is asked;
 //
 //   - ErrRefused: the connection was refused, nobody listens there;
 //
-//   - ErrForeign: who is there is not one of us; ErrVersion: one of us with another version of the protocol,
-//     or of a build that does not know the question;
+//   - ErrForeign: who is there is not one of us; ErrVersion: one of us with another version of the
+//     protocol, or of a build that does not know the question;
 //
 //   - ErrOther: another instance is there, see [OtherError];
 //
-//   - ErrSilent: no answer, which proves nothing; it wraps the cause of ctx if ctx ended. Without a deadline in ctx a question waits
-//     twice the dial timeout. While the address pauses after a failed dial a question waits for the end of the pause, and fails
-//     at once if its context ends before that;
+//   - ErrSilent: no answer, which proves nothing; it wraps the cause of ctx if ctx ended. Without a
+//     deadline in ctx a question waits twice the dial timeout. While the address pauses after a
+//     failed dial a question waits for the end of the pause, and fails at once if its context ends
+//     before that;
 //
 //   - ErrFull: a bound of this port or of the other one is reached;
 //
@@ -70,11 +71,13 @@ func (r *Remote) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 	return nil, status.Error(codes.Unimplemented, "transport: a question has one answer")
 }
 
-// ask puts an encoded question to the instance at addr, and returns its answer and which instance has
-// given it.
-func (p *Port) ask(ctx context.Context, addr string, to Instance, method string, question []byte) (answer []byte, from Identity, err error) {
+// ask puts an encoded question to the instance at addr, and returns its answer and which instance
+// has given it.
+func (p *Port) ask(ctx context.Context, addr string, to Instance, method string, question []byte) (answer []byte,
+	from Identity, err error) {
 	if len(question) > questionBytes {
-		return nil, from, fmt.Errorf("%w: a question of %d bytes, the limit is %d", ErrTooLarge, len(question), questionBytes)
+		return nil, from, fmt.Errorf("%w: a question of %d bytes, the limit is %d", ErrTooLarge, len(question),
+			questionBytes)
 	}
 	var cancel context.CancelFunc
 	if _, ok := ctx.Deadline(); ok {
@@ -125,7 +128,8 @@ func (p *Port) ask(ctx context.Context, addr string, to Instance, method string,
 }
 
 // question begins a question on this connection.
-func (d *dialed) question(ctx context.Context, method string) (grpc.BidiStreamingClient[wire.Question, wire.Answer], error) {
+func (d *dialed) question(ctx context.Context, method string) (grpc.BidiStreamingClient[wire.Question, wire.Answer],
+	error) {
 	stream, err := d.cc.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
 	return &grpc.GenericClientStream[wire.Question, wire.Answer]{ClientStream: stream}, err
 }
@@ -143,7 +147,8 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 }
 
 // hearOut gathers the pieces of an answer, of which first has come.
-func (p *Port) hearOut(from Instance, addr string, first *wire.Answer, recv func() (*wire.Answer, error)) (answer []byte, err error) {
+func (p *Port) hearOut(from Instance, addr string, first *wire.Answer,
+	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0
 	defer func() { p.holds.heard.give(from, held) }()
 	for next := first; err == nil; next, err = recv() {
@@ -164,7 +169,8 @@ func (p *Port) hearOut(from Instance, addr string, first *wire.Answer, recv func
 	return nil, err
 }
 
-// late reports whether a call failed because its time was over. The peer knows the deadline too, and its word may come before ours.
+// late reports whether a call failed because its time was over. The peer knows the deadline too,
+// and its word may come before ours.
 func late(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded
 }

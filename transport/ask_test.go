@@ -32,11 +32,13 @@ func TestAsk(t *testing.T) {
 				t.Fatalf("%q of %v, %v, from %v", answer, answered, err, from)
 			}
 		}
-		if _, _, err := a.Ask(t.Context(), "b:1", id(2), []byte("hard")); !errors.Is(err, ErrSilent) || strings.Contains(err.Error(), "do not know") {
+		if _, _, err := a.Ask(t.Context(), "b:1", id(2), []byte("hard")); !errors.Is(err, ErrSilent) ||
+			strings.Contains(err.Error(), "do not know") {
 			t.Errorf("no answer: %v", err)
 		}
 		_, _, err := a.Ask(t.Context(), "b:1", id(3), []byte("who"))
-		if other, ok := errors.AsType[*OtherError](err); !ok || !errors.Is(err, ErrOther) || other.Answered != id(2) || other.Asked != id(3) {
+		if other, ok := errors.AsType[*OtherError](err); !ok || !errors.Is(err, ErrOther) ||
+			other.Answered != id(2) || other.Asked != id(3) {
 			t.Errorf("another instance: %v", err)
 		}
 		if answer, _, err := a.Ask(t.Context(), "a:1", Instance{}, []byte("me")); string(answer) != "re: me" {
@@ -113,12 +115,13 @@ func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	f.config.Listener = ln
 	f.listener = newListener(&f.config)
 	server := grpc.NewServer(f.serverOptions()...)
-	server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Echo", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{{
-		StreamName: "Ask", ClientStreams: true, ServerStreams: true,
-		Handler: func(_ any, stream grpc.ServerStream) error {
-			return answer(&grpc.GenericServerStream[wire.Question, wire.Answer]{ServerStream: stream})
-		},
-	}}}, nil)
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Echo", HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{{
+			StreamName: "Ask", ClientStreams: true, ServerStreams: true,
+			Handler: func(_ any, stream grpc.ServerStream) error {
+				return answer(&grpc.GenericServerStream[wire.Question, wire.Answer]{ServerStream: stream})
+			},
+		}}}, nil)
 	go func() { _ = server.Serve(f.listener) }()
 	w.t.Cleanup(server.Stop)
 }
@@ -154,7 +157,8 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 			want error
 		}{
 			{"nobody:1", ErrRefused}, {"foreign:1", ErrForeign}, {"silent:1", ErrSilent}, {"hangs-up:1", ErrSilent},
-			{"http:1", ErrForeign}, {"ssh:1", ErrForeign}, {"grpc:1", ErrForeign}, {"newer:1", ErrVersion}, {"newest:1", ErrVersion},
+			{"http:1", ErrForeign}, {"ssh:1", ErrForeign}, {"grpc:1", ErrForeign}, {"newer:1", ErrVersion},
+			{"newest:1", ErrVersion},
 		}
 		kinds := []error{ErrRefused, ErrForeign, ErrSilent, ErrVersion, ErrOther, ErrClosed}
 		for _, c := range cases {
@@ -166,7 +170,8 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 					t.Errorf("%s: got %q, %v; want %v", c.addr, answer, err, c.want)
 				}
 			}
-			if c.addr == "silent:1" != (time.Since(began) == 2*time.Second) || c.addr == "silent:1" && !errors.Is(err, context.DeadlineExceeded) {
+			if c.addr == "silent:1" != (time.Since(began) == 2*time.Second) || c.addr == "silent:1" &&
+				!errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: took %v: %v", c.addr, time.Since(began), err)
 			}
 			cancel()
@@ -175,7 +180,8 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 			t.Errorf("another version counts more than another instance: %v", err)
 		}
 		began := time.Now()
-		if _, _, err := a.Ask(context.Background(), "silent:1", Instance{}, nil); !errors.Is(err, ErrSilent) || time.Since(began) > 6*time.Second {
+		if _, _, err := a.Ask(context.Background(), "silent:1", Instance{}, nil); !errors.Is(err, ErrSilent) ||
+			time.Since(began) > 6*time.Second {
 			t.Errorf("without a deadline: %v after %v", err, time.Since(began))
 		}
 	})
@@ -192,14 +198,15 @@ func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 		if len(events) != 1 {
 			t.Fatalf("got %+v", events)
 		}
-		if other, ok := errors.AsType[*OtherError](events[0].down); !ok || other.Asked != id(6) || other.Answered != id(5) {
+		if other, ok := errors.AsType[*OtherError](events[0].down); !ok || other.Asked != id(6) ||
+			other.Answered != id(5) {
 			t.Error(events[0].down)
 		}
 	})
 }
 
-// A connection that has died costs the next question nothing, and an address that has refused a pause of
-// half a second at most: the question waits for it, and is told what is there then.
+// A connection that has died costs the next question nothing, and an address that has refused a
+// pause of half a second at most: the question waits for it, and is told what is there then.
 func TestAskAfterARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -207,7 +214,8 @@ func TestAskAfterARestart(t *testing.T) {
 			b := w.node("b", life)
 			for range 3 {
 				began := time.Now()
-				if _, _, err := a.Ask(t.Context(), "b:1", id(life), nil); err != nil || time.Since(began) > pauseAnswered {
+				if _, _, err := a.Ask(t.Context(), "b:1", id(life), nil); err != nil ||
+					time.Since(began) > pauseAnswered {
 					t.Fatalf("life %d: %v after %v", life, err, time.Since(began))
 				}
 			}
@@ -220,7 +228,8 @@ func TestAskAfterARestart(t *testing.T) {
 			synctest.Wait()
 			for range 3 {
 				began := time.Now()
-				if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) || time.Since(began) > pauseAnswered {
+				if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) ||
+					time.Since(began) > pauseAnswered {
 					t.Fatalf("life %d is over: %v after %v", life, err, time.Since(began))
 				}
 			}

@@ -14,7 +14,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// forger is a process that speaks our protocol without keeping to it. It has the key of one instance.
+// forger is a process that speaks our protocol without keeping to it. It has the key of one
+// instance.
 type forger struct {
 	*Port
 	key nodeid.Key
@@ -49,7 +50,8 @@ type heard struct {
 	binding []byte
 }
 
-// accept serves a connection until its end: it answers any dialer, without looking, with what answer returns.
+// accept serves a connection until its end: it answers any dialer, without looking, with what
+// answer returns.
 func (f *forger) accept(conn net.Conn, answer func(heard) *wire.Greeting) {
 	defer conn.Close()
 	var secure *tls.ConnectionState
@@ -79,7 +81,8 @@ func (f *forger) answer(to heard) *wire.Greeting {
 	return greeting(f.key, acceptor, to.binding, to.Hello, f.says(func(*wire.Hello) {}))
 }
 
-// dial opens a connection to addr, with TLS if the forger has any, on which nothing but nonces is said yet.
+// dial opens a connection to addr, with TLS if the forger has any, on which nothing but nonces is
+// said yet.
 func (f *forger) dial(w *world, addr string) (s *stream, binding []byte) {
 	w.t.Helper()
 	f.config.Dial = w.net.Dialer("forger")
@@ -122,8 +125,8 @@ func (f *forger) listen(w *world, addr string, answer func(heard) *wire.Greeting
 	})
 }
 
-// secured runs a test in plain text, and with TLS and one certificate that all instances and the forgers share: TLS then proves that a
-// process may come in, and not which instance it is.
+// secured runs a test in plain text, and with TLS and one certificate that all instances and the
+// forgers share: TLS then proves that a process may come in, and not which instance it is.
 func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), forge func(n int) *forger)) {
 	for _, name := range []string{"plain", "TLS"} {
 		t.Run(name, func(t *testing.T) {
@@ -160,10 +163,12 @@ func (n *node) lines(level string, texts ...string) (count int) {
 	return count
 }
 
-// sendTo makes a node dial a peer for something to send. A dial that fails at once may end before the frame is queued.
+// sendTo makes a node dial a peer for something to send. A dial that fails at once may end before
+// the frame is queued.
 func (n *node) sendTo(to Peer) {
 	n.t.Helper()
-	if err := n.Send(to, Frame{Commands: []byte("for " + to.Addr)}); err != nil && err != ErrNoLink { //nolint:errorlint // a pause wraps it
+	// nolint:errorlint // a pause wraps it
+	if err := n.Send(to, Frame{Commands: []byte("for " + to.Addr)}); err != nil && err != ErrNoLink {
 		n.t.Fatal(err)
 	}
 }

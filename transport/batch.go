@@ -26,8 +26,8 @@ func (b *batch) add(piece []byte) {
 
 func (b *batch) empty() bool { return b.head == len(b.ends) }
 
-// take hands out the longest run of whole pieces of at most soft bytes, or else the first piece if it has at most hard bytes. What it
-// returns is valid until the next take.
+// take hands out the longest run of whole pieces of at most soft bytes, or else the first piece if
+// it has at most hard bytes. What it returns is valid until the next take.
 func (b *batch) take(soft, hard int) []byte {
 	if b.lent != nil {
 		b.spare, b.lent = b.lent[:0], nil

@@ -57,7 +57,8 @@ func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := realTLS(t, 1, use)
 			var written atomic.Int64
-			attacker := realTLS(t, 2, use, dialsWith(func(c net.Conn) net.Conn { return cutAfter{c, calls * each * 9 / 10, &written} }))
+			attacker := realTLS(t, 2, use,
+				dialsWith(func(c net.Conn) net.Conn { return cutAfter{c, calls * each * 9 / 10, &written} }))
 			d, err := attacker.connect(t.Context(), &attacker.self, a.identity.Addr, id(1))
 			if err != nil {
 				t.Fatal(err)
@@ -75,7 +76,8 @@ func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 				flood.Go(func() {
 					// One kind of call for every kind of server: what it reads is what it keeps.
 					desc := &grpc.StreamDesc{StreamName: "Ask", ClientStreams: true, ServerStreams: true}
-					stream, err := d.cc.NewStream(ctx, desc, echoMethod, grpc.MaxCallSendMsgSize(1<<30), grpc.ForceCodecV2(r))
+					stream, err := d.cc.NewStream(ctx, desc, echoMethod, grpc.MaxCallSendMsgSize(1<<30),
+						grpc.ForceCodecV2(r))
 					for n := 0; err == nil && n < each; n += piece {
 						err = stream.SendMsg(r)
 					}
@@ -274,7 +276,8 @@ func TestGossipStreamsAreBounded(t *testing.T) {
 				}
 				_ = conn.Send(&wire.Bytes{})
 				go func() {
-					if first, err := conn.Recv(); err == nil && strings.Contains(first.GetRefusal().GetText(), "too many") {
+					if first, err := conn.Recv(); err == nil && strings.Contains(first.GetRefusal().GetText(),
+						"too many") {
 						refusals.Add(1)
 					}
 				}()
@@ -376,8 +379,8 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	})
 }
 
-// One instance that floods with calls which do not arrive displaces its own, and not those of others
-// that take their time.
+// One instance that floods with calls which do not arrive displaces its own, and not those of
+// others that take their time.
 func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, attacker := w.node("a", 1), w.node("b", 2), w.node("x", 9)
@@ -419,7 +422,8 @@ func TestABrokenAnswerIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
 		w.servePeer("breaks:1", 5, breaks)
-		if answer, _, err := a.Ask(t.Context(), "breaks:1", Instance{}, nil); !errors.Is(err, ErrSilent) || len(answer) > 0 {
+		if answer, _, err := a.Ask(t.Context(), "breaks:1", Instance{}, nil); !errors.Is(err, ErrSilent) ||
+			len(answer) > 0 {
 			t.Errorf("%q, %v", answer, err)
 		}
 	})

@@ -16,8 +16,9 @@ func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Ref
 	if refusal.Reason == wire.Refusal_MALFORMED && proto.Unmarshal(g.Hello, h) == nil {
 		claimed := nodeid.Of(h.Key)
 		if link := p.linkAddr(claimed); link != nil {
-			p.notices.warnOf(claimed.String(), "transport: refused a process that claims the identity of a linked instance and cannot prove it: "+
-				"if it is not a fault of the network, a process with the secret or a certificate attacks; its link stays",
+			p.notices.warnOf(claimed.String(),
+				"transport: refused a process that claims the identity of a linked instance and cannot prove it: "+
+					"if it is not a fault of the network, a process with the secret or a certificate attacks; its link stays",
 				"instance", claimed, "link", link, "other", remote, "why", refusal.Text)
 			return
 		}

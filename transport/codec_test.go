@@ -62,7 +62,8 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// sameMessage compares the hand decoder with protobuf's on any bytes, and the hand encoder on what was decoded.
+// sameMessage compares the hand decoder with protobuf's on any bytes, and the hand encoder on what
+// was decoded.
 func sameMessage(t *testing.T, b []byte) {
 	t.Helper()
 	want := &raftpb.Message{}
@@ -87,7 +88,8 @@ func sameMessage(t *testing.T, b []byte) {
 	}
 }
 
-// Old and new builds understand each other: whatever the message, both encodings are the same bytes, and both decoders see the same.
+// Old and new builds understand each other: whatever the message, both encodings are the same
+// bytes, and both decoders see the same.
 func TestRaftMessagesAreProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	byHand := 0
@@ -140,8 +142,10 @@ func sameFrame(t *testing.T, b []byte) {
 			t.Fatalf("%x: got %v, want %v", b, raft[i], m)
 		}
 	}
-	if ok && len(raft) != len(want.Raft) || got.retired != want.Retired || !proto.Equal(got.standing, want.Standing) || !proto.Equal(got.refusal, want.Refusal) ||
-		!bytes.Equal(got.words[0], want.Renewals) || !bytes.Equal(got.words[1], want.Commands) || !bytes.Equal(got.words[2], want.Replies) {
+	if ok && len(raft) != len(want.Raft) || got.retired != want.Retired ||
+		!proto.Equal(got.standing, want.Standing) || !proto.Equal(got.refusal, want.Refusal) ||
+		!bytes.Equal(got.words[0], want.Renewals) || !bytes.Equal(got.words[1], want.Commands) ||
+		!bytes.Equal(got.words[2], want.Replies) {
 		t.Fatalf("%x: got %+v, want %v", b, got, want)
 	}
 	if want.Standing != nil || want.Refusal != nil || len(want.ProtoReflect().GetUnknown()) > 0 {

@@ -12,20 +12,25 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Config is what a Port is made from. It is copied; what it points to is used as long as the Port is open. Zero bounds mean the
-// defaults named beside them.
+// Config is what a Port is made from. It is copied; what it points to is used as long as the Port
+// is open. Zero bounds mean the defaults named beside them.
 type Config struct {
-	Cluster  string                                                   // required: the label of the cluster; nodes with different labels never talk
-	Self     Self                                                     // who we are; Key is required
-	Life     uint64                                                   // counts the starts with one directory; zero counts as 1, which it is in memory
-	Listener net.Listener                                             // required; the Port owns and closes it
-	Dial     func(ctx context.Context, addr string) (net.Conn, error) // required; must honor ctx and say ECONNREFUSED where it was that
-	TLS      Security                                                 // for both sides; nil: plain text
-	Handler  Handler                                                  // required
-	Services Services                                                 // what others may ask; without any nothing is answered
-	Logger   *slog.Logger                                             // nil: no log
-	Random   func([]byte)                                             // fills with unpredictable bytes; nil means crypto/rand
-	Wall     func() time.Time                                         // by which certificates end; nil means time.Now
+	// required: the label of the cluster; nodes with different labels never talk
+	Cluster string
+	Self    Self // who we are; Key is required
+	// counts the starts with one directory; zero counts as 1, which it is in memory
+	Life     uint64
+	Listener net.Listener // required; the Port owns and closes it
+	// required; must honor ctx and say ECONNREFUSED where it was that
+	Dial    func(ctx context.Context, addr string) (net.Conn, error)
+	TLS     Security // for both sides; nil: plain text
+	Handler Handler  // required
+	// what others may ask; without any nothing is answered
+	Services Services
+	Logger   *slog.Logger // nil: no log
+	// fills with unpredictable bytes; nil means crypto/rand
+	Random func([]byte)
+	Wall   func() time.Time // by which certificates end; nil means time.Now
 
 	MessageBytes  int           // the largest frame of a link, 64 MiB; it bounds what one Send may bring
 	QueueBytes    int           // commands, renewals and replies waiting for one peer before ErrFull, 64 MiB
@@ -39,16 +44,18 @@ type Config struct {
 	DialTimeout   time.Duration // for the handshakes of a connection, either side, 5 s; the connection itself has 1 s
 }
 
-// Security makes the TLS configurations of the connections of a Port. Its methods are safe for concurrent use; what they return belongs
-// to the Port.
+// Security makes the TLS configurations of the connections of a Port. Its methods are safe for
+// concurrent use; what they return belongs to the Port.
 type Security interface {
 	ServerTLS() *tls.Config   // once, for all that is accepted: what changes must be looked up in its callbacks
 	ClientTLS() *tls.Config   // for each dial
 	Explain(err error) string // what the failure of a handshake means and what to do, in a sentence
 
-	// Peer returns what the verified certificates of a finished handshake say of the other side. An error ends the connection.
+	// Peer returns what the verified certificates of a finished handshake say of the other side. An
+	// error ends the connection.
 	Peer(tls.ConnectionState) (capability.Peer, error)
-	// Recheck reports why a connection would not be accepted any more. An error ends the connection. It is called now and then.
+	// Recheck reports why a connection would not be accepted any more. An error ends the
+	// connection. It is called now and then.
 	Recheck(tls.ConnectionState) error
 }
 
@@ -98,7 +105,8 @@ func (c Config) validate() error {
 	missing(c.Listener == nil, "Listener is nil")
 	missing(c.Dial == nil, "Dial is nil")
 	missing(c.Handler == nil, "Handler is nil")
-	missing(len(c.Services.List) > 0 && c.Services.Intercept == nil, "Services.Intercept is nil: nothing decides who may ask what")
+	missing(len(c.Services.List) > 0 && c.Services.Intercept == nil,
+		"Services.Intercept is nil: nothing decides who may ask what")
 	return errors.Join(errs...)
 }
 

@@ -18,8 +18,9 @@ import (
 
 var errSpent = errors.New("transport: this connection is over") // a dialed connection is used once
 
-// dialed is one connection that we opened for calls, with the gRPC client on it. gRPC never dials itself: its back-off would make a question wait
-// for an attempt, and it would not tell a refused connection from a silent one.
+// dialed is one connection that we opened for calls, with the gRPC client on it. gRPC never dials
+// itself: its back-off would make a question wait for an attempt, and it would not tell a refused
+// connection from a silent one.
 type dialed struct {
 	wire.PeerClient
 	addr  string
@@ -115,7 +116,8 @@ func (p *Port) connect(ctx context.Context, self *Self, addr string, intended In
 		s.kill()
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
-	return &dialed{PeerClient: wire.NewPeerClient(cc), addr: addr, peer: who.peer, kill: s.kill, cc: cc, probe: probe}, nil
+	return &dialed{PeerClient: wire.NewPeerClient(cc), addr: addr, peer: who.peer, kill: s.kill, cc: cc,
+		probe: probe}, nil
 }
 
 // close ends the connection and everything on it.

@@ -14,8 +14,8 @@ type taker struct{ hearing }
 func (taker) MaySendSnapshot(Identity, *raftpb.Message) error { return nil }
 func (taker) Snapshot(Identity, *raftpb.Message) error        { return nil }
 
-// BenchmarkConnection dials another port over loopback TCP, proves who is there, carries one call and hangs up. The call is a snapshot of
-// a few bytes, for which a connection of its own is made.
+// BenchmarkConnection dials another port over loopback TCP, proves who is there, carries one call
+// and hangs up. The call is a snapshot of a few bytes, for which a connection of its own is made.
 func BenchmarkConnection(b *testing.B) {
 	for _, name := range []string{"plain", "TLS"} {
 		b.Run(name, func(b *testing.B) {
@@ -31,7 +31,8 @@ func BenchmarkConnection(b *testing.B) {
 					b.Fatal(err)
 				}
 				selves[i] = instance(i+1, l.Addr().String())
-				ports[i], err = New(Config{Cluster: "test", Self: selves[i], Listener: l, TLS: shared.TLS, Handler: &taker{},
+				ports[i], err = New(Config{Cluster: "test", Self: selves[i], Listener: l, TLS: shared.TLS,
+					Handler: &taker{},
 					Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 						return new(net.Dialer).DialContext(ctx, "tcp", addr)
 					}})
@@ -42,7 +43,8 @@ func BenchmarkConnection(b *testing.B) {
 			}
 			ports[0].dials.places.rates = [classes]rate{} // else their bound is measured
 			to := Peer{Instance: selves[1].Instance(), Addr: selves[1].Addr}
-			m := &raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: &selves[0].Raft, To: &selves[1].Raft, Snapshot: &raftpb.Snapshot{Data: []byte("x")}}
+			m := &raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: &selves[0].Raft, To: &selves[1].Raft,
+				Snapshot: &raftpb.Snapshot{Data: []byte("x")}}
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := ports[0].SendSnapshot(b.Context(), to, m); err != nil {
@@ -53,7 +55,8 @@ func BenchmarkConnection(b *testing.B) {
 	}
 }
 
-// BenchmarkProof is what both sides of a connection compute for their hellos: to encode, sign, decode and verify two of them.
+// BenchmarkProof is what both sides of a connection compute for their hellos: to encode, sign,
+// decode and verify two of them.
 func BenchmarkProof(b *testing.B) {
 	here, there := forge(1), forge(2)
 	b.ReportAllocs()

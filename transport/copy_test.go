@@ -12,8 +12,9 @@ import (
 // lives starts a node as that start with one directory.
 func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
 
-// A second process with the key of a linked instance and no later life, as a copied directory makes it, is refused with a reason of its
-// own. The link lives, and either side says once in its log what is wrong and where both processes are.
+// A second process with the key of a linked instance and no later life, as a copied directory makes
+// it, is refused with a reason of its own. The link lives, and either side says once in its log
+// what is wrong and where both processes are.
 func TestCopyIsRefused(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use, lives(5))
@@ -38,7 +39,8 @@ func TestCopyIsRefused(t *testing.T) {
 				t.Errorf("%d warnings on the refused side:\n%s", n, copied.log)
 			}
 			copied.Close()
-			if n := a.warnings("copied directory", id(2).String(), "link=b", fmt.Sprint("other=copy", life)); n != 1 || a.warnings() != 1 {
+			if n := a.warnings("copied directory", id(2).String(), "link=b",
+				fmt.Sprint("other=copy", life)); n != 1 || a.warnings() != 1 {
 				t.Errorf("%d warnings:\n%s", n, a.log)
 			}
 			a.log.text.Reset()
@@ -53,8 +55,8 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
-// A later start with the same directory takes the place of a link that only the peer still holds, at once and though its numbers begin
-// anew: the first Down, then its frames.
+// A later start with the same directory takes the place of a link that only the peer still holds,
+// at once and though its numbers begin anew: the first Down, then its frames.
 func TestLaterLifeReplacesItsLink(t *testing.T) {
 	for _, dialer := range []string{"b", "a"} {
 		t.Run(dialer+" has dialed", func(t *testing.T) {
@@ -75,13 +77,15 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 				again.sendTo(a.peer())
 				synctest.Wait()
 				events := a.seen()
-				if len(events) != 2 || events[0].down == nil || events[0].from.Life != 3 || string(events[1].frame.Commands) != "for a:1" || events[1].from != again.identity {
+				if len(events) != 2 || events[0].down == nil || events[0].from.Life != 3 ||
+					string(events[1].frame.Commands) != "for a:1" || events[1].from != again.identity {
 					t.Fatalf("want a Down and a frame: %+v", events)
 				}
 				if took := time.Since(began); took > time.Second {
 					t.Errorf("it took %v", took)
 				}
-				if n := a.lines("INFO", "has replaced its link", id(2).String(), "link=b", "other=c"); n != 1 || a.warnings() != 0 {
+				if n := a.lines("INFO", "has replaced its link", id(2).String(), "link=b", "other=c"); n != 1 ||
+					a.warnings() != 0 {
 					t.Errorf("%d lines, and a restart is worth no warning:\n%s", n, a.log)
 				}
 				time.Sleep(time.Minute)
@@ -92,7 +96,8 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 	}
 }
 
-// Making a key costs an outsider nothing, so lines about an instance are bounded over all instances too.
+// Making a key costs an outsider nothing, so lines about an instance are bounded over all instances
+// too.
 func TestManyKeysDoNotFloodTheLog(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)

@@ -14,9 +14,11 @@ type Counts struct {
 	Accepted   int // connections that others opened to us
 	Strangers  int // of them, those on which nobody has said yet who he is
 
-	FramesSent     uint64
-	RaftDropped    uint64 // raft messages, or duplicates, that found the queue full or were too large
-	RaftForeign    uint64 // raft messages that were not from the peer's raft ID, or not for ours; duplicates without a link
+	FramesSent  uint64
+	RaftDropped uint64 // raft messages, or duplicates, that found the queue full or were too large
+	// raft messages that were not from the peer's raft ID, or not for ours; duplicates without a
+	// link
+	RaftForeign    uint64
 	FramesForeign  uint64 // frames from another group, or none
 	PacketsDropped uint64 // either way
 }

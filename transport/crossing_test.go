@@ -57,7 +57,8 @@ func (l lagListener) Accept() (net.Conn, error) {
 	return lag{conn, l.wait}, nil
 }
 
-// Both sides dial at about the same time. One stream is left, nobody hears of the other, and every frame arrives once and in order.
+// Both sides dial at about the same time. One stream is left, nobody hears of the other, and every
+// frame arrives once and in order.
 func TestCrossingDials(t *testing.T) {
 	for seed := range uint64(200) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -85,7 +86,8 @@ func TestCrossingDials(t *testing.T) {
 	}
 }
 
-// The same with much to say on both sides, over a slow network: what waits is larger than the hello that goes before it may be.
+// The same with much to say on both sides, over a slow network: what waits is larger than the hello
+// that goes before it may be.
 func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	for seed := range uint64(30) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -118,7 +120,8 @@ func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	}
 }
 
-// The rule itself, step by step: the hello of the lower is out when that of the higher arrives, and the reverse.
+// The rule itself, step by step: the hello of the lower is out when that of the higher arrives, and
+// the reverse.
 func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {
 		t.Run(slow+" is slow to answer", func(t *testing.T) {
@@ -140,14 +143,16 @@ func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 				a.wantCommands("a", b, "y")
 				b.wantCommands("b", a, "x")
 				if a.Counts().Accepted != 0 || b.Counts().Accepted != 1 {
-					t.Fatalf("the stream that a dialed should be left: a accepted %d, b accepted %d", a.Counts().Accepted, b.Counts().Accepted)
+					t.Fatalf("the stream that a dialed should be left: a accepted %d, b accepted %d",
+						a.Counts().Accepted, b.Counts().Accepted)
 				}
 			})
 		})
 	}
 }
 
-// One direction of dialing is blocked: the other must do, without waiting for the blocked one to time out.
+// One direction of dialing is blocked: the other must do, without waiting for the blocked one to
+// time out.
 func TestDialThatHangsGivesWayToThePeers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		hang := func(c *Config) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// deadline is one deadline of a connection, as a channel that is closed when it has passed. The zero value never passes. A call that
-// waits keeps to the channel that it began with until that is closed: moving a deadline into the past wakes it, moving it back does not
-// un-wake it.
+// deadline is one deadline of a connection, as a channel that is closed when it has passed. The
+// zero value never passes. A call that waits keeps to the channel that it began with until that is
+// closed: moving a deadline into the past wakes it, moving it back does not un-wake it.
 type deadline struct {
 	mu      sync.Mutex // guards all below
 	timer   *time.Timer

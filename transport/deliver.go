@@ -8,9 +8,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// deliver checks a frame and hands what is for us to the handler. What it returns ends the link: the peer sent what no correct peer
-// sends, or words that belong to another group, which may not be lost without its knowing. Raft messages may be lost, so those that are
-// not ours are merely dropped.
+// deliver checks a frame and hands what is for us to the handler. What it returns ends the link:
+// the peer sent what no correct peer sends, or words that belong to another group, which may not be
+// lost without its knowing. Raft messages may be lost, so those that are not ours are merely
+// dropped.
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {
@@ -44,7 +45,8 @@ func (l *link) deliver(f *received) *wire.Refusal {
 			p.config.Logger.Debug("transport: dropped what came before both had said which group they belong to",
 				"addr", l.peer.Addr, "instance", l.instance, "why", text)
 		} else {
-			p.notices.warn("transport: dropped what another group sent", "addr", l.peer.Addr, "instance", l.instance, "why", text)
+			p.notices.warn("transport: dropped what another group sent", "addr", l.peer.Addr, "instance", l.instance,
+				"why", text)
 		}
 		if words {
 			return &wire.Refusal{Reason: wire.Refusal_GROUP, Text: text}
@@ -71,7 +73,8 @@ func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*ra
 			continue
 		}
 		p.counts.raftForeign.Add(1)
-		// Each change of voters causes some: messages are under way while one of the two gets another raft ID, or loses it.
+		// Each change of voters causes some: messages are under way while one of the two gets
+		// another raft ID, or loses it.
 		p.config.Logger.Debug("transport: dropped a raft message with another sender or receiver than the stream's",
 			"addr", peer.Addr, "from", m.GetFrom(), "stream_from", peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
 	}

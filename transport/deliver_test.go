@@ -78,7 +78,8 @@ func TestWhatIsDelivered(t *testing.T) {
 						t.Fatalf("the peer is told %v, want %q", r, row.refuse)
 					}
 					seen := b.seen()
-					if (len(seen) == 1) != row.want || len(seen) > 1 || row.want && len(seen[0].frame.Raft) != row.raft {
+					if (len(seen) == 1) != row.want || len(seen) > 1 ||
+						row.want && len(seen[0].frame.Raft) != row.raft {
 						t.Fatalf("handed over: %+v", seen)
 					}
 				}
@@ -128,7 +129,8 @@ func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	self, without := &Self{Raft: 2}, &Self{}
 	m := func(from, to uint64) *raftpb.Message { return &raftpb.Message{From: &from, To: &to} }
 	for i, ok := range []bool{
-		owns(self, one, m(1, 2)), !owns(self, none, m(0, 2)), !owns(without, one, m(1, 0)), !owns(without, none, m(0, 0)),
+		owns(self, one, m(1, 2)), !owns(self, none, m(0, 2)), !owns(without, one, m(1, 0)),
+		!owns(without, none, m(0, 0)),
 		!owns(self, one, m(2, 2)), !owns(self, one, m(1, 1)),
 	} {
 		if !ok {
@@ -177,7 +179,8 @@ func TestALinkTakesNothingAfterAFailedWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		left := &atomic.Int64{}
 		left.Store(1 << 30)
-		a, b := w.node("a", 1, dialsWith(func(conn net.Conn) net.Conn { return faulty{conn, left, false} })), w.node("b", 2)
+		a, b := w.node("a", 1, dialsWith(func(conn net.Conn) net.Conn { return faulty{conn, left, false} })),
+			w.node("b", 2)
 		a.send(b, "x")
 		synctest.Wait()
 		left.Store(1)

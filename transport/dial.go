@@ -8,7 +8,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-var errAbandoned = errors.New("transport: dial abandoned") // never shown: the link has another stream, or none is wanted
+// never shown: the link has another stream, or none is wanted
+var errAbandoned = errors.New("transport: dial abandoned")
 
 // linkWaits is how long what is sent on a link waits for the turn of its dial.
 const linkWaits = 10 * time.Second

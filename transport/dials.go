@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// dials is where all dials of a port wait for their turn, and where it is remembered which addresses
-// are not to be dialed now. The rules are in places.go and pause.go. It is safe for concurrent use.
+// dials is where all dials of a port wait for their turn, and where it is remembered which
+// addresses are not to be dialed now. The rules are in places.go and pause.go. It is safe for
+// concurrent use.
 type dials struct {
 	random  func([]byte)
 	newborn func() bool // this node has no group yet
@@ -27,10 +28,11 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 	return &dials{random: random, newborn: newborn, places: newPlaces(), pauses: pauses{known: map[pauseKey]*pause{}}}
 }
 
-// Prefer names the addresses that matter most, at most 16 of them: those of the voters of the group.
-// Each call replaces the last one. Three dials are always free for them, and after a failure they are
-// tried again within half a second. Handshakes of connections from their hosts are computed before all
-// others: when all instances connect at once, the voters must not lose each other in the crowd.
+// Prefer names the addresses that matter most, at most 16 of them: those of the voters of the
+// group. Each call replaces the last one. Three dials are always free for them, and after a failure
+// they are tried again within half a second. Handshakes of connections from their hosts are
+// computed before all others: when all instances connect at once, the voters must not lose each
+// other in the crowd.
 func (p *Port) Prefer(addrs []string) {
 	addrs = addrs[:min(len(addrs), preferredMost)]
 	p.dials.prefer(addrs)
@@ -70,8 +72,9 @@ func (d *dials) word() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// enter waits for the turn of a dial to an address. During a pause of the address, or of the instance
-// that is meant there, it fails at once with a pausedError. After nil the caller must call leave.
+// enter waits for the turn of a dial to an address. During a pause of the address, or of the
+// instance that is meant there, it fails at once with a pausedError. After nil the caller must call
+// leave.
 func (d *dials) enter(ctx context.Context, addr string, of Instance) (*ticket, error) {
 	d.mu.Lock()
 	if err := d.pausedHere(addr, of); err != nil {
@@ -258,8 +261,8 @@ func (d *dials) remembered() int {
 	return d.pauses.remembered(time.Now())
 }
 
-// attempt carries out one dial when its turn has come. wait ends the waiting, ctx the dial. of is the
-// instance that is meant; zero means any.
+// attempt carries out one dial when its turn has come. wait ends the waiting, ctx the dial. of is
+// the instance that is meant; zero means any.
 func (p *Port) attempt(wait, ctx context.Context, addr string, of Instance, dial func() error) error {
 	t, err := p.dials.enter(wait, addr, of)
 	if err != nil {

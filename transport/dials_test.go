@@ -17,7 +17,8 @@ import (
 // perSecond is the bound that the package comment names: dials that begin in any second.
 const perSecond = ordinaryRate + ordinaryBurst + preferredRate + preferredBurst
 
-// outside is a network of addresses that nothing listens at, but for some. It notes when dials begin.
+// outside is a network of addresses that nothing listens at, but for some. It notes when dials
+// begin.
 type outside struct {
 	mu     sync.Mutex
 	began  []time.Time
@@ -77,8 +78,8 @@ func (o *outside) count() int {
 	return len(o.began)
 }
 
-// busiest returns how many dials began in the second in which most did, how many in the last of all, and
-// how many were in flight at most.
+// busiest returns how many dials began in the second in which most did, how many in the last of
+// all, and how many were in flight at most.
 func (o *outside) busiest() (most, last, flying int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -139,8 +140,8 @@ func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	return asking
 }
 
-// For any loss the dials that begin in a second are bounded, whatever is asked for; and so are those in
-// flight.
+// For any loss the dials that begin in a second are bounded, whatever is asked for; and so are
+// those in flight.
 func TestDialsOfASecondAreBounded(t *testing.T) {
 	for name, hangs := range worlds {
 		t.Run(name, func(t *testing.T) {
@@ -151,8 +152,10 @@ func TestDialsOfASecondAreBounded(t *testing.T) {
 				a.Prefer(all[:preferredMost])
 				demand(t, a, all)
 				time.Sleep(6 * time.Second)
-				if most, last, flying := o.busiest(); most > perSecond || most < dialsOrdinary || last == 0 || flying > dialsMost {
-					t.Errorf("%d dials began in one second, at most %d may; %d in the last; %d in flight", most, perSecond, last, flying)
+				if most, last, flying := o.busiest(); most > perSecond || most < dialsOrdinary || last == 0 ||
+					flying > dialsMost {
+					t.Errorf("%d dials began in one second, at most %d may; %d in the last; %d in flight", most,
+						perSecond, last, flying)
 				} else {
 					t.Logf("%d dials in the busiest second, %d in the last, %d in flight", most, last, flying)
 				}
@@ -165,8 +168,8 @@ func TestDialsOfASecondAreBounded(t *testing.T) {
 	}
 }
 
-// A preferred address is reached within a second although hundreds of others hang, and after an outage
-// within about a second.
+// A preferred address is reached within a second although hundreds of others hang, and after an
+// outage within about a second.
 func TestPreferredAddressesAreReached(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all deaf"]}
@@ -214,10 +217,12 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if err := a.Send(Peer{Instance: id(9), Addr: "10.0.0.1:1"}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+		if err := a.Send(Peer{Instance: id(9), Addr: "10.0.0.1:1"}, Frame{Commands: []byte("x")}); !errors.Is(err,
+			ErrNoLink) {
 			t.Errorf("a link: %v", err)
 		}
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(9), Addr: "10.0.0.1:1"}, snapshotMessage(a, a, 1)); !errors.Is(err, ErrSilent) {
+		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(9), Addr: "10.0.0.1:1"},
+			snapshotMessage(a, a, 1)); !errors.Is(err, ErrSilent) {
 			t.Errorf("a snapshot: %v", err)
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), pauseFirst/2)
@@ -229,14 +234,16 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 			t.Errorf("%d dials", o.count())
 		}
 		a.Prefer([]string{"10.0.0.1:1"}) // an address that becomes preferred waits no longer than preferred ones
-		if _, _, err := a.Ask(t.Context(), "10.0.0.1:1", Instance{}, nil); !errors.Is(err, ErrSilent) || o.count() != 2 {
+		if _, _, err := a.Ask(t.Context(), "10.0.0.1:1", Instance{}, nil); !errors.Is(err, ErrSilent) ||
+			o.count() != 2 {
 			t.Errorf("a question that waits: %v, %d dials", err, o.count())
 		}
 	})
 }
 
-// A refusal proves that nothing listens at some moment after the question was put. It is not repeated to
-// a question that was put later, and the pause behind it is short, since a group may wait for the proof.
+// A refusal proves that nothing listens at some moment after the question was put. It is not
+// repeated to a question that was put later, and the pause behind it is short, since a group may
+// wait for the proof.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		refuse := make(chan struct{})
@@ -313,8 +320,8 @@ func TestInboundConnectionEndsAPause(t *testing.T) {
 	})
 }
 
-// A dial that is not wanted any more leaves the line; one that has begun goes on, and the next question
-// uses its connection.
+// A dial that is not wanted any more leaves the line; one that has begun goes on, and the next
+// question uses its connection.
 func TestLateDialsAreUsed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}
@@ -328,7 +335,8 @@ func TestLateDialsAreUsed(t *testing.T) {
 		}
 		w.net.Heal("a", "b")
 		synctest.Wait()
-		if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil || o.count() != 1 || b.Counts().Accepted != 1 {
+		if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil || o.count() != 1 ||
+			b.Counts().Accepted != 1 {
 			t.Errorf("%v, %d dials", err, o.count())
 		}
 		for _, addr := range addrs500()[:100] {
@@ -352,7 +360,8 @@ func TestPausesAreBounded(t *testing.T) {
 	for i := range 3 * pausesMost {
 		p.failed(key(i), ErrSilent, pauseFirst, pauseMost, now, 1)
 	}
-	if len(p.known) != pausesMost || p.order.Len() != pausesMost || p.in(key(2*pausesMost-1), now) != nil || p.in(key(2*pausesMost), now.Add(1)) == nil {
+	if len(p.known) != pausesMost || p.order.Len() != pausesMost || p.in(key(2*pausesMost-1), now) != nil ||
+		p.in(key(2*pausesMost), now.Add(1)) == nil {
 		t.Errorf("%d pauses", len(p.known))
 	}
 	for _, want := range []time.Duration{250, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000} {

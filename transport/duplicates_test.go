@@ -25,8 +25,8 @@ func (n *node) twice(to *node, m *raftpb.Message) {
 	n.SendDuplicates(to.peer(), []*raftpb.Message{m})
 }
 
-// A duplicate arrives beside the link, as it would on it: only while there is a link, between members of
-// one group, from the sender's replica and for the receiver's.
+// A duplicate arrives beside the link, as it would on it: only while there is a link, between
+// members of one group, from the sender's replica and for the receiver's.
 func TestDuplicates(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -91,8 +91,8 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	})
 }
 
-// A duplicate that comes behind the end of its link is dropped: it may be the last heartbeat of a leader
-// whose end is known.
+// A duplicate that comes behind the end of its link is dropped: it may be the last heartbeat of a
+// leader whose end is known.
 func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

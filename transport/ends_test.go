@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// fill gives a peer more to read than the network holds, so that the sender waits in the middle of a frame.
+// fill gives a peer more to read than the network holds, so that the sender waits in the middle of
+// a frame.
 func fill(t *testing.T, from *node, to Peer) {
 	t.Helper()
 	for range 5 {
@@ -21,7 +22,8 @@ func fill(t *testing.T, from *node, to Peer) {
 	}
 }
 
-// Whoever is slow, closes in good order and loses his power before he has hung up is gone, though our sender still waits for him to read.
+// Whoever is slow, closes in good order and loses his power before he has hung up is gone, though
+// our sender still waits for him to read.
 func TestGoodbyeThenPowerLoss(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -67,7 +69,8 @@ func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// A write that fails since the peer has closed takes nothing away of what he said before, however slowly we take it in.
+// A write that fails since the peer has closed takes nothing away of what he said before, however
+// slowly we take it in.
 func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -171,7 +174,8 @@ func (c lateConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Whoever connects in the last moment, and says nothing, does not hold up Close until his time is over.
+// Whoever connects in the last moment, and says nothing, does not hold up Close until his time is
+// over.
 func TestCloseBesideALateStranger(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Listener = newLateListener(c.Listener) })

@@ -13,15 +13,17 @@ import (
 	"time"
 )
 
-// TestTenThousandSilentConnections: connections that say nothing, that say one byte a second and that stop reading are bounded while they
-// come, gone soon after, and cost neither those who talk to each other nor the log.
+// TestTenThousandSilentConnections: connections that say nothing, that say one byte a second and
+// that stop reading are bounded while they come, gone soon after, and cost neither those who talk
+// to each other nor the log.
 func TestTenThousandSilentConnections(t *testing.T) {
 	want := 10_000
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
 	}
-	if most := int(min(files.Cur, 1<<20)) - 2000; most < want { // Go has raised it to what is allowed; 1,024 are open at both ends
+	// Go has raised it to what is allowed; 1,024 are open at both ends
+	if most := int(min(files.Cur, 1<<20)) - 2000; most < want {
 		want = most
 		t.Logf("only %d files may be open: the test makes %d connections", files.Cur, want)
 	}
@@ -64,16 +66,19 @@ func TestTenThousandSilentConnections(t *testing.T) {
 	for _, conn := range flood {
 		conn.Close()
 	}
-	t.Logf("%d connections opened in %v, all gone after %v; meanwhile %d frames arrived, the slowest in %v", len(flood), opened, gone, answered.Load(), time.Duration(worst.Load()))
+	t.Logf("%d connections opened in %v, all gone after %v; meanwhile %d frames arrived, the slowest in %v",
+		len(flood), opened, gone, answered.Load(), time.Duration(worst.Load()))
 	if answered.Load() < 20 || time.Duration(worst.Load()) > 5*time.Second {
-		t.Errorf("the flood held up others: %d frames, the slowest took %v", answered.Load(), time.Duration(worst.Load()))
+		t.Errorf("the flood held up others: %d frames, the slowest took %v", answered.Load(),
+			time.Duration(worst.Load()))
 	}
 	if n := strings.Count(a.log.String(), "\n"); n > 10 {
 		t.Errorf("%d lines in the log:\n%s", n, a.log)
 	}
 }
 
-// openSilent opens n connections: most say nothing, some a byte now and then, some much without ever reading.
+// openSilent opens n connections: most say nothing, some a byte now and then, some much without
+// ever reading.
 func openSilent(t *testing.T, addr string, n int) []net.Conn {
 	var all []net.Conn
 	for i := range n {

@@ -19,7 +19,8 @@ func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
 		b := w.node("b", 2, func(c *Config) { c.Self.Group = 8 })
 		n := w.node("n", 3, func(c *Config) { c.Self.Group = 0 })
 		for _, to := range []*node{b, n} {
-			if err := a.Send(to.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, to, 1)}, Retired: true}); err != nil {
+			if err := a.Send(to.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, to, 1)},
+				Retired: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -42,7 +43,8 @@ func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
 	})
 }
 
-// Lost words of a session would leave its owner waiting, so they cost the link, and both sides know why.
+// Lost words of a session would leave its owner waiting, so they cost the link, and both sides know
+// why.
 func TestWordsOfAForeignGroupEndTheLink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -65,7 +67,8 @@ func TestWordsOfAForeignGroupEndTheLink(t *testing.T) {
 func TestRaftMessageWithAForeignSenderIsDropped(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
-		err := a.Send(b.peer(), Frame{Raft: []*raftpb.Message{raftMessage(c, b, 1), raftMessage(a, c, 2), raftMessage(a, b, 3)}})
+		err := a.Send(b.peer(), Frame{Raft: []*raftpb.Message{raftMessage(c, b, 1), raftMessage(a, c, 2),
+			raftMessage(a, b, 3)}})
 		if err != nil {
 			t.Fatal(err)
 		}

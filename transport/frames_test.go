@@ -74,7 +74,8 @@ func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	}
 	b := realTLS(t, 2, use)
 	b.send(a, strings.Repeat("x", each))
-	eventually(t, "an honest frame does not arrive", func() bool { text, _ := commands(a.seen(), id(2)); return len(text) == each })
+	eventually(t, "an honest frame does not arrive",
+		func() bool { text, _ := commands(a.seen(), id(2)); return len(text) == each })
 }
 
 // A burst of honest frames displaces none of them below the hard bound.
@@ -131,11 +132,12 @@ func TestFramesDoNotGrowInDecoding(t *testing.T) {
 	const tagResponses = 14<<3 | uint64(protowire.BytesType)
 	standing := protowire.AppendBytes([]byte{8<<3 | byte(protowire.BytesType)}, nil)
 	for name, b := range map[string][]byte{
-		"messages":              empty(tagRaft, many),
-		"messages, a standing":  append(empty(tagRaft, many), standing...),
-		"entries":               protowire.AppendBytes([]byte{byte(tagRaft)}, empty(tagEntries, many)),
-		"entries of a stranger": protowire.AppendBytes([]byte{byte(tagRaft)}, append(empty(tagEntries, many), 0x0d, 1, 2, 3, 4)),
-		"responses":             protowire.AppendBytes([]byte{byte(tagRaft)}, empty(tagResponses, many)),
+		"messages":             empty(tagRaft, many),
+		"messages, a standing": append(empty(tagRaft, many), standing...),
+		"entries":              protowire.AppendBytes([]byte{byte(tagRaft)}, empty(tagEntries, many)),
+		"entries of a stranger": protowire.AppendBytes([]byte{byte(tagRaft)}, append(empty(tagEntries, many), 0x0d, 1,
+			2, 3, 4)),
+		"responses": protowire.AppendBytes([]byte{byte(tagRaft)}, empty(tagResponses, many)),
 	} {
 		in := &received{}
 		var before, after runtime.MemStats

@@ -14,8 +14,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// FuzzHello: whatever a connection begins with, it is refused with a reason, or it is a well-formed hello of our cluster, signed with
-// its own key. What is said about a foreigner stays short.
+// FuzzHello: whatever a connection begins with, it is refused with a reason, or it is a well-formed
+// hello of our cluster, signed with its own key. What is said about a foreigner stays short.
 func FuzzHello(f *testing.F) {
 	here, there := forge(1), forge(2)
 	for _, change := range []func(*wire.Hello){
@@ -48,20 +48,24 @@ func FuzzHello(f *testing.F) {
 		if _, r := here.verify(g, acceptor, bound, g.Hello); r == nil {
 			t.Fatal("a signature was taken for another")
 		}
-		g.Signature = there.key.Sign(signedBytes(dialer, bound, g.Hello, nil)) // so that nothing else than the hello is refused
+		// so that nothing else than the hello is refused
+		g.Signature = there.key.Sign(signedBytes(dialer, bound, g.Hello, nil))
 		who, r := here.verify(g, dialer, bound, nil)
 		if r != nil {
 			return
 		}
 		h := &wire.Hello{}
-		if err := proto.Unmarshal(g.Hello, h); err != nil || h.Cluster != "test" || h.Version != protocol || h.Life == 0 ||
-			len(h.Addr) > maxAddr || who.peer.Instance != there.key.ID() || who.kind != wire.Hello_LINK && who.kind != wire.Hello_CALLS {
+		if err := proto.Unmarshal(g.Hello, h); err != nil || h.Cluster != "test" || h.Version != protocol ||
+			h.Life == 0 ||
+			len(h.Addr) > maxAddr || who.peer.Instance != there.key.ID() || who.kind != wire.Hello_LINK &&
+			who.kind != wire.Hello_CALLS {
 			t.Fatalf("accepted %v", h)
 		}
 	})
 }
 
-// FuzzChunks feeds any chunks to the receiver of snapshots: what it hands on is whole, from whom it says, and no larger than allowed.
+// FuzzChunks feeds any chunks to the receiver of snapshots: what it hands on is whole, from whom it
+// says, and no larger than allowed.
 func FuzzChunks(f *testing.F) {
 	message := []byte{0x08, 0x07, 0x10, 101, 0x18, 102, 0x4a, 0x02, 0x12, 0x00}
 	add := func(chunks ...*wire.Chunk) {
@@ -76,7 +80,8 @@ func FuzzChunks(f *testing.F) {
 		f.Add(all)
 	}
 	sum := crc32.Update(crc32.Checksum(message, castagnoli()), castagnoli(), []byte("xy"))
-	add(&wire.Chunk{Message: message, Size: 2, Data: []byte("x")}, &wire.Chunk{Data: []byte("y"), Last: true, Crc32C: sum})
+	add(&wire.Chunk{Message: message, Size: 2, Data: []byte("x")}, &wire.Chunk{Data: []byte("y"), Last: true,
+		Crc32C: sum})
 	add(&wire.Chunk{Message: message, Size: 1 << 62, Last: true})
 	add(&wire.Chunk{Message: []byte("no message")}, &wire.Chunk{Data: []byte("more")})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -100,7 +105,8 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// chunkStream is the receiving end of a stream of chunks, each behind a byte that says how long it is.
+// chunkStream is the receiving end of a stream of chunks, each behind a byte that says how long it
+// is.
 type chunkStream struct {
 	grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 	rest []byte
@@ -119,5 +125,6 @@ func (s *chunkStream) Recv() (*wire.Chunk, error) {
 }
 
 func (s *chunkStream) Context() context.Context {
-	return peer.NewContext(context.Background(), &peer.Peer{Addr: acceptedAddr{nil, s.conn}, AuthInfo: greeted{self: id(1)}})
+	return peer.NewContext(context.Background(), &peer.Peer{Addr: acceptedAddr{nil, s.conn},
+		AuthInfo: greeted{self: id(1)}})
 }

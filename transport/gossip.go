@@ -26,8 +26,8 @@ type Packet struct {
 	At   time.Time // of arrival
 }
 
-// Gossip carries what a gossip protocol needs over the port: datagrams that may be lost, and byte streams. All methods are safe for
-// concurrent use.
+// Gossip carries what a gossip protocol needs over the port: datagrams that may be lost, and byte
+// streams. All methods are safe for concurrent use.
 type Gossip struct {
 	port    *Port
 	packets chan Packet
@@ -51,8 +51,8 @@ func (g *Gossip) count() (packeters, streams int) {
 	return len(g.packeters), len(g.conns)
 }
 
-// WriteTo sends a packet of at most 64 KiB to an address, as a datagram: it may be lost, and nil says nothing about its arrival. It
-// never waits, and copies b. Errors: ErrTooLarge, ErrClosed.
+// WriteTo sends a packet of at most 64 KiB to an address, as a datagram: it may be lost, and nil
+// says nothing about its arrival. It never waits, and copies b. Errors: ErrTooLarge, ErrClosed.
 func (g *Gossip) WriteTo(b []byte, addr string) error {
 	if len(b) > packetBytes {
 		return fmt.Errorf("%w: a packet of %d bytes", ErrTooLarge, len(b))
@@ -69,8 +69,8 @@ func (g *Gossip) WriteTo(b []byte, addr string) error {
 // Packets gives the packets that arrive. If nobody reads, they are dropped. It is never closed.
 func (g *Gossip) Packets() <-chan Packet { return g.packets }
 
-// Streams gives the byte streams that others open; the reader owns and must close them. One that nobody takes for five seconds is
-// refused. It is never closed.
+// Streams gives the byte streams that others open; the reader owns and must close them. One that
+// nobody takes for five seconds is refused. It is never closed.
 func (g *Gossip) Streams() <-chan net.Conn { return g.streams }
 
 // LocalAddr returns the address that the port listens at.

@@ -319,7 +319,8 @@ func TestStreamThatNobodyTakes(t *testing.T) {
 			t.Error(err)
 		}
 		began := time.Now()
-		if _, err := a.Gossip().DialStream(context.Background(), "b:1"); !errors.Is(err, ErrFull) || time.Since(began) > streamsQueued {
+		if _, err := a.Gossip().DialStream(context.Background(), "b:1"); !errors.Is(err, ErrFull) ||
+			time.Since(began) > streamsQueued {
 			t.Error(err)
 		}
 	})

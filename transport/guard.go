@@ -145,13 +145,15 @@ func (g *guard) look(ctx context.Context, all bool) {
 		case ctx.Err() != nil:
 			return
 		case !now.Before(c.until):
-			g.port.config.Logger.Info("transport: ended a connection: a certificate of the peer ends now", "addr", c.addr, "until", c.until)
+			g.port.config.Logger.Info("transport: ended a connection: a certificate of the peer ends now", "addr",
+				c.addr, "until", c.until)
 		default:
 			err := g.port.config.TLS.Recheck(*c.secure)
 			if err == nil {
 				continue
 			}
-			g.port.notices.warn("transport: ended a connection: its certificate is not accepted any more", "addr", c.addr, "why", err)
+			g.port.notices.warn("transport: ended a connection: its certificate is not accepted any more", "addr",
+				c.addr, "why", err)
 		}
 		conn.Close()
 	}

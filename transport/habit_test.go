@@ -9,8 +9,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// After a burst a link that is at rest again holds no more than one that never had a burst, in both directions. One on which large
-// frames come now and then keeps its buffers, and so does not allocate them anew.
+// After a burst a link that is at rest again holds no more than one that never had a burst, in both
+// directions. One on which large frames come now and then keeps its buffers, and so does not
+// allocate them anew.
 func TestABurstIsForgotten(t *testing.T) {
 	large, small := bytes.Repeat([]byte("x"), 200<<10), []byte("a renewal")
 	out := &sink{}
@@ -56,7 +57,8 @@ func TestABurstIsForgotten(t *testing.T) {
 		pass(small)
 		hear()
 	}
-	held := receiver.in.Size() + cap(sender.out) + cap(q.arena) + cap(q.kinds[1].data) + cap(q.kinds[1].spare) + cap(q.kinds[1].lent)
+	held := receiver.in.Size() + cap(sender.out) + cap(q.arena) + cap(q.kinds[1].data) + cap(q.kinds[1].spare) +
+		cap(q.kinds[1].lent)
 	if held > 6*restBytes {
 		t.Errorf("a link at rest holds %d bytes after a burst", held)
 	}

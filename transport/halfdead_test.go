@@ -23,8 +23,9 @@ func (c mute) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestFailedWriteEndsTheConnection: gRPC leaves a connection whose write failed to its reader, and until that ends it tries every new
-// call again and again without a pause. In a bubble, where time stands still meanwhile, that never ends; so this one is real.
+// TestFailedWriteEndsTheConnection: gRPC leaves a connection whose write failed to its reader, and
+// until that ends it tries every new call again and again without a pause. In a bubble, where time
+// stands still meanwhile, that never ends; so this one is real.
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	var now atomic.Bool

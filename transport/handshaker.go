@@ -13,8 +13,9 @@ import (
 
 var errNoListener = errors.New("transport: a connection that no listener here has accepted") // cannot happen
 
-// handshaker does the handshakes of accepted connections for gRPC: TLS, then the hellos. It logs why a connection was refused, which
-// gRPC itself would not, and it dispatches links, which do not speak HTTP/2.
+// handshaker does the handshakes of accepted connections for gRPC: TLS, then the hellos. It logs
+// why a connection was refused, which gRPC itself would not, and it dispatches links, which do not
+// speak HTTP/2.
 type handshaker struct {
 	credentials.TransportCredentials
 	port *Port
@@ -35,7 +36,8 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 			h.port.notices.info("transport: more instances connect at once than this one has processors for: "+
 				"a handshake was given up, and its instance tries again", "from", raw.RemoteAddr(), "why", err)
 		default:
-			h.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", h.port.config.TLS.Explain(err))
+			h.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why",
+				h.port.config.TLS.Explain(err))
 		}
 		return conn, info, err
 	}

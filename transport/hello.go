@@ -12,8 +12,8 @@ import (
 
 // Every connection of every kind begins with one hello of each side, signed with the key of the
 // sender's life. What is signed holds a value that only the two ends of this connection know (with
-// TLS; see stream.bind), the role of the signer and the dialer's hello, so that a signature is worth
-// nothing on another connection, in the other direction, or in answer to another hello.
+// TLS; see stream.bind), the role of the signer and the dialer's hello, so that a signature is
+// worth nothing on another connection, in the other direction, or in answer to another hello.
 const (
 	protocol  = 2   // the version of what peer.proto describes
 	maxAddr   = 512 // bytes of an address in a hello
@@ -71,9 +71,9 @@ type introduction struct {
 	binding  []byte
 }
 
-// verify checks the hello that the other side, which has that role, has sent, and says why this node
-// does not talk to it. dialerHello is nil where the hello is the dialer's own. The label is looked at
-// first: of a peer with another label nothing else need make sense.
+// verify checks the hello that the other side, which has that role, has sent, and says why this
+// node does not talk to it. dialerHello is nil where the hello is the dialer's own. The label is
+// looked at first: of a peer with another label nothing else need make sense.
 func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*introduction, *wire.Refusal) {
 	no := func(reason wire.Refusal_Reason, format string, args ...any) (*introduction, *wire.Refusal) {
 		return nil, &wire.Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
@@ -83,11 +83,13 @@ func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*
 		return no(wire.Refusal_MALFORMED, "the connection does not begin with a hello")
 	}
 	if h.Cluster != p.config.Cluster {
-		return no(wire.Refusal_CLUSTER, "this is cluster %q, the peer belongs to %q: nodes of one service need equal labels",
+		return no(wire.Refusal_CLUSTER,
+			"this is cluster %q, the peer belongs to %q: nodes of one service need equal labels",
 			p.config.Cluster, clip(h.Cluster))
 	}
 	if h.Version != protocol {
-		return no(wire.Refusal_VERSION, "protocol version %d here, %d there: run versions of mortise that overlap", protocol, h.Version)
+		return no(wire.Refusal_VERSION, "protocol version %d here, %d there: run versions of mortise that overlap",
+			protocol, h.Version)
 	}
 	who := &introduction{
 		peer: Identity{Instance: nodeid.Of(h.Key), Group: h.Group, Raft: h.Raft, Addr: h.Addr, Life: h.Life},
@@ -104,7 +106,8 @@ func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*
 		dialerHello = g.Hello
 	}
 	if !nodeid.Verify(h.Key, signedBytes(as, binding, dialerHello, g.Hello), g.Signature) {
-		return no(wire.Refusal_MALFORMED, "the hello claims instance %v and is not signed with its key", who.peer.Instance)
+		return no(wire.Refusal_MALFORMED, "the hello claims instance %v and is not signed with its key",
+			who.peer.Instance)
 	}
 	return who, nil
 }
@@ -138,8 +141,8 @@ func kindOf(reason wire.Refusal_Reason) error {
 	return ErrSilent
 }
 
-// refused turns a refusal that came from addr into an error. A refusal is not signed: it is a reason
-// for people, and no proof of who is there.
+// refused turns a refusal that came from addr into an error. A refusal is not signed: it is a
+// reason for people, and no proof of who is there.
 func refused(addr string, r *wire.Refusal) error {
 	return fmt.Errorf("%w: %s refuses: %s", kindOf(r.GetReason()), addr, clip(r.GetText()))
 }

@@ -13,7 +13,8 @@ import (
 // bound is what the hellos of tests without a connection are bound to.
 var bound = make([]byte, bindingBytes)
 
-// Which hellos are refused, and what a dialer makes of the refusal. All of them are signed as they should be.
+// Which hellos are refused, and what a dialer makes of the refusal. All of them are signed as they
+// should be.
 func TestHellos(t *testing.T) {
 	here, there := forge(1), forge(2)
 	cases := []struct {
@@ -29,20 +30,26 @@ func TestHellos(t *testing.T) {
 		{"empty", func(h *wire.Hello) { proto.Reset(h) }, wire.Refusal_MALFORMED, ErrGarbage},
 		{"no label", func(h *wire.Hello) { h.Cluster = "" }, wire.Refusal_CLUSTER, ErrForeign},
 		{"another label", func(h *wire.Hello) { h.Cluster = "other" }, wire.Refusal_CLUSTER, ErrForeign},
-		{"another label and version", func(h *wire.Hello) { h.Cluster, h.Version = "other", 3 }, wire.Refusal_CLUSTER, ErrForeign},
+		{"another label and version", func(h *wire.Hello) { h.Cluster, h.Version = "other", 3 }, wire.Refusal_CLUSTER,
+			ErrForeign},
 		{"another version", func(h *wire.Hello) { h.Version = 3 }, wire.Refusal_VERSION, ErrVersion},
-		{"another version with another key", func(h *wire.Hello) { h.Version, h.Key = 3, nil }, wire.Refusal_VERSION, ErrVersion},
+		{"another version with another key", func(h *wire.Hello) { h.Version, h.Key = 3, nil }, wire.Refusal_VERSION,
+			ErrVersion},
 		{"no key", func(h *wire.Hello) { h.Key = nil }, wire.Refusal_MALFORMED, ErrGarbage},
 		{"half a key", func(h *wire.Hello) { h.Key = h.Key[:31] }, wire.Refusal_MALFORMED, ErrGarbage},
-		{"the key of another instance", func(h *wire.Hello) { h.Key = key(3).Public() }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"the key of another instance", func(h *wire.Hello) { h.Key = key(3).Public() }, wire.Refusal_MALFORMED,
+			ErrGarbage},
 		{"half an instance", func(h *wire.Hello) { h.Intended = make([]byte, 8) }, wire.Refusal_MALFORMED, ErrGarbage},
 		{"no life", func(h *wire.Hello) { h.Life = 0 }, wire.Refusal_MALFORMED, ErrGarbage},
 		{"no boot", func(h *wire.Hello) { h.Boot = nil }, wire.Refusal_MALFORMED, ErrGarbage},
-		{"too much boot", func(h *wire.Hello) { h.Boot = make([]byte, bootBytes+1) }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"too much boot", func(h *wire.Hello) { h.Boot = make([]byte, bootBytes+1) }, wire.Refusal_MALFORMED,
+			ErrGarbage},
 		{"for nothing", func(h *wire.Hello) { h.Kind = wire.Hello_NONE }, wire.Refusal_MALFORMED, ErrGarbage},
 		{"for what a later version adds", func(h *wire.Hello) { h.Kind = 99 }, wire.Refusal_MALFORMED, ErrGarbage},
-		{"absurd address", func(h *wire.Hello) { h.Addr = strings.Repeat("x", maxAddr+1) }, wire.Refusal_MALFORMED, ErrGarbage},
-		{"absurd label", func(h *wire.Hello) { h.Cluster = strings.Repeat("x", 1<<20) }, wire.Refusal_CLUSTER, ErrForeign},
+		{"absurd address", func(h *wire.Hello) { h.Addr = strings.Repeat("x", maxAddr+1) }, wire.Refusal_MALFORMED,
+			ErrGarbage},
+		{"absurd label", func(h *wire.Hello) { h.Cluster = strings.Repeat("x", 1<<20) }, wire.Refusal_CLUSTER,
+			ErrForeign},
 	}
 	for _, c := range cases {
 		own := there.says(c.change)
@@ -69,7 +76,8 @@ func TestWhatASignatureIsGoodFor(t *testing.T) {
 	elsewhere := append([]byte{1}, bound[1:]...)
 	other := here.says(func(h *wire.Hello) { h.Number = 2 })
 	changed := there.says(func(h *wire.Hello) { h.Addr = "elsewhere:1" })
-	dialed, accepted := greeting(there.key, dialer, bound, answered, answered), greeting(there.key, acceptor, bound, asked, answered)
+	dialed, accepted := greeting(there.key, dialer, bound, answered, answered),
+		greeting(there.key, acceptor, bound, asked, answered)
 	cases := []struct {
 		why      string
 		greeting *wire.Greeting
@@ -86,15 +94,20 @@ func TestWhatASignatureIsGoodFor(t *testing.T) {
 		{"a dialer's hello as an answer to itself", dialed, acceptor, bound, answered, false},
 		{"an answer as a dialer's hello", accepted, dialer, bound, nil, false},
 		{"an answer to another hello", accepted, acceptor, bound, other, false},
-		{"another hello under the signature", &wire.Greeting{Hello: changed, Signature: dialed.Signature}, dialer, bound, nil, false},
-		{"another answer under the signature", &wire.Greeting{Hello: changed, Signature: accepted.Signature}, acceptor, bound, asked, false},
+		{"another hello under the signature", &wire.Greeting{Hello: changed, Signature: dialed.Signature}, dialer,
+			bound, nil, false},
+		{"another answer under the signature", &wire.Greeting{Hello: changed, Signature: accepted.Signature},
+			acceptor, bound, asked, false},
 		{"no signature", &wire.Greeting{Hello: answered}, dialer, bound, nil, false},
-		{"half a signature", &wire.Greeting{Hello: answered, Signature: dialed.Signature[:32]}, dialer, bound, nil, false},
-		{"the signature of another key", greeting(key(3), dialer, bound, answered, answered), dialer, bound, nil, false},
+		{"half a signature", &wire.Greeting{Hello: answered, Signature: dialed.Signature[:32]}, dialer, bound, nil,
+			false},
+		{"the signature of another key", greeting(key(3), dialer, bound, answered, answered), dialer, bound, nil,
+			false},
 	}
 	for _, c := range cases {
 		who, r := here.verify(c.greeting, c.as, c.binding, c.dialer)
-		if (r == nil) != c.good || c.good && who.peer.Instance != id(2) || !c.good && r.Reason != wire.Refusal_MALFORMED {
+		if (r == nil) != c.good || c.good && who.peer.Instance != id(2) ||
+			!c.good && r.Reason != wire.Refusal_MALFORMED {
 			t.Errorf("%s: got %+v, %v", c.why, who, r)
 		}
 	}
@@ -112,13 +125,14 @@ func TestHelloCarriesTheIdentity(t *testing.T) {
 	if r == nil {
 		who.peer.Peer = self.seen(9).Peer // the connection's
 	}
-	if r != nil || who.peer != self.seen(9) || who.intended != id(2) || who.number != 3 || who.kind != wire.Hello_LINK || who.boot != p.boot {
+	if r != nil || who.peer != self.seen(9) || who.intended != id(2) || who.number != 3 ||
+		who.kind != wire.Hello_LINK || who.boot != p.boot {
 		t.Errorf("got %+v, %v", who, r)
 	}
 }
 
-// A refusal is not signed: whatever it says, it is no proof of which instance is there. One of a kind that a later version adds is no
-// proof of anything.
+// A refusal is not signed: whatever it says, it is no proof of which instance is there. One of a
+// kind that a later version adds is no proof of anything.
 func TestARefusalProvesNoInstance(t *testing.T) {
 	for reason := range wire.Refusal_Reason(100) {
 		err := refused("a:1", &wire.Refusal{Reason: reason, Text: "text"})

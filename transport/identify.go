@@ -6,9 +6,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Identify changes what this node says about itself. With another Key a new life begins: all connections end, those for questions and
-// those that were accepted too, as does everything that waits on links after at most a second, and no frame that comes on them reaches
-// the handler any more (a call that has begun may still be running). Otherwise the peers on links are told, ahead of anything sent later.
+// Identify changes what this node says about itself. With another Key a new life begins: all
+// connections end, those for questions and those that were accepted too, as does everything that
+// waits on links after at most a second, and no frame that comes on them reaches the handler any
+// more (a call that has begun may still be running). Otherwise the peers on links are told, ahead
+// of anything sent later.
 func (p *Port) Identify(self Self) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

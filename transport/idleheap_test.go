@@ -20,18 +20,20 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// idleLinkBytes is what a link at rest may hold on the side that has accepted it: heap and stacks, with TLS.
+// idleLinkBytes is what a link at rest may hold on the side that has accepted it: heap and stacks,
+// with TLS.
 const idleLinkBytes = 40 << 10
 
-// dialersEnv makes this test binary, started again, the other side of TestIdleLinksAreSmall: the address, the port's instance, the
-// authority's certificate and its key, with commas between.
+// dialersEnv makes this test binary, started again, the other side of TestIdleLinksAreSmall: the
+// address, the port's instance, the authority's certificate and its key, with commas between.
 const dialersEnv = "MORTISE_TEST_DIALERS"
 
 // idleLinks is how many links are measured.
 const idleLinks = 400
 
-// A leader keeps a link to every instance that is attached to it. The links of a thousand instances at rest must be small: their
-// buffers are there only while something is read or written. The dialers are another process, so that the memory here is one side's.
+// A leader keeps a link to every instance that is attached to it. The links of a thousand instances
+// at rest must be small: their buffers are there only while something is read or written. The
+// dialers are another process, so that the memory here is one side's.
 func TestIdleLinksAreSmall(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS=%v", encrypted), func(t *testing.T) {
@@ -47,9 +49,11 @@ func TestIdleLinksAreSmall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			parts := []string{leader.identity.Addr, base64.StdEncoding.EncodeToString(leader.identity.Instance[:]), "", ""}
+			parts := []string{leader.identity.Addr, base64.StdEncoding.EncodeToString(leader.identity.Instance[:]),
+				"", ""}
 			if encrypted {
-				parts[2], parts[3] = base64.StdEncoding.EncodeToString(a.cert.Raw), base64.StdEncoding.EncodeToString(key)
+				parts[2], parts[3] = base64.StdEncoding.EncodeToString(a.cert.Raw),
+					base64.StdEncoding.EncodeToString(key)
 			}
 			before, goroutines := memoryInUse(), runtime.NumGoroutine()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestDialersOfIdleLinks$")
@@ -77,7 +81,8 @@ func TestIdleLinksAreSmall(t *testing.T) {
 			eventually(t, "not all frames have come", func() bool { return frames.Load() >= 2*idleLinks })
 			leader.seen() // and forgets them
 			each := (memoryInUse() - before) / idleLinks
-			t.Logf("%d bytes and %.1f goroutines for each of %d links at rest", each, float64(runtime.NumGoroutine()-goroutines)/idleLinks, idleLinks)
+			t.Logf("%d bytes and %.1f goroutines for each of %d links at rest", each,
+				float64(runtime.NumGoroutine()-goroutines)/idleLinks, idleLinks)
 			if each > idleLinkBytes {
 				t.Errorf("a link at rest holds %d bytes, want at most %d", each, idleLinkBytes)
 			}

@@ -20,8 +20,9 @@ const exporterLabel = "EXPORTER-mortise-hello-v2"
 const bindingBytes = 32
 
 // bind returns what the hellos on this connection are bound to. With TLS that is keying material
-// that no third party can have on a connection of its own. Without TLS it is made of a random number
-// of each side: a hello cannot be repeated, but a party that relays all bytes goes unnoticed.
+// that no third party can have on a connection of its own. Without TLS it is made of a random
+// number of each side: a hello cannot be repeated, but a party that relays all bytes goes
+// unnoticed.
 func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
 	if secure != nil {
 		return secure.ExportKeyingMaterial(exporterLabel, nil, bindingBytes)
@@ -61,9 +62,10 @@ func (s *stream) hearNonce(nonce *[bindingBytes]byte) error {
 	return nil
 }
 
-// introduce exchanges hellos on a connection that this node has dialed. With intended it fails unless
-// that instance answers. ctx ends it.
-func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind, intended Instance, number uint64) (*introduction, error) {
+// introduce exchanges hellos on a connection that this node has dialed. With intended it fails
+// unless that instance answers. ctx ends it.
+func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
+	intended Instance, number uint64) (*introduction, error) {
 	stop := context.AfterFunc(ctx, s.kill)
 	who, err := p.exchange(ctx, s, addr, self, kind, intended, number)
 	if !stop() {
@@ -72,7 +74,8 @@ func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self
 	return who, err
 }
 
-func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind, intended Instance, number uint64) (*introduction, error) {
+func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
+	intended Instance, number uint64) (*introduction, error) {
 	binding, err := s.bind(dialer, s.secure)
 	if err != nil {
 		return nil, s.explain(ctx, addr, err)
@@ -101,7 +104,8 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 		err := kindOf(refusal.Reason)
 		if errors.Is(err, ErrGarbage) {
 			err = ErrForeign
-			p.notices.warn("transport: the process at an address has not proved which instance it is", "addr", addr, "why", refusal.Text)
+			p.notices.warn("transport: the process at an address has not proved which instance it is", "addr", addr,
+				"why", refusal.Text)
 		}
 		return nil, fmt.Errorf("%w: %s: %s", err, addr, refusal.Text)
 	}
@@ -112,8 +116,8 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	return who, nil
 }
 
-// receive reads the hello of the dialer of a connection. An error ends the connection: the dialer has
-// been told why it is refused, unless it is not one of ours.
+// receive reads the hello of the dialer of a connection. An error ends the connection: the dialer
+// has been told why it is refused, unless it is not one of ours.
 func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	binding, err := s.bind(acceptor, s.secure)
 	if err != nil {

@@ -18,7 +18,8 @@ func TestConfigNamesEveryMistake(t *testing.T) {
 	}
 }
 
-// gRPC's server cuts off clients that ping more often than its policy allows, after some pings. An hour of silence must not cost a link.
+// gRPC's server cuts off clients that ping more often than its policy allows, after some pings. An
+// hour of silence must not cost a link.
 func TestAnHourOfSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -47,7 +48,8 @@ func TestAnHourOfSilence(t *testing.T) {
 	})
 }
 
-// A peer that falls silent (its machine lost power, or the network swallows everything) is found out, on both sides; one that has nothing to say is not.
+// A peer that falls silent (its machine lost power, or the network swallows everything) is found
+// out, on both sides; one that has nothing to say is not.
 func TestSilentPeerIsFoundOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -19,8 +19,9 @@ const (
 	ended // in no table but dying
 )
 
-// link is one continuous conversation with one instance, over one stream. A link never changes its stream, and a new one begins only
-// after the Down of the one before: so nothing is reordered and nothing lost without a Down.
+// link is one continuous conversation with one instance, over one stream. A link never changes its
+// stream, and a new one begins only after the Down of the one before: so nothing is reordered and
+// nothing lost without a Down.
 type link struct {
 	port     *Port
 	instance Instance // of the peer
@@ -50,12 +51,14 @@ type link struct {
 
 // rise makes l a link over s. The caller holds port.mu.
 func (l *link) rise(who *introduction, s *stream) {
-	l.state, l.peer, l.met, l.number, l.boot, l.stream, l.born = up, who.peer, who.peer, who.number, who.boot, s, time.Now()
+	l.state, l.peer, l.met, l.number, l.boot, l.stream, l.born = up, who.peer, who.peer, who.number, who.boot, s,
+		time.Now()
 	close(l.settled)
 }
 
-// transmit is the sender goroutine: it owns the sending side of the stream. It is woken by the queue and stops when the queue has
-// ended and is empty, or the stream is broken. Yielding before it drains lets everybody who can run put his part into the same frame.
+// transmit is the sender goroutine: it owns the sending side of the stream. It is woken by the
+// queue and stops when the queue has ended and is empty, or the stream is broken. Yielding before
+// it drains lets everybody who can run put his part into the same frame.
 func (l *link) transmit(s *stream) {
 	for range l.queue.wake {
 		runtime.Gosched()
@@ -90,8 +93,9 @@ func (l *link) say(s *stream) (last bool) {
 	}
 }
 
-// receive is the receiver goroutine: it hands frames to the handler until the stream ends. A
-// peer that sends what we refuse is told why, and read without listening until it has hung up or linger is over.
+// receive is the receiver goroutine: it hands frames to the handler until the stream ends. A peer
+// that sends what we refuse is told why, and read without listening until it has hung up or linger
+// is over.
 func (l *link) receive(s *stream) {
 	f, err := s.recv()
 	for ; err == nil; f, err = s.recv() {

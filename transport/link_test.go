@@ -42,7 +42,8 @@ func TestAllKindsTravelInOneFrame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
 		m := raftMessage(a, b, 9)
-		for _, f := range []Frame{{Commands: []byte("c")}, {Replies: []byte("p")}, {Retired: true}, {Raft: []*raftpb.Message{m}}, {Renewals: []byte("r")}} {
+		for _, f := range []Frame{{Commands: []byte("c")}, {Replies: []byte("p")}, {Retired: true},
+			{Raft: []*raftpb.Message{m}}, {Renewals: []byte("r")}} {
 			if err := a.Send(b.peer(), f); err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +54,8 @@ func TestAllKindsTravelInOneFrame(t *testing.T) {
 			t.Fatalf("%d events, want one frame: %+v", len(events), events)
 		}
 		got, from := events[0].frame, events[0].from
-		if string(got.Renewals) != "r" || string(got.Commands) != "c" || string(got.Replies) != "p" || !got.Retired || len(got.Raft) != 1 || got.Raft[0].GetIndex() != 9 || string(got.Raft[0].Entries[0].Data) != "entry 9" {
+		if string(got.Renewals) != "r" || string(got.Commands) != "c" || string(got.Replies) != "p" || !got.Retired ||
+			len(got.Raft) != 1 || got.Raft[0].GetIndex() != 9 || string(got.Raft[0].Entries[0].Data) != "entry 9" {
 			t.Fatalf("got %+v", got)
 		}
 		if from != a.identity {
@@ -118,7 +120,8 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 			events := b.seen()
 			last := events[len(events)-1]
 			text, downs := commands(events, id(1))
-			if downs != 1 || last.down == nil || !strings.HasSuffix(text, "99 ") || !events[len(events)-2].frame.Retired {
+			if downs != 1 || last.down == nil || !strings.HasSuffix(text, "99 ") ||
+				!events[len(events)-2].frame.Retired {
 				t.Fatalf("round %d: %d downs, last %+v, text %q", round, downs, last, text)
 			}
 			if b.Linked(id(1)) {
@@ -141,7 +144,8 @@ func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
 			}
 			synctest.Wait()
 			events := a.seen()
-			if len(events) != 1 || !errors.Is(events[0].down, ErrRefused) || events[0].from != (Identity{Instance: id(9), Addr: "nobody:1"}) {
+			if len(events) != 1 || !errors.Is(events[0].down, ErrRefused) ||
+				events[0].from != (Identity{Instance: id(9), Addr: "nobody:1"}) {
 				t.Fatalf("dial %d: %+v", i, events)
 			}
 			time.Sleep(delay*time.Millisecond - 1)
@@ -234,7 +238,8 @@ func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	})
 }
 
-// vanishingConn is the connection of a machine that loses power: the other side hears nothing of its end.
+// vanishingConn is the connection of a machine that loses power: the other side hears nothing of
+// its end.
 type vanishingConn struct {
 	net.Conn
 	vanished *atomic.Bool
@@ -257,8 +262,8 @@ func (c *vanishingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// However long a Down takes, nothing of the next stream comes before it has returned: neither on a stream that the peer dials, nor on
-// our own.
+// However long a Down takes, nothing of the next stream comes before it has returned: neither on a
+// stream that the peer dials, nor on our own.
 func TestNoFrameBeforeTheDown(t *testing.T) {
 	for _, dialer := range []string{"peer", "we"} {
 		t.Run(dialer, func(t *testing.T) {

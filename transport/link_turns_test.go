@@ -18,7 +18,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// What a queue may hold is bounded, and each turn has all of it: a link that counts on from turn to turn takes nothing any more before long.
+// What a queue may hold is bounded, and each turn has all of it: a link that counts on from turn to
+// turn takes nothing any more before long.
 func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	part := make([]byte, 700<<10)
 	small := func(c *Config) { c.QueueBytes, c.RaftBytes, c.RaftMessages, c.MessageBytes = 1<<20, 1<<20, 10, 1<<20 }
@@ -53,7 +54,8 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 			return Frame{Raft: all}
 		}, raft: 2, dropped: 1},
 		"words and raft": {turn: func(a, b *node) Frame {
-			return Frame{Renewals: part[:1], Commands: part[:300<<10], Replies: part[:300<<10], Raft: message(a, b, part[:400<<10])}
+			return Frame{Renewals: part[:1], Commands: part[:300<<10], Replies: part[:300<<10],
+				Raft: message(a, b, part[:400<<10])}
 		}, bytes: 1 + 600<<10, raft: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,8 +74,10 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 						words += len(e.frame.Renewals) + len(e.frame.Commands) + len(e.frame.Replies)
 						raft += len(e.frame.Raft)
 					}
-					if dropped := a.Counts().RaftDropped; words != row.bytes || raft != row.raft || dropped != row.dropped*(turn+1) {
-						t.Fatalf("turn %d: %d bytes and %d messages arrive, %d were dropped by now", turn, words, raft, dropped)
+					if dropped := a.Counts().RaftDropped; words != row.bytes || raft != row.raft ||
+						dropped != row.dropped*(turn+1) {
+						t.Fatalf("turn %d: %d bytes and %d messages arrive, %d were dropped by now", turn, words,
+							raft, dropped)
 					}
 				}
 			})
@@ -81,17 +85,18 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	}
 }
 
-// That a replica has retired, and why a link is ended, goes out behind all that was said before, however many frames that takes. A large piece
-// has its frame to itself.
+// That a replica has retired, and why a link is ended, goes out behind all that was said before,
+// however many frames that takes. A large piece has its frame to itself.
 func TestTheLastWordIsTheLast(t *testing.T) {
 	large := make([]byte, frameBytes*2/3)
 	message := &raftpb.Message{Entries: []*raftpb.Entry{{Data: large}}}
 	for name, f := range map[string]Frame{
-		"words":             {Commands: large},
-		"raft":              {Raft: []*raftpb.Message{message}},
-		"both":              {Renewals: large, Replies: large, Raft: []*raftpb.Message{message}},
-		"one large piece":   {Commands: large, Replies: make([]byte, 2*frameBytes)},
-		"one large message": {Commands: large, Raft: []*raftpb.Message{{Entries: []*raftpb.Entry{{Data: make([]byte, 2*frameBytes)}}}}},
+		"words":           {Commands: large},
+		"raft":            {Raft: []*raftpb.Message{message}},
+		"both":            {Renewals: large, Replies: large, Raft: []*raftpb.Message{message}},
+		"one large piece": {Commands: large, Replies: make([]byte, 2*frameBytes)},
+		"one large message": {Commands: large,
+			Raft: []*raftpb.Message{{Entries: []*raftpb.Entry{{Data: make([]byte, 2*frameBytes)}}}}},
 	} {
 		c := Config{}.withDefaults()
 		q := newQueue(&c)
@@ -122,14 +127,16 @@ func TestTheLastWordIsTheLast(t *testing.T) {
 			q.mu.Lock()
 			rest := q.bytes + len(q.raft)
 			q.mu.Unlock()
-			if last := out.Retired || out.Refusal != nil; last != (rest == 0) || last && (!out.Retired || out.Refusal == nil) {
+			if last := out.Retired || out.Refusal != nil; last != (rest == 0) ||
+				last && (!out.Retired || out.Refusal == nil) {
 				t.Errorf("%s: the last word in frame %d: %v, with %d to come", name, frames, last, rest)
 			}
 		}
 	}
 }
 
-// A queue that is dropped holds nothing and takes nothing: what it took would go nowhere, with no Down to come.
+// A queue that is dropped holds nothing and takes nothing: what it took would go nowhere, with no
+// Down to come.
 func TestADroppedQueueTakesNothing(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)
@@ -169,8 +176,8 @@ func (c faulty) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Whatever fails, once and at whatever moment: a frame that was accepted arrives, or a Down comes after it; no frame comes twice, or after a
-// later one; and the next dial is as good as the first.
+// Whatever fails, once and at whatever moment: a frame that was accepted arrives, or a Down comes
+// after it; no frame comes twice, or after a later one; and the next dial is as good as the first.
 func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	for _, kind := range []string{"dial", "read", "write"} {
 		for n := int64(1); n <= 12; n++ {
@@ -191,7 +198,10 @@ func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 						}
 					}
 					a, b := w.node("a", 1, failing), w.node("b", 2)
-					b.onFrame = func(from Identity, f Frame) { _ = b.Send(Peer{Instance: from.Instance}, Frame{Replies: f.Commands}) }
+					b.onFrame = func(from Identity, f Frame) {
+						_ = b.Send(Peer{Instance: from.Instance},
+							Frame{Replies: f.Commands})
+					}
 					l := lossLedger{a: a, b: b}
 					for range 12 {
 						l.turn(t)
@@ -222,7 +232,8 @@ func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	}
 }
 
-// lossLedger knows what a sent to b, what of that b has echoed, and which side was told that some may be lost.
+// lossLedger knows what a sent to b, what of that b has echoed, and which side was told that some
+// may be lost.
 type lossLedger struct {
 	a, b  *node
 	sent  int
@@ -231,7 +242,8 @@ type lossLedger struct {
 	downs int
 }
 
-// turn sends some frames, one behind the other, and lets so much time pass that they have arrived, or that a has been told of their loss.
+// turn sends some frames, one behind the other, and lets so much time pass that they have arrived,
+// or that a has been told of their loss.
 func (l *lossLedger) turn(t *testing.T) {
 	t.Helper()
 	accepted := 0
@@ -265,6 +277,7 @@ func (l *lossLedger) turn(t *testing.T) {
 		echoed += bytes.Count(e.frame.Replies, []byte(" "))
 	}
 	if l.downs += told; told == 0 && (echoed != accepted || l.last != l.sent) {
-		t.Fatalf("%d frames were accepted, up to %d; %d were answered, up to %d, and no Down has come", accepted, l.sent, echoed, l.last)
+		t.Fatalf("%d frames were accepted, up to %d; %d were answered, up to %d, and no Down has come", accepted,
+			l.sent, echoed, l.last)
 	}
 }

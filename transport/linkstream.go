@@ -21,8 +21,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// On a connection each side sends the preface and its greeting, and on a link then its frames, each behind its length in four bytes, the
-// highest first. Two lengths mean something else: that the sender is still there, and that it has sent everything.
+// On a connection each side sends the preface and its greeting, and on a link then its frames, each
+// behind its length in four bytes, the highest first. Two lengths mean something else: that the
+// sender is still there, and that it has sent everything.
 const (
 	linkPreface = "mortise\n" // no HTTP/2, either side of which begins with other bytes
 
@@ -30,9 +31,11 @@ const (
 	goodbye   = math.MaxUint32
 
 	lengthBytes = 4
-	helloBytes  = 4 << 10   // of a greeting, which a stranger may send
-	readBytes   = 16 << 10  // of the read buffer while there is much to read, else restBytes: a frame that fits in is decoded where it arrived
-	keptBytes   = 256 << 10 // the largest buffer kept for the next frame: one for each sender, some for all receivers
+	helloBytes  = 4 << 10 // of a greeting, which a stranger may send
+	// of the read buffer while there is much to read, else restBytes: a frame that fits in is
+	// decoded where it arrived
+	readBytes = 16 << 10
+	keptBytes = 256 << 10 // the largest buffer kept for the next frame: one for each sender, some for all receivers
 )
 
 // stream is the connection of one link. One goroutine sends, one receives.
@@ -65,7 +68,8 @@ type stream struct {
 
 // newStream makes a stream of a connection, which kill ends.
 func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func()) *stream {
-	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes, frame: &received{}, large: &p.holds.frames}
+	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes,
+		frame: &received{}, large: &p.holds.frames}
 	s.in = bufio.NewReaderSize(heedful{s}, restBytes)
 	return s
 }
@@ -83,7 +87,8 @@ func (s *stream) narrow() {
 	s.in = bufio.NewReaderSize(heedful{s}, restBytes)
 }
 
-// heedful reads from the connection and notes for the pulse that something came, though it be only a part of a frame.
+// heedful reads from the connection and notes for the pulse that something came, though it be only
+// a part of a frame.
 type heedful struct{ *stream }
 
 func (h heedful) Read(b []byte) (int, error) {
@@ -142,8 +147,9 @@ func (s *stream) begin() (b []byte, start int) {
 	return b, len(b)
 }
 
-// write writes b. When that fails, the other side may have said much before it hung up, and why it did: the receiver takes in what has arrived,
-// however slowly, and is ended once it waits for more in vain.
+// write writes b. When that fails, the other side may have said much before it hung up, and why it
+// did: the receiver takes in what has arrived, however slowly, and is ended once it waits for more
+// in vain.
 func (s *stream) write(b []byte) error {
 	s.out = nil
 	if cap(b) <= keptBytes && s.sends.keeps(cap(b), len(b)) {
@@ -162,7 +168,8 @@ func (s *stream) write(b []byte) error {
 // lastWords limits how long the receiver waits for more.
 func (s *stream) lastWords() { _ = s.conn.SetReadDeadline(time.Now().Add(lastWords)) }
 
-// recv returns the next frame, which is valid until the next call. io.EOF says that the other side has said everything.
+// recv returns the next frame, which is valid until the next call. io.EOF says that the other side
+// has said everything.
 func (s *stream) recv() (*received, error) {
 	for {
 		if had := s.in.Buffered(); had == 0 && s.in.Size() > restBytes && !s.reads.keeps(s.in.Size(), s.last) {

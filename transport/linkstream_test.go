@@ -45,9 +45,11 @@ func speech(t testing.TB, say func(*stream) error) []byte {
 	return out.Bytes()
 }
 
-// Frames of all sizes arrive as they were sent, however the network cuts them, signs of life between them are nothing, and the goodbye ends them.
+// Frames of all sizes arrive as they were sent, however the network cuts them, signs of life
+// between them are nothing, and the goodbye ends them.
 func TestFramesOfAllSizes(t *testing.T) {
-	sizes := []int{1, 100, restBytes - 20, restBytes - lengthBytes, restBytes, restBytes + 1, 1, readBytes - 20, readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
+	sizes := []int{1, 100, restBytes - 20, restBytes - lengthBytes, restBytes, restBytes + 1, 1, readBytes - 20,
+		readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
 	words := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i)}, sizes[i]) }
 	text := speech(t, func(s *stream) error {
 		err := s.greet(aGreeting)
@@ -57,7 +59,8 @@ func TestFramesOfAllSizes(t *testing.T) {
 		return errors.Join(err, s.mark(goodbye))
 	})
 	for name, cut := range map[string]func(io.Reader) io.Reader{
-		"whole": func(r io.Reader) io.Reader { return r }, "halves": iotest.HalfReader, "bytes": iotest.OneByteReader, "with the error": iotest.DataErrReader,
+		"whole": func(r io.Reader) io.Reader { return r }, "halves": iotest.HalfReader, "bytes": iotest.OneByteReader,
+		"with the error": iotest.DataErrReader,
 	} {
 		s := hears(cut(bytes.NewReader(text)), 0)
 		if g, err := s.hearGreeting(); err != nil || !proto.Equal(g, aGreeting) {
@@ -109,7 +112,8 @@ func TestWhatEndsAStream(t *testing.T) {
 	}
 }
 
-// A length is a promise, not a reason to reserve memory: whoever announces much and sends little costs little.
+// A length is a promise, not a reason to reserve memory: whoever announces much and sends little
+// costs little.
 func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	text := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)

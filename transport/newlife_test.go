@@ -17,8 +17,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// With a new key all connections end: those dialed for questions, snapshots and gossip, and those that were accepted. No call of the old
-// life is answered, in either direction.
+// With a new key all connections end: those dialed for questions, snapshots and gossip, and those
+// that were accepted. No call of the old life is answered, in either direction.
 func TestNewLifeEndsAllConnections(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -84,7 +84,8 @@ func TestNewLifeEndsAllConnections(t *testing.T) {
 	})
 }
 
-// A dial that is under way when the life ends is not used by it, and says nothing in its name afterwards.
+// A dial that is under way when the life ends is not used by it, and says nothing in its name
+// afterwards.
 func TestNewLifeDuringADial(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -117,8 +118,8 @@ func TestNewLifeDuringADial(t *testing.T) {
 	})
 }
 
-// With the same key the group, the raft ID and the address may change. Links say so, and connections for calls are made anew for the next
-// call; what is under way goes on.
+// With the same key the group, the raft ID and the address may change. Links say so, and
+// connections for calls are made anew for the next call; what is under way goes on.
 func TestNewStandingReachesCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		newborn := func(c *Config) { c.Self.Group, c.Self.Raft, c.Self.Addr = 0, 0, "" }
@@ -135,7 +136,8 @@ func TestNewStandingReachesCalls(t *testing.T) {
 		waited := make(chan error, 1)
 		go func() { _, _, err := a.Ask(t.Context(), "b:1", id(2), []byte("wait")); waited <- err }()
 		synctest.Wait()
-		for _, change := range []func(){func() { a.self.Group = 7 }, func() { a.self.Raft = 101 }, func() { a.self.Addr = "c:1" }} {
+		for _, change := range []func(){func() { a.self.Group = 7 }, func() { a.self.Raft = 101 },
+			func() { a.self.Addr = "c:1" }} {
 			change()
 			a.identify()
 			for range 3 {
@@ -160,8 +162,8 @@ func TestNewStandingReachesCalls(t *testing.T) {
 	})
 }
 
-// New lives begin while connections are made in both directions, over a slow network: what begins in a life is said and answered in
-// that life, or not at all.
+// New lives begin while connections are made in both directions, over a slow network: what begins
+// in a life is said and answered in that life, or not at all.
 func TestNewLivesAgainstHandshakes(t *testing.T) {
 	for seed := range uint64(20 / slowly) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -203,7 +205,8 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 						asked := now()
 						_, from, err := b.Ask(t.Context(), "a:1", Instance{}, nil)
 						if err == nil && order[from.Instance] < asked {
-							t.Errorf("seed %d: life %d is over and has answered, asked in %d", seed, order[from.Instance], asked)
+							t.Errorf("seed %d: life %d is over and has answered, asked in %d", seed,
+								order[from.Instance], asked)
 						}
 						_ = b.Send(Peer{Instance: id(asked), Addr: "a:1"}, Frame{Commands: []byte("x")})
 						tick()
@@ -212,8 +215,9 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond / 2)
 			for n := 3; n < 40; n++ {
-				time.Sleep(time.Duration(rng.IntN(80)) * time.Millisecond) // never in the moment in which a question begins
-				mu.Lock()                                                  // no question begins meanwhile
+				// never in the moment in which a question begins
+				time.Sleep(time.Duration(rng.IntN(80)) * time.Millisecond)
+				mu.Lock() // no question begins meanwhile
 				a.self.Key = key(n)
 				a.identify()
 				life = n
@@ -225,7 +229,8 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			if answers == 0 {
 				t.Error("no question was answered")
 			}
-			if ca, cb := a.Counts(), b.Counts(); ca.Accepted+cb.Accepted > 1 || ca.Shared+cb.Shared+ca.Dialing+cb.Dialing != 0 {
+			if ca, cb := a.Counts(), b.Counts(); ca.Accepted+cb.Accepted > 1 ||
+				ca.Shared+cb.Shared+ca.Dialing+cb.Dialing != 0 {
 				t.Errorf("seed %d: left behind:\n%+v\n%+v", seed, ca, cb)
 			}
 		})
@@ -240,11 +245,15 @@ func TestCloseDuringAHello(t *testing.T) {
 		evil.dial(w, "a:1") // no hello comes
 		half, binding := evil.dial(w, "a:1")
 		own := evil.says(func(*wire.Hello) {})
-		part := speech(t, func(s *stream) error { return s.greet(greeting(evil.key, dialer, binding, own, own)) })[len(linkPreface):]
+		part := speech(t, func(s *stream) error {
+			return s.greet(greeting(evil.key, dialer, binding, own,
+				own))
+		})[len(linkPreface):]
 		if _, err := half.conn.Write(part[:len(part)/2]); err != nil {
 			t.Fatal(err)
 		}
-		evil.listen(w, "b:1", func(heard) *wire.Greeting { time.Sleep(time.Minute); return &wire.Greeting{} }) // never answers
+		// never answers
+		evil.listen(w, "b:1", func(heard) *wire.Greeting { time.Sleep(time.Minute); return &wire.Greeting{} })
 		a.sendTo(Peer{Instance: id(2), Addr: "b:1"})
 		asked := make(chan error, 1)
 		go func() { _, _, err := a.Ask(context.Background(), "b:1", id(2), nil); asked <- err }()

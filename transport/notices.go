@@ -13,8 +13,9 @@ const (
 	noticeKinds = 16               // that are about one instance each, within noticeEvery
 )
 
-// notices logs what outsiders can cause, at most one line per kind and ten seconds: a stranger on the port must not fill the log. What
-// is about an instance is a kind of its own, but for very many instances at a time: making a new identity costs an outsider nothing.
+// notices logs what outsiders can cause, at most one line per kind and ten seconds: a stranger on
+// the port must not fill the log. What is about an instance is a kind of its own, but for very many
+// instances at a time: making a new identity costs an outsider nothing.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex
@@ -36,7 +37,8 @@ func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
 // info is warn for what needs nobody's hand.
 func (n *notices) info(text string, args ...any) { n.tell(slog.LevelInfo, "", text, args...) }
 
-// warnOf is warn for each instance that the text is about. Above noticeKinds instances at a time it is warn.
+// warnOf is warn for each instance that the text is about. Above noticeKinds instances at a time it
+// is warn.
 func (n *notices) warnOf(about, text string, args ...any) {
 	n.tell(slog.LevelWarn, about, text, args...)
 }

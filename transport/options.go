@@ -11,7 +11,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Both sides' settings stand together: gRPC's server would cut off a client that pings more often than the server's policy allows.
+// Both sides' settings stand together: gRPC's server would cut off a client that pings more often
+// than the server's policy allows.
 const (
 	serverWindow     = 256 << 10        // of a call that another instance opened: what it can send before it is read
 	clientWindow     = 1 << 20          // of a call of our own, which is always being read
@@ -34,7 +35,8 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 		// Static, since gRPC's own estimate of the window costs messages of its own.
 		grpc.StaticStreamWindowSize(serverWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: 10 * time.Minute}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
+			MaxConnectionIdle: 10 * time.Minute}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: tolerated(), PermitWithoutStream: true}),
 		grpc.MaxRecvMsgSize(most),
 		grpc.MaxSendMsgSize(messageBytes),
@@ -48,7 +50,8 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 	guard := insecure.NewCredentials()
 	if p.config.TLS != nil {
 		config := p.config.TLS.ServerTLS()
-		config.MinVersion = max(config.MinVersion, tls.VersionTLS13) // the keying material that hellos are bound to is unique only there
+		// the keying material that hellos are bound to is unique only there
+		config.MinVersion = max(config.MinVersion, tls.VersionTLS13)
 		guard = credentials.NewTLS(config)
 	}
 	return append(options, grpc.Creds(handshaker{guard, p}))
@@ -59,9 +62,12 @@ func (p *Port) clientOptions() []grpc.DialOption {
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS, if any, is done by connect
 		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(connWindow),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
-		// gRPC waits max(back-off, minimum) for the handshake, so the back-off, which nothing here waits for, must not exceed it.
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout, Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
+			PermitWithoutStream: true}),
+		// gRPC waits max(back-off, minimum) for the handshake, so the back-off, which nothing here
+		// waits for, must not exceed it.
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout,
+			Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytes), grpc.MaxCallSendMsgSize(messageBytes)),
 		grpc.WithMaxHeaderListSize(headerBytes),
 		grpc.WithSharedWriteBuffer(true),

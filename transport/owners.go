@@ -10,8 +10,8 @@ import (
 // without our knowing.
 const connsEach = 8
 
-// owners are the connections for calls, by the instance that has proved its key on them. Links are not
-// among them: there is one for each instance. It is safe for concurrent use.
+// owners are the connections for calls, by the instance that has proved its key on them. Links are
+// not among them: there is one for each instance. It is safe for concurrent use.
 type owners struct {
 	mu    sync.Mutex // guards all below
 	conns map[Instance][]*accepted

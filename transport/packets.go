@@ -126,7 +126,8 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// send sends what waits on f, or on a new stream if f is nil or over, in as many messages as it needs.
+// send sends what waits on f, or on a new stream if f is nil or over, in as many messages as it
+// needs.
 func (g *Gossip) send(f *flow, addr string, all waiting) (_ *flow, err error) {
 	if len(all.raft) > 0 {
 		if f, err = g.post(f, addr, &wire.Parcel{Raft: all.raft}); err != nil {

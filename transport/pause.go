@@ -8,9 +8,10 @@ import (
 )
 
 const (
-	pauseFirst     = 250 * time.Millisecond // after the first failed dial; it doubles with each
-	pauseMost      = 30 * time.Second
-	pauseNewborn   = 5 * time.Second        // at most, while this node has no group: founders that were cut off must meet soon
+	pauseFirst = 250 * time.Millisecond // after the first failed dial; it doubles with each
+	pauseMost  = 30 * time.Second
+	// at most, while this node has no group: founders that were cut off must meet soon
+	pauseNewborn   = 5 * time.Second
 	pauseAnswered  = 500 * time.Millisecond // at most, if the failure was an answer, which is cheap and soon stale
 	preferredFirst = 50 * time.Millisecond
 	preferredLast  = 500 * time.Millisecond // the voters of a group without a leader must meet soon
@@ -20,7 +21,8 @@ const (
 	youngLink  = time.Second      // a link that ends sooner counts as a failed dial for the pause
 )
 
-// pauseKey is what must not be dialed: an address, or if the address has answered, one instance there.
+// pauseKey is what must not be dialed: an address, or if the address has answered, one instance
+// there.
 type pauseKey struct {
 	addr string
 	of   Instance // zero means any
@@ -107,8 +109,8 @@ func (p *pauses) remembered(now time.Time) (n int) {
 	return n
 }
 
-// pausedError says that an address is not dialed now. It is an ErrSilent, whatever the last dial found:
-// that was true at its time, and proves nothing about now.
+// pausedError says that an address is not dialed now. It is an ErrSilent, whatever the last dial
+// found: that was true at its time, and proves nothing about now.
 type pausedError struct {
 	addr string
 	last error
@@ -118,8 +120,8 @@ func (e *pausedError) Error() string {
 	return fmt.Sprintf("%v: %s is not dialed now, since that failed a moment ago: %v", ErrSilent, e.addr, e.last)
 }
 
-// Is makes errors.Is(err, ErrSilent) true. It also repeats which side has no TLS, which is a reason for
-// people and proves nothing.
+// Is makes errors.Is(err, ErrSilent) true. It also repeats which side has no TLS, which is a reason
+// for people and proves nothing.
 func (e *pausedError) Is(target error) bool {
 	reason := target == ErrPlain || target == ErrSecured
 	return target == ErrSilent || errors.Is(e.last, target) && reason
@@ -130,8 +132,8 @@ func answered(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion)
 }
 
-// ofLink reports whether a failure concerns only the instance that was meant: the address has answered
-// as one of ours.
+// ofLink reports whether a failure concerns only the instance that was meant: the address has
+// answered as one of ours.
 func ofLink(err error) bool {
 	for _, kind := range [...]error{ErrOther, ErrCopy, ErrNoLink, ErrGroup} {
 		if errors.Is(err, kind) {

@@ -13,10 +13,12 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// linger is how long what was accepted by Send may still take to go out when a link is ended on our side.
+// linger is how long what was accepted by Send may still take to go out when a link is ended on our
+// side.
 const linger = time.Second
 
-// Port is one node's end of everything: it listens, links, asks and gossips. Make one with New; it is safe for concurrent use.
+// Port is one node's end of everything: it listens, links, asks and gossips. Make one with New; it
+// is safe for concurrent use.
 type Port struct {
 	config   Config
 	listener *listener
@@ -37,13 +39,14 @@ type Port struct {
 	guard *guard   // of connections with TLS
 	dials *dials
 
-	mu      sync.Mutex // guards all below; never held across a wait
-	shut    bool
-	number  uint64 // of the last hello that began a stream
-	links   map[Instance]*link
-	dying   map[Instance]*link // the last link to an instance that has ended and whose Down has not returned
-	shared  map[string]*shared // connections for questions and gossip, by address
-	life    context.Context    // ends with the life of self, and with it all connections for calls that were dialed in it
+	mu     sync.Mutex // guards all below; never held across a wait
+	shut   bool
+	number uint64 // of the last hello that began a stream
+	links  map[Instance]*link
+	dying  map[Instance]*link // the last link to an instance that has ended and whose Down has not returned
+	shared map[string]*shared // connections for questions and gossip, by address
+	// ends with the life of self, and with it all connections for calls that were dialed in it
+	life    context.Context
 	endLife context.CancelFunc
 }
 
@@ -81,15 +84,17 @@ func New(c Config) (*Port, error) {
 	p.register(&c.Services)
 	p.tasks.Go(func() {
 		if err := p.server.Serve(p.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-			c.Logger.Error("transport: the listener failed; nobody can reach this node until it is restarted", "addr", c.Listener.Addr().String(), "error", err)
+			c.Logger.Error("transport: the listener failed; nobody can reach this node until it is restarted", "addr",
+				c.Listener.Addr().String(), "error", err)
 		}
 	})
 	return p, nil
 }
 
-// Close ends everything. What was accepted by Send goes out if the peers read it within a second; after that all is cut. Close waits
-// until every goroutine of the port has ended and every call of the Handler has returned, among them a Down for each link. It may be
-// called again and from several goroutines, but not from the Handler. The error is nil.
+// Close ends everything. What was accepted by Send goes out if the peers read it within a second;
+// after that all is cut. Close waits until every goroutine of the port has ended and every call of
+// the Handler has returned, among them a Down for each link. It may be called again and from
+// several goroutines, but not from the Handler. The error is nil.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	if p.shut {

@@ -33,9 +33,10 @@ func (c *probe) ended() error {
 	return nil
 }
 
-// Write is net.Conn's. When it fails, the other side may have said why it hung up, as TLS 1.3 does about our certificate, and the reader
-// should find it. A reader that finds nothing is ended: gRPC leaves it to the reader to end the connection, and until then tries every
-// new call on it again and again without a pause.
+// Write is net.Conn's. When it fails, the other side may have said why it hung up, as TLS 1.3 does
+// about our certificate, and the reader should find it. A reader that finds nothing is ended: gRPC
+// leaves it to the reader to end the connection, and until then tries every new call on it again
+// and again without a pause.
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {

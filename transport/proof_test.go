@@ -19,8 +19,9 @@ import (
 // kinds are what a connection can be for.
 func kinds() []wire.Hello_Kind { return []wire.Hello_Kind{wire.Hello_LINK, wire.Hello_CALLS} }
 
-// A process that dials with the public key of another instance, which it has from any hello, and has not the private key. Whatever it
-// says, it is refused, and the link of the instance itself lives on: no frame, no Down, one line in the log.
+// A process that dials with the public key of another instance, which it has from any hello, and
+// has not the private key. Whatever it says, it is refused, and the link of the instance itself
+// lives on: no frame, no Down, one line in the log.
 func TestImpostorThatDials(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -40,7 +41,8 @@ func TestImpostorThatDials(t *testing.T) {
 					if len(signature) != 1 {
 						g.Signature = signature
 					}
-					if answer := s.greets(t, g); answer.Refusal.GetReason() != wire.Refusal_MALFORMED || answer.Hello != nil {
+					if answer := s.greets(t, g); answer.Refusal.GetReason() != wire.Refusal_MALFORMED ||
+						answer.Hello != nil {
 						t.Fatalf("%v: answered with %v", kind, answer)
 					}
 					if _, err := s.in.ReadByte(); err == nil {
@@ -55,13 +57,15 @@ func TestImpostorThatDials(t *testing.T) {
 		}
 		b.send(a, "y")
 		a.wantCommands("the link lives", b, "y")
-		if n := a.warnings("refused a process that claims the identity", "claims instance "+id(2).String(), "is not signed"); n != 1 || a.warnings() != 1 {
+		if n := a.warnings("refused a process that claims the identity", "claims instance "+id(2).String(),
+			"is not signed"); n != 1 || a.warnings() != 1 {
 			t.Errorf("%d warnings:\n%s", n, a.log)
 		}
 	})
 }
 
-// dialsFail makes a node dial instance 2 at addr for everything that it can dial for, and compares the errors.
+// dialsFail makes a node dial instance 2 at addr for everything that it can dial for, and compares
+// the errors.
 func dialsFail(t *testing.T, a *node, addr string, want error) {
 	t.Helper()
 	is := func(why string, err error) {
@@ -102,7 +106,8 @@ func TestImpostorThatListens(t *testing.T) {
 		a, evil := w.node("a", 1, use), forge(9)
 		for why, answer := range map[string]func(heard) *wire.Greeting{
 			"its own signature": func(to heard) *wire.Greeting {
-				return greeting(evil.key, acceptor, to.binding, to.Hello, evil.says(func(h *wire.Hello) { h.Key = key(2).Public() }))
+				return greeting(evil.key, acceptor, to.binding, to.Hello,
+					evil.says(func(h *wire.Hello) { h.Key = key(2).Public() }))
 			},
 			"no signature": func(heard) *wire.Greeting {
 				return &wire.Greeting{Hello: evil.says(func(h *wire.Hello) { h.Key = key(2).Public() })}
@@ -127,14 +132,16 @@ func TestImpostorThatListens(t *testing.T) {
 	})
 }
 
-// Only a key that was proved says that another instance is at an address: that word can end the membership of a voter.
+// Only a key that was proved says that another instance is at an address: that word can end the
+// membership of a voter.
 func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)
 		for reason := range wire.Refusal_Reason(12) {
 			addr := fmt.Sprintf("b:%d", reason+1)
 			evil.listen(w, addr, func(heard) *wire.Greeting {
-				return &wire.Greeting{Refusal: &wire.Refusal{Reason: reason, Text: "this is instance " + id(9).String()}}
+				return &wire.Greeting{Refusal: &wire.Refusal{Reason: reason, Text: "this is instance " +
+					id(9).String()}}
 			})
 			dialsFail(t, a, addr, kindOf(reason))
 		}
@@ -150,13 +157,15 @@ func TestOtherInstanceOnlyOnProof(t *testing.T) {
 			t.Errorf("a question: %v, %v", from, err)
 		}
 		a.anew()
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(2), Addr: "c:1"}, snapshotMessage(a, a, 10)); !errors.Is(err, ErrOther) {
+		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(2), Addr: "c:1"},
+			snapshotMessage(a, a, 10)); !errors.Is(err, ErrOther) {
 			t.Errorf("a snapshot: %v", err)
 		}
 	})
 }
 
-// A genuine hello that was recorded is worth nothing on another connection, neither as a dialer's nor as an answer.
+// A genuine hello that was recorded is worth nothing on another connection, neither as a dialer's
+// nor as an answer.
 func TestReplayedHello(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b, evil := w.node("a", 1, use), w.node("b", 2, use), forge(9)
@@ -193,7 +202,8 @@ func TestReplayedHello(t *testing.T) {
 	})
 }
 
-// A process between two instances that has the certificate which all of them share ends TLS on both sides and relays hellos.
+// A process between two instances that has the certificate which all of them share ends TLS on both
+// sides and relays hellos.
 func TestManInTheMiddle(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		shared := Config{}
@@ -213,7 +223,8 @@ func TestManInTheMiddle(t *testing.T) {
 		a.sendTo(to)
 		synctest.Wait()
 		_, _, askErr := a.Ask(t.Context(), to.Addr, to.Instance, []byte("who"))
-		if events := a.seen(); len(events) != 1 || events[0].down == nil || errors.Is(events[0].down, ErrOther) || askErr == nil || errors.Is(askErr, ErrOther) {
+		if events := a.seen(); len(events) != 1 || events[0].down == nil || errors.Is(events[0].down, ErrOther) ||
+			askErr == nil || errors.Is(askErr, ErrOther) {
 			t.Errorf("events %+v, question: %v", events, askErr)
 		}
 		if len(answers) != 2 || len(b.seen()) != 0 || b.Linked(id(1)) {
@@ -227,8 +238,8 @@ func TestManInTheMiddle(t *testing.T) {
 	})
 }
 
-// Without TLS a process on the path can relay the random numbers, so that both sides are bound to the same. The answer to its own hello
-// is still none to that of the dialer.
+// Without TLS a process on the path can relay the random numbers, so that both sides are bound to
+// the same. The answer to its own hello is still none to that of the dialer.
 func TestAnswerForAnotherDialer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, evil := w.node("a", 1), w.node("b", 2), forge(9)

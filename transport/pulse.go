@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A link at rest says every few seconds that it is still there, and one on which nothing is heard for long is ended: whoever lost his
-// power or his network says nothing more, and TCP would take a quarter of an hour to notice, or for ever if nothing is sent.
+// A link at rest says every few seconds that it is still there, and one on which nothing is heard
+// for long is ended: whoever lost his power or his network says nothing more, and TCP would take a
+// quarter of an hour to notice, or for ever if nothing is sent.
 const (
 	pulseEvery  = 5 * time.Second
 	pulseMissed = 4 // in a row: silence of 20 to 25 s

@@ -14,7 +14,8 @@ const (
 	spareBytes = 1 << 20  // the largest buffer kept for the next turn
 )
 
-// queue is what waits to be sent on one link. Senders push, the link's sender goroutine takes a frame at a time.
+// queue is what waits to be sent on one link. Senders push, the link's sender goroutine takes a
+// frame at a time.
 type queue struct {
 	config *Config
 	wake   chan struct{} // one slot: something waits, or the end has come
@@ -47,7 +48,8 @@ func (q *queue) notify() {
 	}
 }
 
-// push queues f, or nothing of it and says why. It returns how many raft messages it dropped for want of room.
+// push queues f, or nothing of it and says why. It returns how many raft messages it dropped for
+// want of room.
 func (q *queue) push(f *Frame) (dropped int, err error) {
 	pieces := [3][]byte{f.Renewals, f.Commands, f.Replies}
 	size := 0
@@ -71,7 +73,8 @@ func (q *queue) push(f *Frame) (dropped int, err error) {
 	}
 	for _, m := range f.Raft {
 		n := raftSize(m)
-		if len(q.raft) >= q.config.RaftMessages || q.raftBytes+n > q.config.RaftBytes || n > q.config.MessageBytes-slackBytes {
+		if len(q.raft) >= q.config.RaftMessages || q.raftBytes+n > q.config.RaftBytes ||
+			n > q.config.MessageBytes-slackBytes {
 			dropped++
 			continue
 		}
@@ -83,7 +86,8 @@ func (q *queue) push(f *Frame) (dropped int, err error) {
 	return dropped, nil
 }
 
-// raftSize estimates the encoded size of m from its payload; exact would cost as much as encoding it.
+// raftSize estimates the encoded size of m from its payload; exact would cost as much as encoding
+// it.
 func raftSize(m *raftpb.Message) int {
 	n := 128 + len(m.Context) + len(m.GetSnapshot().GetData())
 	for _, e := range m.Entries {
@@ -100,7 +104,8 @@ func (q *queue) say(s *wire.Standing) {
 	q.notify()
 }
 
-// end makes the sender goroutine stop once everything is sent; with a refusal it is the last word. Nothing is taken in any more.
+// end makes the sender goroutine stop once everything is sent; with a refusal it is the last word.
+// Nothing is taken in any more.
 func (q *queue) end(r *wire.Refusal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -118,15 +123,17 @@ func (q *queue) drop() {
 	q.notify()
 }
 
-// take gives the next frame: everything that waits, or a part below the size limit. It returns nil if nothing waits; ended then says
-// that nothing will come. The frame is valid until the next take. Only the sender goroutine calls it.
+// take gives the next frame: everything that waits, or a part below the size limit. It returns nil
+// if nothing waits; ended then says that nothing will come. The frame is valid until the next take.
+// Only the sender goroutine calls it.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
 	f.Retired, f.Refusal = false, nil // cut sets the others
 	f.Raft = f.Raft[:0]
 	raft, ended := q.cut(f)
 	dropped = q.encode(f, raft)
-	if f.Standing == nil && len(f.Renewals)+len(f.Commands)+len(f.Replies)+len(raft) == 0 && !f.Retired && f.Refusal == nil {
+	if f.Standing == nil && len(f.Renewals)+len(f.Commands)+len(f.Replies)+len(raft) == 0 && !f.Retired &&
+		f.Refusal == nil {
 		return nil, ended, dropped
 	}
 	return f, false, dropped
@@ -143,7 +150,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	limit := q.config.MessageBytes - slackBytes
 	f.Renewals = q.kinds[0].take(frameBytes, limit)
 	total := len(f.Renewals)
-	// The kinds take turns in going first. Only the first that has something may exceed the soft limit, or a large piece would never go.
+	// The kinds take turns in going first. Only the first that has something may exceed the soft
+	// limit, or a large piece would never go.
 	for i := range 3 {
 		soft, hard := max(0, min(frameBytes, limit)-total), limit-total
 		if total > len(f.Renewals) {
@@ -172,7 +180,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	return raft, false
 }
 
-// cutRaft takes the first messages that fit soft bytes, or the first alone if it fits hard. The caller holds mu.
+// cutRaft takes the first messages that fit soft bytes, or the first alone if it fits hard. The
+// caller holds mu.
 func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	n := 0
 	for n < len(q.raft) {
@@ -192,7 +201,8 @@ func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	return taken, size
 }
 
-// encode writes the raft messages into the frame, outside the lock. A message that cannot be sent is dropped, as a full queue would.
+// encode writes the raft messages into the frame, outside the lock. A message that cannot be sent
+// is dropped, as a full queue would.
 func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 	arena := q.arena[:0]
 	ends := q.ends[:0]

@@ -95,7 +95,8 @@ func TestQueueKeepsPiecesWhole(t *testing.T) {
 				}
 			}
 			if !slices.Equal(l.raftIn, l.raftOut) || l.queue.bytes != 0 || l.queue.raftBytes != 0 {
-				t.Fatalf("raft %v, want %v; %d and %d bytes are left", l.raftOut, l.raftIn, l.queue.bytes, l.queue.raftBytes)
+				t.Fatalf("raft %v, want %v; %d and %d bytes are left", l.raftOut, l.raftIn, l.queue.bytes,
+					l.queue.raftBytes)
 			}
 		})
 	}
@@ -156,8 +157,8 @@ func TestQueueLimits(t *testing.T) {
 	}
 }
 
-// A peer whose handler hangs: memory is bounded, callers are told, raft messages are dropped, renewals overtake, and nothing that was
-// accepted is lost.
+// A peer whose handler hangs: memory is bounded, callers are told, raft messages are dropped,
+// renewals overtake, and nothing that was accepted is lost.
 func TestSlowReader(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		small := func(c *Config) { c.QueueBytes, c.RaftMessages = 1<<20, 10 }

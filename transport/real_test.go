@@ -31,8 +31,8 @@ func realNode(t *testing.T, n int, change ...func(*Config)) *node {
 	return startNode(t, ln, dial, instance(n, ln.Addr().String()), change...)
 }
 
-// Many callers on both sides, crossing dials, real sockets: everything arrives once and in order of each caller, in few frames, and
-// afterwards nothing runs any more.
+// Many callers on both sides, crossing dials, real sockets: everything arrives once and in order of
+// each caller, in few frames, and afterwards nothing runs any more.
 func TestRealSockets(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 5 {
@@ -86,7 +86,8 @@ func TestRealStrangers(t *testing.T) {
 	a := realNode(t, 1)
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
-	if _, _, err := a.Ask(t.Context(), strings.TrimPrefix(web.URL, "http://"), Instance{}, nil); !errors.Is(err, ErrForeign) {
+	if _, _, err := a.Ask(t.Context(), strings.TrimPrefix(web.URL, "http://"), Instance{}, nil); !errors.Is(err,
+		ErrForeign) {
 		t.Errorf("a web server: %v", err)
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -158,9 +159,10 @@ func benchPair(b *testing.B) (x, y *node, back chan int) {
 		}
 		n := &node{self: instance(i, ln.Addr().String())}
 		n.identity = n.self.seen(1)
-		n.Port, err = New(Config{Cluster: "test", Self: n.self, Listener: ln, Handler: (*benchHandler)(n), Dial: func(ctx context.Context, addr string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", addr)
-		}})
+		n.Port, err = New(Config{Cluster: "test", Self: n.self, Listener: ln, Handler: (*benchHandler)(n),
+			Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "tcp", addr)
+			}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -19,8 +19,8 @@ const (
 	tagRetired  = 6<<3 | uint64(protowire.VarintType)
 )
 
-// received is a frame that came in, decoded. A stream has one and uses it again for each frame, but what it points to is new each time
-// and shares nothing with the buffer that was read.
+// received is a frame that came in, decoded. A stream has one and uses it again for each frame, but
+// what it points to is new each time and shares nothing with the buffer that was read.
 type received struct {
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -32,7 +32,8 @@ type received struct {
 	packed [][]byte // reused: the raft messages in the buffer
 }
 
-// packedKept is how many raft messages of a frame are expected at most; what more of them took is given back.
+// packedKept is how many raft messages of a frame are expected at most; what more of them took is
+// given back.
 const packedKept = 1024
 
 // decode reads a frame.
@@ -63,8 +64,8 @@ func (r *received) unpack(packed [][]byte) {
 	r.malformed = err != nil
 }
 
-// scan finds what a frame holds, in place. False: protobuf has to, because this is not what is sent all day: a standing, a refusal, a field
-// twice, or garbage.
+// scan finds what a frame holds, in place. False: protobuf has to, because this is not what is sent
+// all day: a standing, a refusal, a field twice, or garbage.
 func (r *received) scan(b []byte) bool {
 	for len(b) > 0 {
 		tag, number, piece, n := field(b)

@@ -28,7 +28,8 @@ import (
 
 var ascending = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(128) })
 
-// key returns the key of instance n, which is from 1 to 128. Their IDs are in the order of the numbers.
+// key returns the key of instance n, which is from 1 to 128. Their IDs are in the order of the
+// numbers.
 func key(n int) nodeid.Key { return ascending()[n-1] }
 
 // id returns the ID of instance n.
@@ -94,15 +95,17 @@ const echoMethod = "/test.Echo/Ask"
 func (n *handler) echo() Services {
 	desc := &grpc.ServiceDesc{ServiceName: "test.Echo", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
 		MethodName: "Ask",
-		Handler: func(_ any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
+		Handler: func(_ any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any,
+			error) {
 			var question wrapperspb.BytesValue
 			if err := decode(&question); err != nil {
 				return nil, err
 			}
-			return intercept(ctx, &question, &grpc.UnaryServerInfo{FullMethod: echoMethod}, func(ctx context.Context, _ any) (any, error) {
-				answer, err := n.answer(ctx, AskerOf(ctx), question.Value)
-				return wrapperspb.Bytes(answer), err
-			})
+			return intercept(ctx, &question, &grpc.UnaryServerInfo{FullMethod: echoMethod},
+				func(ctx context.Context, _ any) (any, error) {
+					answer, err := n.answer(ctx, AskerOf(ctx), question.Value)
+					return wrapperspb.Bytes(answer), err
+				})
 		},
 	}}}
 	all := func(ctx context.Context, q any, _ *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any, error) {
@@ -226,10 +229,12 @@ func instance(n int, addr string) Self {
 	return Self{Key: key(n), Group: 7, Raft: uint64(n) + 100, Addr: addr}
 }
 
-func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string) (net.Conn, error), self Self, change ...func(*Config)) *node {
+func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string) (net.Conn, error), self Self,
+	change ...func(*Config)) *node {
 	t.Helper()
 	n := &node{t: t, log: &logs{}}
-	c := Config{Cluster: "test", Self: self, Listener: ln, Dial: dial, Handler: (*handler)(n), Services: (*handler)(n).echo(), Logger: slog.New(slog.NewTextHandler(n.log, nil))}
+	c := Config{Cluster: "test", Self: self, Listener: ln, Dial: dial, Handler: (*handler)(n),
+		Services: (*handler)(n).echo(), Logger: slog.New(slog.NewTextHandler(n.log, nil))}
 	for _, f := range change {
 		f(&c)
 	}
@@ -245,7 +250,8 @@ func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string)
 
 // seen returns what a peer knows of s.
 func (s *Self) seen(life uint64) Identity {
-	return Identity{Instance: s.Instance(), Group: s.Group, Raft: s.Raft, Addr: s.Addr, Life: life, Peer: capability.Peer{Tier: capability.Root}}
+	return Identity{Instance: s.Instance(), Group: s.Group, Raft: s.Raft, Addr: s.Addr, Life: life,
+		Peer: capability.Peer{Tier: capability.Root}}
 }
 
 // identify makes the port say what n.self now is.
@@ -347,7 +353,8 @@ func drain(conn net.Conn) string {
 }
 
 func raftMessage(from, to *node, index uint64) *raftpb.Message {
-	return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: &from.identity.Raft, To: &to.identity.Raft, Index: &index, Entries: []*raftpb.Entry{{Data: []byte(fmt.Sprint("entry ", index))}}}
+	return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: &from.identity.Raft, To: &to.identity.Raft,
+		Index: &index, Entries: []*raftpb.Entry{{Data: []byte(fmt.Sprint("entry ", index))}}}
 }
 
 // eventually is for tests over real sockets.

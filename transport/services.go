@@ -12,10 +12,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Service is a service of generated code, and what answers it. Its methods are unary. They are called
-// on several goroutines at once, and may block until their context ends, which happens after 30 s at
-// the latest. An error other than a [*Failure] is not shown to the asker, which learns only that there
-// was no answer. Question and answer belong to the Port once the method returns.
+// Service is a service of generated code, and what answers it. Its methods are unary. They are
+// called on several goroutines at once, and may block until their context ends, which happens after
+// 30 s at the latest. An error other than a [*Failure] is not shown to the asker, which learns only
+// that there was no answer. Question and answer belong to the Port once the method returns.
 type Service struct {
 	Desc *grpc.ServiceDesc
 	Impl any
@@ -52,12 +52,13 @@ func (s *Services) method(of Service, m grpc.MethodDesc) method {
 	}
 }
 
-// register has the server answer all services. On the wire each method is a stream of pieces in both
-// directions: gRPC gathers a message before this port can see whose it is and how much that instance
-// has here already.
+// register has the server answer all services. On the wire each method is a stream of pieces in
+// both directions: gRPC gathers a message before this port can see whose it is and how much that
+// instance has here already.
 func (p *Port) register(s *Services) {
 	for _, of := range s.List {
-		desc := grpc.ServiceDesc{ServiceName: of.Desc.ServiceName, HandlerType: of.Desc.HandlerType, Metadata: of.Desc.Metadata}
+		desc := grpc.ServiceDesc{ServiceName: of.Desc.ServiceName, HandlerType: of.Desc.HandlerType,
+			Metadata: of.Desc.Metadata}
 		for _, m := range of.Desc.Methods {
 			answers := s.method(of, m)
 			desc.Streams = append(desc.Streams, grpc.StreamDesc{
@@ -71,8 +72,8 @@ func (p *Port) register(s *Services) {
 	}
 }
 
-// As returns these services for a client in the same process, which asks as from. Nothing is sent, and
-// the messages of caller and method are different ones. It is safe for concurrent use.
+// As returns these services for a client in the same process, which asks as from. Nothing is sent,
+// and the messages of caller and method are different ones. It is safe for concurrent use.
 func (s *Services) As(from Identity) Conn { return local{s, from} }
 
 type local struct {
@@ -108,6 +109,7 @@ func (l local) find(name string) method {
 	return nil
 }
 
-func (l local) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+func (l local) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string,
+	_ ...grpc.CallOption) (grpc.ClientStream, error) {
 	return (*Remote)(nil).NewStream(ctx, desc, name)
 }

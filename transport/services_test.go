@@ -17,7 +17,8 @@ func TestTheInterceptorDecides(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		calls, methods := 0, ""
 		b := w.node("b", 2, func(c *Config) {
-			c.Services.Intercept = func(ctx context.Context, q any, info *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any, error) {
+			c.Services.Intercept = func(ctx context.Context, q any, info *grpc.UnaryServerInfo,
+				method grpc.UnaryHandler) (any, error) {
 				methods += info.FullMethod
 				switch string(q.(*wrapperspb.BytesValue).Value) {
 				case "words":
@@ -53,10 +54,12 @@ func TestTheInterceptorDecides(t *testing.T) {
 			} else if f, ok := errors.AsType[*Failure](err); !ok || string(f.Body) != "because of "+id(1).String() {
 				t.Errorf("%s: %v", what, err)
 			}
-			if _, err := ask("secret"); calls != 1 || err == nil || what == "far" && (!errors.Is(err, ErrSilent) || strings.Contains(err.Error(), "secret")) {
+			if _, err := ask("secret"); calls != 1 || err == nil || what == "far" && (!errors.Is(err, ErrSilent) ||
+				strings.Contains(err.Error(), "secret")) {
 				t.Errorf("%s: %v", what, err)
 			}
-			if err := conn.Invoke(t.Context(), "/test.Echo/Other", wrapperspb.Bytes(nil), &wrapperspb.BytesValue{}); calls != 1 || err == nil || what == "far" && !errors.Is(err, ErrVersion) {
+			if err := conn.Invoke(t.Context(), "/test.Echo/Other", wrapperspb.Bytes(nil),
+				&wrapperspb.BytesValue{}); calls != 1 || err == nil || what == "far" && !errors.Is(err, ErrVersion) {
 				t.Errorf("%s: an unknown question: %v", what, err)
 			}
 		}
@@ -75,7 +78,8 @@ func TestAMessageThatCannotBeRead(t *testing.T) {
 			t.Error("it was called")
 			return nil, nil
 		}
-		if _, _, err := a.Port.ask(t.Context(), "b:1", id(2), echoMethod, []byte{0x0a, 200}); !errors.Is(err, ErrSilent) {
+		if _, _, err := a.Port.ask(t.Context(), "b:1", id(2), echoMethod, []byte{0x0a, 200}); !errors.Is(err,
+			ErrSilent) {
 			t.Error(err)
 		}
 		w.servePeer("odd:1", 5, func(s asked) error { return s.Send(&wire.Answer{Body: []byte{0x0a, 200}}) })

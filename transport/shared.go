@@ -12,8 +12,9 @@ const (
 	sharedCheck = 5 * time.Second
 )
 
-// shared is a connection to an address, used by questions and gossip, whichever instance is there. One
-// goroutine owns it: dials in its turn, waits for its death or for sharedIdle of disuse, closes.
+// shared is a connection to an address, used by questions and gossip, whichever instance is there.
+// One goroutine owns it: dials in its turn, waits for its death or for sharedIdle of disuse,
+// closes.
 type shared struct {
 	addr   string
 	self   *Self              // what we say on it
@@ -31,11 +32,11 @@ type shared struct {
 }
 
 // borrow returns a living connection to addr, dialed if need be; give it back with release. Callers
-// share a dial under way, whose outcome is not tied to the context of any one of them. During a pause of
-// the address they wait, if their contexts allow.
+// share a dial under way, whose outcome is not tied to the context of any one of them. During a
+// pause of the address they wait, if their contexts allow.
 //
-// That an address refuses, or is foreign, is told only to callers that came before the dial which found
-// it out began. It proves nothing about a later time, so the others have it dialed anew.
+// That an address refuses, or is foreign, is told only to callers that came before the dial which
+// found it out began. It proves nothing about a later time, so the others have it dialed anew.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)
@@ -83,8 +84,9 @@ func (p *Port) release(s *shared) {
 	}
 }
 
-// sharedFor returns the connection to an address, dialed or not, with the caller among its users. first
-// reports that its dial has not begun. During a pause of the address there may be none: a pausedError.
+// sharedFor returns the connection to an address, dialed or not, with the caller among its users.
+// first reports that its dial has not begun. During a pause of the address there may be none: a
+// pausedError.
 func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +167,8 @@ func (p *Port) keep(s *shared) {
 	}
 }
 
-// wanted reports whether s should be kept. What is dead or idle is taken out of the table; what others still use outside it is kept.
+// wanted reports whether s should be kept. What is dead or idle is taken out of the table; what
+// others still use outside it is kept.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

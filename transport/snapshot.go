@@ -16,9 +16,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// SendSnapshot carries a raft message with a snapshot to a peer, on a connection of its own, and returns when the peer's handler has
-// taken it or why it has not. m is only read. Errors as of Remote.Invoke (ErrSilent at once while the address pauses), and ErrGroup if the peer is in another group or the message is not from
-// our raft ID.
+// SendSnapshot carries a raft message with a snapshot to a peer, on a connection of its own, and
+// returns when the peer's handler has taken it or why it has not. m is only read. Errors as of
+// Remote.Invoke (ErrSilent at once while the address pauses), and ErrGroup if the peer is in
+// another group or the message is not from our raft ID.
 func (p *Port) SendSnapshot(ctx context.Context, to Peer, m *raftpb.Message) error {
 	if n := len(m.GetSnapshot().GetData()); n > p.config.SnapshotBytes {
 		return fmt.Errorf("%w: a snapshot of %d bytes, the limit is %d", ErrTooLarge, n, p.config.SnapshotBytes)
@@ -89,7 +90,8 @@ func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ac
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// withoutData copies m, all but the data of its snapshot, which may be a gigabyte. Fields that a later raft adds are copied too.
+// withoutData copies m, all but the data of its snapshot, which may be a gigabyte. Fields that a
+// later raft adds are copied too.
 func withoutData(m *raftpb.Message) *raftpb.Message {
 	out := &raftpb.Message{}
 	shallow(out.ProtoReflect(), m.ProtoReflect(), "snapshot")
@@ -230,9 +232,9 @@ func (p *Port) collect(stream poured, from Instance, chunk *wire.Chunk) ([]byte,
 	return data, nil, nil
 }
 
-// roomFor returns how much room the data of a snapshot must have when `need` bytes of `size` have come.
-// Memory is taken as bytes arrive, whatever size was announced: the room doubles until a quarter has
-// come, and then the whole is reserved at once. So the data is never held twice.
+// roomFor returns how much room the data of a snapshot must have when `need` bytes of `size` have
+// come. Memory is taken as bytes arrive, whatever size was announced: the room doubles until a
+// quarter has come, and then the whole is reserved at once. So the data is never held twice.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

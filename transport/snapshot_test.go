@@ -25,7 +25,8 @@ func snapshotMessage(from, to *node, size int) *raftpb.Message {
 	}
 	return &raftpb.Message{
 		Type: raftpb.MsgSnap.Enum(), From: &from.identity.Raft, To: &to.identity.Raft, Term: new(uint64(3)),
-		Snapshot: &raftpb.Snapshot{Data: data, Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(50)), Term: new(uint64(3)), ConfState: &raftpb.ConfState{Voters: []uint64{101, 102}}}},
+		Snapshot: &raftpb.Snapshot{Data: data, Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(50)),
+			Term: new(uint64(3)), ConfState: &raftpb.ConfState{Voters: []uint64{101, 102}}}},
 	}
 }
 
@@ -47,7 +48,8 @@ func TestSnapshotArrivesWhole(t *testing.T) {
 			}
 		}
 		b.snapshot = func(Identity, *raftpb.Message) error { return errors.New("no room on disk") }
-		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 10)); err == nil || !strings.Contains(err.Error(), "no room on disk") {
+		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 10)); err == nil ||
+			!strings.Contains(err.Error(), "no room on disk") {
 			t.Fatalf("the handler's error: %v", err)
 		}
 		synctest.Wait()
@@ -67,10 +69,12 @@ func TestSnapshotThatFails(t *testing.T) {
 		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 2<<20)); !errors.Is(err, ErrFull) {
 			t.Errorf("above the peer's limit: %v", err)
 		}
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(5), Addr: "b:1"}, snapshotMessage(a, b, 10)); !errors.Is(err, ErrOther) {
+		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(5), Addr: "b:1"},
+			snapshotMessage(a, b, 10)); !errors.Is(err, ErrOther) {
 			t.Errorf("another instance: %v", err)
 		}
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(5), Addr: "nobody:1"}, snapshotMessage(a, b, 10)); !errors.Is(err, ErrRefused) {
+		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(5), Addr: "nobody:1"},
+			snapshotMessage(a, b, 10)); !errors.Is(err, ErrRefused) {
 			t.Errorf("nobody there: %v", err)
 		}
 		if len(b.snapshots) != 0 {
@@ -83,7 +87,8 @@ func TestSnapshotBrokenOff(t *testing.T) {
 	for _, how := range []string{"crash", "context", "sender closes", "receiver closes", "silence"} {
 		t.Run(how, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				a, b := w.node("a", 1, lagging(rand.New(&lockedSource{src: rand.NewPCG(1, 1)}), time.Millisecond)), w.node("b", 2, lagging(rand.New(&lockedSource{src: rand.NewPCG(1, 2)}), time.Millisecond))
+				a, b := w.node("a", 1, lagging(rand.New(&lockedSource{src: rand.NewPCG(1, 1)}), time.Millisecond)),
+					w.node("b", 2, lagging(rand.New(&lockedSource{src: rand.NewPCG(1, 2)}), time.Millisecond))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				result := make(chan error, 1)
@@ -111,7 +116,8 @@ func TestSnapshotBrokenOff(t *testing.T) {
 				}
 				time.Sleep(30 * time.Second)
 				if len(b.snapshots) != 0 || b.holds.snapshots.total() != 0 || b.Counts().Accepted != 0 {
-					t.Fatalf("left behind: %d snapshots, %d tokens, %+v", len(b.snapshots), b.holds.snapshots.total(), b.Counts())
+					t.Fatalf("left behind: %d snapshots, %d tokens, %+v", len(b.snapshots), b.holds.snapshots.total(),
+						b.Counts())
 				}
 			})
 		})

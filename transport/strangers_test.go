@@ -28,7 +28,8 @@ func TestStrangersHaveATimeLimit(t *testing.T) {
 		conn := w.raw("a:1")
 		began := time.Now()
 		go func() { // a hello of 4 KiB, a byte at a time
-			for _, b := range []byte(linkPreface + strings.Repeat("n", bindingBytes) + "\x00\x00\x10\x00" + strings.Repeat("x", helloBytes)) {
+			for _, b := range []byte(linkPreface + strings.Repeat("n", bindingBytes) + "\x00\x00\x10\x00" +
+				strings.Repeat("x", helloBytes)) {
 				if _, err := conn.Write([]byte{b}); err != nil {
 					return
 				}
@@ -80,7 +81,8 @@ func TestStrangersAreBounded(t *testing.T) {
 	})
 }
 
-// What waits is bounded in packets, so each of them must be bounded too: the sender's own limit does not bind a hostile one.
+// What waits is bounded in packets, so each of them must be bounded too: the sender's own limit
+// does not bind a hostile one.
 func TestOversizedPacketsAreDropped(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -115,7 +117,8 @@ func TestAnnouncedSizesReserveNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
 		lie := []byte{0x1a, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'} // field 3, 2 GiB long
-		for _, m := range []proto.Message{&wire.Frame{}, &wire.Parcel{}, &wire.Chunk{}, &wire.Question{}, &wire.Bytes{}} {
+		for _, m := range []proto.Message{&wire.Frame{}, &wire.Parcel{}, &wire.Chunk{}, &wire.Question{},
+			&wire.Bytes{}} {
 			if n := testing.AllocsPerRun(10, func() {
 				if proto.Unmarshal(lie, m) == nil {
 					t.Fatalf("%T was read", m)
@@ -160,8 +163,8 @@ func TestOversizedFrameEndsTheLink(t *testing.T) {
 	})
 }
 
-// Connections that wait for this node to compute their handshakes keep their places: a crowd that comes
-// after a failover would otherwise have each of its handshakes given up before its end.
+// Connections that wait for this node to compute their handshakes keep their places: a crowd that
+// comes after a failover would otherwise have each of its handshakes given up before its end.
 func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })
@@ -197,7 +200,8 @@ func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	})
 }
 
-// An instance that does not vote keeps links to voters that do not lead, and begins a lost one anew.
+// An instance that does not vote keeps links to voters that do not lead, and begins a lost one
+// anew.
 func TestSpareLinks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var voters []Peer

@@ -13,8 +13,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// streamConn is a net.Conn over a gRPC stream. Two goroutines, read and write, do what may wait; the methods hand over and wait with
-// their deadlines. Close lets what was written go out, as TCP does.
+// streamConn is a net.Conn over a gRPC stream. Two goroutines, read and write, do what may wait;
+// the methods hand over and wait with their deadlines. Close lets what was written go out, as TCP
+// does.
 type streamConn struct {
 	port   *Port
 	remote gossipAddr
@@ -46,7 +47,8 @@ func newStreamConn(p *Port, remote string, send func(*wire.Bytes) error, recv fu
 	return c
 }
 
-// read is a goroutine: it passes on what comes until the stream ends. After Close it reads on, so that the peer can finish.
+// read is a goroutine: it passes on what comes until the stream ends. After Close it reads on, so
+// that the peer can finish.
 func (c *streamConn) read() {
 	defer close(c.over)
 	for {

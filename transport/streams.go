@@ -12,7 +12,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// DialStream opens a byte stream to an address. ctx bounds only the opening. Errors as of Remote.Invoke.
+// DialStream opens a byte stream to an address. ctx bounds only the opening. Errors as of
+// Remote.Invoke.
 func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) {
 	p := g.port
 	s, err := p.borrow(ctx, addr)
@@ -41,7 +42,8 @@ func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) 
 }
 
 // hail opens the stream, and waits until it is taken.
-func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes], err error) {
+func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes],
+	err error) {
 	if stream, err = d.Conn(ctx); err != nil {
 		return nil, d.explain(ctx, err)
 	}
@@ -76,7 +78,8 @@ func (g *Gossip) start(c *streamConn, run func()) bool {
 }
 
 // carry is the goroutine of a stream that we dialed.
-func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes], cancel context.CancelFunc, s *shared) {
+func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes],
+	cancel context.CancelFunc, s *shared) {
 	defer g.port.release(s)
 	defer cancel()
 	g.port.tasks.Go(c.read)
@@ -115,7 +118,8 @@ func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) 
 	select {
 	case p.gossip.streams <- c:
 	case <-timer.C:
-		return stream.Send(&wire.Bytes{Refusal: &wire.Refusal{Reason: wire.Refusal_FULL, Text: "nobody takes gossip streams here"}})
+		return stream.Send(&wire.Bytes{Refusal: &wire.Refusal{Reason: wire.Refusal_FULL,
+			Text: "nobody takes gossip streams here"}})
 	case <-stream.Context().Done():
 		return nil
 	case <-p.closing:

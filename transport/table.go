@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Send queues f for a peer and returns at once. Without a link, and with an address, one is dialed, and f waits for it. nil means that
-// f goes out, in order, or that the handler's Down comes after it. Raft messages may be dropped instead if too many wait: raft repeats.
-// The bytes are copied; raft messages must not be changed any more. Errors: ErrNoLink, ErrFull, ErrTooLarge, ErrGroup while we have no
-// group, ErrClosed; nothing of f was queued then.
+// Send queues f for a peer and returns at once. Without a link, and with an address, one is dialed,
+// and f waits for it. nil means that f goes out, in order, or that the handler's Down comes after
+// it. Raft messages may be dropped instead if too many wait: raft repeats. The bytes are copied;
+// raft messages must not be changed any more. Errors: ErrNoLink, ErrFull, ErrTooLarge, ErrGroup
+// while we have no group, ErrClosed; nothing of f was queued then.
 func (p *Port) Send(to Peer, f Frame) error {
 	if f.empty() {
 		return nil
@@ -89,7 +90,8 @@ func (p *Port) newLink(instance Instance, peer Identity) *link {
 	return l
 }
 
-// detach takes a link out of the table: nobody can send on it any more. The caller holds mu and sees to it that bury is called.
+// detach takes a link out of the table: nobody can send on it any more. The caller holds mu and
+// sees to it that bury is called.
 func (p *Port) detach(l *link) {
 	if l.state == dialing {
 		close(l.settled)
@@ -101,7 +103,8 @@ func (p *Port) detach(l *link) {
 	}
 }
 
-// expel ends a link on our side: what waits goes out within linger, what comes is not for us any more. The caller holds mu.
+// expel ends a link on our side: what waits goes out within linger, what comes is not for us any
+// more. The caller holds mu.
 func (p *Port) expel(l *link, reason error) {
 	l.mute.Store(true)
 	if l.reason == nil {

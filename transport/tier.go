@@ -40,8 +40,8 @@ func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Pe
 	return peer, nil
 }
 
-// proves enters what the certificates of a peer say, which its hello cannot change. A peer that does
-// not serve has no raft ID, and no address at which it could be asked back.
+// proves enters what the certificates of a peer say, which its hello cannot change. A peer that
+// does not serve has no raft ID, and no address at which it could be asked back.
 func (i *Identity) proves(peer capability.Peer) {
 	i.Peer = peer
 	i.Peer.NotAfter = time.Time{} // the port heeds it; identities of one right are equal

@@ -63,7 +63,8 @@ func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 		inBubble(t, func(t *testing.T, w *world) {
 			ours, s := newAuthority(t), new(*tiered)
 			a, b := w.node("a", 1, ours.sees(tier, s)), w.node("b", 2, ours.use)
-			if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "serve") {
+			if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrForeign) ||
+				!strings.Contains(err.Error(), "serve") {
 				t.Errorf("a question: %v", err)
 			}
 			a.anew()
@@ -80,18 +81,21 @@ func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	}
 }
 
-// What comes from a guest is told apart from what instances say, and it cannot say where to ask it back.
+// What comes from a guest is told apart from what instances say, and it cannot say where to ask it
+// back.
 func TestAGuestIsKnownAsOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s, want := newAuthority(t), new(*tiered), guestOf(t, "lock a/*")
 		a, b := w.node("a", 1, ours.use), w.node("b", 2, ours.sees(want, s))
 		var asked Identity
 		b.ask = func(_ context.Context, from Identity, _ []byte) ([]byte, error) { asked = from; return nil, nil }
-		if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); err != nil || asked.Peer != want || asked.Addr != "" || asked.Raft != 0 {
+		if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); err != nil || asked.Peer != want ||
+			asked.Addr != "" || asked.Raft != 0 {
 			t.Errorf("asked by %+v, %v", asked, err)
 		}
 		a.send(b, "x")
-		_ = a.Send(b.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, b, 1)}, Retired: true, Replies: []byte("r"), Renewals: []byte("n")})
+		_ = a.Send(b.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, b, 1)}, Retired: true, Replies: []byte("r"),
+			Renewals: []byte("n")})
 		synctest.Wait()
 		a.self.Addr, a.self.Raft = "elsewhere:1", 9
 		a.identify()
@@ -100,7 +104,8 @@ func TestAGuestIsKnownAsOne(t *testing.T) {
 		text := ""
 		for _, e := range b.seen() {
 			f := e.frame
-			if e.from.Peer != want || e.from.Addr != "" || e.from.Raft != 0 || len(f.Raft) > 0 || f.Retired || len(f.Replies) > 0 {
+			if e.from.Peer != want || e.from.Addr != "" || e.from.Raft != 0 || len(f.Raft) > 0 || f.Retired ||
+				len(f.Replies) > 0 {
 				t.Errorf("%+v", e)
 			}
 			text += string(f.Commands)

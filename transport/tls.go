@@ -12,19 +12,21 @@ import (
 	"syscall"
 )
 
-// wentAway reports whether the other side just ended the connection, as dying processes and the probes of load balancers do.
+// wentAway reports whether the other side just ended the connection, as dying processes and the
+// probes of load balancers do.
 func wentAway(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// brokeOff reports whether the one that dialed ended the connection in the middle of the handshake, as instances that stop do. One that speaks
-// plain text, or does not accept our certificate, shows otherwise.
+// brokeOff reports whether the one that dialed ended the connection in the middle of the handshake,
+// as instances that stop do. One that speaks plain text, or does not accept our certificate, shows
+// otherwise.
 func brokeOff(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
 }
 
-// clientTLS makes the TLS connection over raw. What proves that the other side is not one of us is ErrForeign; a connection that
-// breaks or stays silent proves nothing.
+// clientTLS makes the TLS connection over raw. What proves that the other side is not one of us is
+// ErrForeign; a connection that breaks or stays silent proves nothing.
 func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Config) (*tls.Conn, error) {
 	config.NextProtos = []string{"h2"}
 	if config.ServerName == "" {
@@ -32,7 +34,8 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 	}
 	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		if header, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(header.RecordHeader[:]) == linkPreface[:len(header.RecordHeader)] {
+		if header, ok := errors.AsType[tls.RecordHeaderError](err); ok &&
+			string(header.RecordHeader[:]) == linkPreface[:len(header.RecordHeader)] {
 			return nil, fmt.Errorf("%w: %s: %w: %w", ErrSilent, addr, ErrPlain, err)
 		}
 		if ctx.Err() != nil || silence(err) {
@@ -46,17 +49,20 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 	return conn, nil
 }
 
-// The first byte of TLS in either direction: a client begins with a handshake, and a server that refuses it sends an alert.
+// The first byte of TLS in either direction: a client begins with a handshake, and a server that
+// refuses it sends an alert.
 const (
 	tlsHandshake = 0x16
 	tlsAlert     = 0x15
 )
 
-// noTLS is a fatal alert, handshake_failure (RFC 8446). A dialer without TLS learns from it that this side has TLS.
+// noTLS is a fatal alert, handshake_failure (RFC 8446). A dialer without TLS learns from it that
+// this side has TLS.
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
-// hint tells a dialer whose first byte shows that only one of the two sides has TLS which one that is: the handshake is about to fail, and
-// a connection that just ends proves nothing. What a dialer with TLS reads in plain text is our preface.
+// hint tells a dialer whose first byte shows that only one of the two sides has TLS which one that
+// is: the handshake is about to fail, and a connection that just ends proves nothing. What a dialer
+// with TLS reads in plain text is our preface.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:
@@ -66,7 +72,8 @@ func (c *accepted) hint(first byte) {
 	}
 }
 
-// refusedTLS reports whether a read failed because the other side refuses our certificate, which TLS 1.3 does only after the handshake.
+// refusedTLS reports whether a read failed because the other side refuses our certificate, which
+// TLS 1.3 does only after the handshake.
 func refusedTLS(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error" && !silence(err)
@@ -75,13 +82,15 @@ func refusedTLS(err error) bool {
 // expiredAlert is the TLS alert by which a peer says that our certificate has expired.
 const expiredAlert tls.AlertError = 45
 
-// silence reports whether err is no proof that the other side is a stranger: the connection broke, or one of us let a certificate
-// expire. (An alert of crypto/tls has no exported type other than QUIC's, but the same text.)
+// silence reports whether err is no proof that the other side is a stranger: the connection broke,
+// or one of us let a certificate expire. (An alert of crypto/tls has no exported type other than
+// QUIC's, but the same text.)
 func silence(err error) bool {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return true
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.EPIPE) || wentAway(err) {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.Is(err, syscall.EPIPE) || wentAway(err) {
 		return true
 	}
 	op, ok := errors.AsType[*net.OpError](err)

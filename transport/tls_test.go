@@ -37,7 +37,9 @@ func newAuthority(t testing.TB) *authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour), IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -57,12 +59,16 @@ func (a *authority) use(c *Config) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"a", "b", "c", "d"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"a", "b", "c", "d"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
+			x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	c.TLS = static{&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: a.pool, ClientCAs: a.pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}}
+	c.TLS = static{&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+		RootCAs: a.pool, ClientCAs: a.pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}}
 }
 
 func TestTLS(t *testing.T) {
@@ -93,7 +99,8 @@ func TestTLS(t *testing.T) {
 		}
 		ask("their certificate", a, c, ErrForeign)
 		ask("our certificate", c, a, ErrForeign)
-		// Which of the two has no TLS is known, and does not prove that it belongs to another cluster.
+		// Which of the two has no TLS is known, and does not prove that it belongs to another
+		// cluster.
 		ask("TLS to plain text", a, d, ErrSilent)
 		ask("TLS to plain text", a, d, ErrPlain)
 		ask("plain text to TLS", d, a, ErrSilent)
@@ -130,7 +137,8 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// One of us whose certificate has expired is not a stranger: it is silent, and the error says why. Links that stand go on.
+// One of us whose certificate has expired is not a stranger: it is silent, and the error says why.
+// Links that stand go on.
 func TestExpiredCertificateIsNoProof(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours := newAuthority(t)

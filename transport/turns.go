@@ -17,12 +17,12 @@ const (
 
 var errNoTurn = errors.New("transport: too many handshakes are under way")
 
-// turns limits how many handshakes of accepted connections are computed at a time. A handshake has a
-// turn from the moment when bytes of the other side have come until it reads again or has written its
-// answer: so silence holds none. Those that wait stand in lines: connections from hosts of voters come
-// first, then those from addresses that have proved an instance lately, then the others, and among each
-// of these those that have begun before new ones, so that under load some finish in time instead of
-// none. It is safe for concurrent use.
+// turns limits how many handshakes of accepted connections are computed at a time. A handshake has
+// a turn from the moment when bytes of the other side have come until it reads again or has written
+// its answer: so silence holds none. Those that wait stand in lines: connections from hosts of
+// voters come first, then those from addresses that have proved an instance lately, then the
+// others, and among each of these those that have begun before new ones, so that under load some
+// finish in time instead of none. It is safe for concurrent use.
 type turns struct {
 	most  int           // turns at a time
 	limit time.Duration // of a handshake, from its accept
@@ -59,7 +59,8 @@ func hostOf(addr net.Addr) string {
 	return host
 }
 
-// outOfTime reports whether a handshake failed with err because this node is busy with others: it stood in a line, and its time ran out.
+// outOfTime reports whether a handshake failed with err because this node is busy with others: it
+// stood in a line, and its time ran out.
 func (t *turn) outOfTime(err error) bool {
 	return t != nil && t.stood && (errors.Is(err, errNoTurn) || errors.Is(err, os.ErrDeadlineExceeded))
 }
@@ -166,7 +167,8 @@ func (t *turns) prefer(addrs []string) {
 	t.voters = hosts
 }
 
-// addrs are the addresses from which instances have proved their keys lately. The oldest are forgotten.
+// addrs are the addresses from which instances have proved their keys lately. The oldest are
+// forgotten.
 type addrs struct {
 	at    map[string]*list.Element
 	order list.List // of seenAt, the oldest in front

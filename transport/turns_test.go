@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// Thousands of connections that are silent, at once or after a few bytes, or that drip, hold no turn: an
-// instance that connects among them has its link at once, though only one handshake is computed at a time.
+// Thousands of connections that are silent, at once or after a few bytes, or that drip, hold no
+// turn: an instance that connects among them has its link at once, though only one handshake is
+// computed at a time.
 func TestSilenceHoldsNoTurn(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -91,8 +92,9 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 	})
 }
 
-// Connections from hosts of voters come first, then those from addresses that have proved an instance, then
-// the others; of each those that have begun before others, in the order of their arrival. One that is closed or too late leaves its line.
+// Connections from hosts of voters come first, then those from addresses that have proved an
+// instance, then the others; of each those that have begun before others, in the order of their
+// arrival. One that is closed or too late leaves its line.
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &turns{most: 1, limit: 5 * time.Second}
@@ -107,7 +109,8 @@ func TestTurnsComeInOrder(t *testing.T) {
 		var order []string
 		var errs []error
 		wait := func(name, addr string, begun bool) *turn {
-			c := &turn{of: all, conn: &accepted{gone: make(chan struct{})}, addr: addr, by: time.Now().Add(all.limit), begun: begun}
+			c := &turn{of: all, conn: &accepted{gone: make(chan struct{})}, addr: addr, by: time.Now().Add(all.limit),
+				begun: begun}
 			go func() {
 				err := c.take()
 				mu.Lock()
@@ -134,7 +137,8 @@ func TestTurnsComeInOrder(t *testing.T) {
 		time.Sleep(all.limit - time.Second)
 		hold.end()
 		synctest.Wait()
-		if want := []string{"voter", "begun known", "known", "begun other", "first other", "second other"}; !slices.Equal(order, want) {
+		if want := []string{"voter", "begun known", "known", "begun other", "first other",
+			"second other"}; !slices.Equal(order, want) {
 			t.Errorf("%q", order)
 		}
 		if len(errs) != 2 || !errors.Is(errors.Join(errs...), errNoTurn) || all.busy != 0 {
@@ -143,7 +147,8 @@ func TestTurnsComeInOrder(t *testing.T) {
 	})
 }
 
-// The addresses that are remembered are bounded, the oldest are forgotten, and all are after a while.
+// The addresses that are remembered are bounded, the oldest are forgotten, and all are after a
+// while.
 func TestKnownAddressesAreBounded(t *testing.T) {
 	a, now := addrs{}, time.Now()
 	for i := range 2 * addrsMost {
@@ -158,13 +163,15 @@ func TestKnownAddressesAreBounded(t *testing.T) {
 	}
 }
 
-// TestOutOfTime: a handshake that this node has kept waiting is no fault of the other side; one that failed for another reason is.
+// TestOutOfTime: a handshake that this node has kept waiting is no fault of the other side; one
+// that failed for another reason is.
 func TestOutOfTime(t *testing.T) {
 	stood := &turn{stood: true}
 	if !stood.outOfTime(errNoTurn) || !stood.outOfTime(fmt.Errorf("read: %w", os.ErrDeadlineExceeded)) {
 		t.Error("a crowd is a warning")
 	}
-	if stood.outOfTime(errors.New("another secret")) || new(turn).outOfTime(os.ErrDeadlineExceeded) || (*turn)(nil).outOfTime(errNoTurn) {
+	if stood.outOfTime(errors.New("another secret")) || new(turn).outOfTime(os.ErrDeadlineExceeded) ||
+		(*turn)(nil).outOfTime(errNoTurn) {
 		t.Error("a fault of the other side is taken for a crowd")
 	}
 }

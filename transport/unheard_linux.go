@@ -8,8 +8,9 @@ import (
 
 // All of this is a help and no promise: where it cannot be set, the pulse finds the silence later.
 
-// unheardFor is how long what a link has sent may stay without an acknowledgement of the other machine.
-// After a cut of some seconds TCP waits as long again until it tries once more; a new connection does not.
+// unheardFor is how long what a link has sent may stay without an acknowledgement of the other
+// machine. After a cut of some seconds TCP waits as long again until it tries once more; a new
+// connection does not.
 const unheardFor = 3 * time.Second
 
 // Options of a TCP connection, as in linux/tcp.h.

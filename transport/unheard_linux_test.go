@@ -22,8 +22,9 @@ func (l recorded) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// A link whose bytes the other machine does not acknowledge is ended by the kernel after three seconds,
-// and not after a quarter of an hour. What is lost on any connection is sent again at equal intervals, by either side.
+// A link whose bytes the other machine does not acknowledge is ended by the kernel after three
+// seconds, and not after a quarter of an hour. What is lost on any connection is sent again at
+// equal intervals, by either side.
 func TestUnheardConnectionsEnd(t *testing.T) {
 	var mu sync.Mutex
 	var dialed, accepted []*net.TCPConn
@@ -50,7 +51,8 @@ func TestUnheardConnectionsEnd(t *testing.T) {
 	}
 	a, b := start(1), start(2)
 	a.send(b, "x")
-	eventually(t, "nothing arrives", func() bool { text, _ := commands(b.seen(), a.identity.Instance); return text == "x" })
+	eventually(t, "nothing arrives",
+		func() bool { text, _ := commands(b.seen(), a.identity.Instance); return text == "x" })
 	mu.Lock()
 	defer mu.Unlock()
 	option := func(conn *net.TCPConn, name int) (value int, err error) {
@@ -58,7 +60,10 @@ func TestUnheardConnectionsEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := raw.Control(func(fd uintptr) { value, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, name) }); err != nil {
+		if err := raw.Control(func(fd uintptr) {
+			value, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP,
+				name)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return value, err

@@ -23,7 +23,8 @@ type packedEntry struct {
 	term, index uint64
 }
 
-// unpack decodes the raft messages of a frame. They share nothing with it: their entries live on in the log.
+// unpack decodes the raft messages of a frame. They share nothing with it: their entries live on in
+// the log.
 func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	if len(packed) == 0 {
 		return nil, nil
@@ -84,7 +85,8 @@ func payload(m *raftpb.Message) int {
 	return n
 }
 
-// keep copies piece to the end of own, which has room, and returns the copy. Nothing stays nothing, and empty empty.
+// keep copies piece to the end of own, which has room, and returns the copy. Nothing stays nothing,
+// and empty empty.
 func keep(own, piece []byte) (all, kept []byte) {
 	if len(piece) == 0 {
 		return own, piece
@@ -93,7 +95,8 @@ func keep(own, piece []byte) (all, kept []byte) {
 	return all, all[len(own):len(all):len(all)]
 }
 
-// field reads the field that b begins with: a number or bytes. n is its length; -1: it is neither, or malformed.
+// field reads the field that b begins with: a number or bytes. n is its length; -1: it is neither,
+// or malformed.
 func field(b []byte) (tag, number uint64, piece []byte, n int) {
 	tag, head := protowire.ConsumeVarint(b)
 	if head < 0 {

@@ -8,7 +8,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// welcome serves a connection on which a peer begins a link; raw is what was accepted. It is the link's sender.
+// welcome serves a connection on which a peer begins a link; raw is what was accepted. It is the
+// link's sender.
 func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	defer raw.Close()
 	ctx, cancel := context.WithCancel(p.ctx)
@@ -16,7 +17,8 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	if c, ok := acceptedOn(raw.RemoteAddr()); ok {
 		s.gone = c.gone
 	}
-	// The peer waits for our hello, and is heard only after it. If it gives up before, that is seen at once.
+	// The peer waits for our hello, and is heard only after it. If it gives up before, that is seen
+	// at once.
 	welcomed, heard := make(chan *link, 1), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(heard)
@@ -45,8 +47,9 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	p.bury(l)
 }
 
-// admit decides about a peer's stream, answers its hello, and returns the link that the stream is now; nil if it is none. A peer that
-// wants to reach another instance learns from our own hello that it is not here.
+// admit decides about a peer's stream, answers its hello, and returns the link that the stream is
+// now; nil if it is none. A peer that wants to reach another instance learns from our own hello
+// that it is not here.
 func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
 	if !who.intended.IsZero() && who.intended != self.Instance() {

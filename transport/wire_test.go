@@ -16,14 +16,16 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// The registry path must be ours alone: a program that links another file of the same path panics at start.
+// The registry path must be ours alone: a program that links another file of the same path panics
+// at start.
 func TestProtoFileIsOursAlone(t *testing.T) {
 	file := wire.File_mortise_transport_v1_peer_proto
 	if file.Path() != "mortise/transport/v1/peer.proto" || file.Package() != "mortise.transport.v1" {
 		t.Errorf("path %s, package %s", file.Path(), file.Package())
 	}
 	n := 0
-	protoregistry.GlobalFiles.RangeFilesByPackage("mortise.transport.v1", func(protoreflect.FileDescriptor) bool { n++; return true })
+	protoregistry.GlobalFiles.RangeFilesByPackage("mortise.transport.v1",
+		func(protoreflect.FileDescriptor) bool { n++; return true })
 	if n != 1 {
 		t.Errorf("%d files in our package", n)
 	}
@@ -78,7 +80,8 @@ func TestGeneratedCodeIsFresh(t *testing.T) {
 	}
 }
 
-// Whatever a peer puts into frames: no panic, nothing from another group, no raft message from another sender.
+// Whatever a peer puts into frames: no panic, nothing from another group, no raft message from
+// another sender.
 func FuzzFrames(f *testing.F) {
 	seed := func(frames ...*wire.Frame) {
 		var all []byte
@@ -92,13 +95,15 @@ func FuzzFrames(f *testing.F) {
 		f.Add(all)
 	}
 	seed(&wire.Frame{Commands: []byte("c"), Renewals: []byte("r"), Replies: []byte("p")}, &wire.Frame{Retired: true})
-	seed(&wire.Frame{Standing: &wire.Standing{Group: 7, Raft: 102}}, &wire.Frame{Raft: [][]byte{{0x18, 102, 0x10, 101}}})
+	seed(&wire.Frame{Standing: &wire.Standing{Group: 7, Raft: 102}},
+		&wire.Frame{Raft: [][]byte{{0x18, 102, 0x10, 101}}})
 	seed(&wire.Frame{Standing: &wire.Standing{Group: 9, Addr: "c:1"}}, &wire.Frame{Commands: []byte("c")})
 	seed(&wire.Frame{Refusal: &wire.Refusal{Reason: 99, Text: "x"}}, &wire.Frame{Raft: [][]byte{{0xff}}})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newWorld(t).node("a", 1)
-			l := &link{port: a.Port, instance: id(2), self: id(1), queue: newQueue(&a.config), peer: Identity{Instance: id(2), Group: 7, Raft: 102}}
+			l := &link{port: a.Port, instance: id(2), self: id(1), queue: newQueue(&a.config),
+				peer: Identity{Instance: id(2), Group: 7, Raft: 102}}
 			frame := &received{}
 			for len(b) > 0 {
 				n := min(int(b[0]), len(b)-1)
@@ -121,7 +126,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// Whatever the other side says first: no panic, it is foreign from the first byte that is not ours on, and what begins as ours never is.
+// Whatever the other side says first: no panic, it is foreign from the first byte that is not ours
+// on, and what begins as ours never is.
 func FuzzFirstBytes(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 400"))
 	f.Add([]byte{0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 64, 0})

@@ -28,7 +28,8 @@ func Example() {
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
 	telemetry, err := mortiseotel.New(mortiseotel.Options{
 		MeterProvider: meters,
-		Class:         func(key string) string { class, _, _ := strings.Cut(key, "/"); return class }, // few, and not the keys
+		// few, and not the keys
+		Class: func(key string) string { class, _, _ := strings.Cut(key, "/"); return class },
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -53,9 +54,11 @@ func Example() {
 	}
 
 	page := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page,
+		httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for line := range strings.Lines(page.Body.String()) {
-		if strings.HasPrefix(line, "mortise_leader_known{") || strings.HasPrefix(line, "mortise_lock_wait_duration_seconds_count") {
+		if strings.HasPrefix(line, "mortise_leader_known{") ||
+			strings.HasPrefix(line, "mortise_lock_wait_duration_seconds_count") {
 			fmt.Println(line[:strings.Index(line, "{")], strings.TrimSpace(line[strings.LastIndex(line, " "):]))
 		}
 	}

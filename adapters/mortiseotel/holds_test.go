@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestHoldsThatHaveEndedAreKeptForAWhile: whoever waited for one looks for it when it has ended. What is kept is bounded, also by holds that last.
+// TestHoldsThatHaveEndedAreKeptForAWhile: whoever waited for one looks for it when it has ended.
+// What is kept is bounded, also by holds that last.
 func TestHoldsThatHaveEndedAreKeptForAWhile(t *testing.T) {
 	h := &holds{spans: map[mortise.Token]trace.SpanContext{}}
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}})

@@ -12,7 +12,8 @@ import (
 // TestOnlyTheAPIIsImported: what users of this package get into their builds beside mortise.
 func TestOnlyTheAPIIsImported(t *testing.T) {
 	may := []string{
-		"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
+		"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric",
+		"go.opentelemetry.io/otel/trace",
 		"github.com/mortise-lock/mortise", "github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table",
 	}
 	files, err := filepath.Glob("*.go")

@@ -25,7 +25,8 @@ type meter struct {
 func (m *meter) make(from metric.Meter, attributes []attribute.KeyValue) (err error) {
 	*m = meter{
 		made: true, meter: from, attributes: slices.Clone(attributes),
-		counters: map[string]metric.Int64Counter{}, histograms: map[string]metric.Float64Histogram{}, gauges: map[string]metric.Float64Observable{},
+		counters: map[string]metric.Int64Counter{}, histograms: map[string]metric.Float64Histogram{},
+		gauges: map[string]metric.Float64Observable{},
 	}
 	for _, row := range table.Metrics() {
 		unit, help := metric.WithUnit(row.Unit), metric.WithDescription(row.Help)
@@ -33,7 +34,8 @@ func (m *meter) make(from metric.Meter, attributes []attribute.KeyValue) (err er
 		case table.Counter:
 			m.counters[row.Name], err = from.Int64Counter(row.Name, unit, help)
 		case table.Histogram:
-			m.histograms[row.Name], err = from.Float64Histogram(row.Name, unit, help, metric.WithExplicitBucketBoundaries(row.Bounds...))
+			m.histograms[row.Name], err = from.Float64Histogram(row.Name, unit, help,
+				metric.WithExplicitBucketBoundaries(row.Bounds...))
 		case table.Gauge:
 			m.gauges[row.Name], err = from.Float64ObservableGauge(row.Name, unit, help)
 		case table.Sum:
@@ -47,7 +49,8 @@ func (m *meter) make(from metric.Meter, attributes []attribute.KeyValue) (err er
 	return nil
 }
 
-// zero begins every counter at 0: a rule that asks for an increase does not see the first event of a series that was not there before.
+// zero begins every counter at 0: a rule that asks for an increase does not see the first event of
+// a series that was not there before.
 func (m *meter) zero() {
 	for _, row := range table.Metrics() {
 		if row.Kind != table.Counter {
@@ -66,7 +69,8 @@ func (m *meter) add(name string, n int64, attributes ...attribute.KeyValue) {
 	m.counters[name].Add(context.Background(), n, metric.WithAttributes(append(attributes, m.attributes...)...))
 }
 
-func (m *meter) record(ctx context.Context, name string, value float64, class []attribute.KeyValue, attributes ...attribute.KeyValue) {
+func (m *meter) record(ctx context.Context, name string, value float64, class []attribute.KeyValue,
+	attributes ...attribute.KeyValue) {
 	m.histograms[name].Record(ctx, value, metric.WithAttributes(slices.Concat(attributes, class, m.attributes)...))
 }
 
@@ -84,12 +88,14 @@ func (m *meter) acquired(ctx context.Context, class []attribute.KeyValue, e mort
 func (m *meter) unlocked(ctx context.Context, class []attribute.KeyValue, e mortise.LockEvent) {
 	m.record(ctx, table.Unlock, e.Took.Seconds(), class, attribute.String("outcome", string(e.Outcome)))
 	if e.Outcome != mortise.OutcomeLeft && e.Outcome != mortise.OutcomeLost {
-		m.record(ctx, table.Hold, e.Held.Seconds(), class, attribute.String("kind", string(e.Kind)), attribute.String("end", "unlocked"))
+		m.record(ctx, table.Hold, e.Held.Seconds(), class, attribute.String("kind", string(e.Kind)),
+			attribute.String("end", "unlocked"))
 	}
 }
 
 func (m *meter) lost(class []attribute.KeyValue, e mortise.LockEvent) {
-	m.record(context.Background(), table.Hold, e.Held.Seconds(), class, attribute.String("kind", string(e.Kind)), attribute.String("end", "lost"))
+	m.record(context.Background(), table.Hold, e.Held.Seconds(), class, attribute.String("kind", string(e.Kind)),
+		attribute.String("end", "lost"))
 	m.add(table.Losses, 1, append([]attribute.KeyValue{attribute.String("reason", string(e.Outcome))}, class...)...)
 }
 
@@ -151,9 +157,12 @@ func figures(s mortise.Status) map[string]float64 {
 		}
 	}
 	f := map[string]float64{
-		table.Held: float64(s.Held), table.Waiters: float64(max(s.Waiters-s.Standby, 0)), table.Standby: float64(s.Standby), table.LeaseLeft: s.LeaseTightest.Seconds(), table.LeaderKnown: truth(s.Leader != ""),
-		table.LeaderHere: truth(s.Leading), table.Voters: float64(voters), table.Time: s.Age.Seconds(),
-		table.Available: s.Available.Seconds(), table.Failed: truth(s.Err != nil), table.Dropped: float64(s.HooksDropped),
+		table.Held: float64(s.Held), table.Waiters: float64(max(s.Waiters-s.Standby, 0)),
+		table.Standby: float64(s.Standby), table.LeaseLeft: s.LeaseTightest.Seconds(),
+		table.LeaderKnown: truth(s.Leader != ""),
+		table.LeaderHere:  truth(s.Leading), table.Voters: float64(voters), table.Time: s.Age.Seconds(),
+		table.Available: s.Available.Seconds(), table.Failed: truth(s.Err != nil),
+		table.Dropped: float64(s.HooksDropped),
 	}
 	low := s.Disk != nil && s.Disk.State == mortise.DiskLow
 	f[table.DiskFault], f[table.DiskLow] = truth(s.Disk != nil && !low), truth(low)
@@ -163,7 +172,9 @@ func figures(s mortise.Status) map[string]float64 {
 	if s.Leading {
 		f[table.Members] = float64(s.MembersTotal)
 	}
-	if s.Health != nil { // a voter that is replaced by none is missing too, though the group does not wait for it any more
+	// a voter that is replaced by none is missing too, though the group does not wait for it any
+	// more
+	if s.Health != nil {
 		f[table.Missing] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 	}
 	return f

@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// TestNamesPassPrometheusLinter holds what the exporter really prints to promlint, and to the table.
+// TestNamesPassPrometheusLinter holds what the exporter really prints to promlint, and to the
+// table.
 func TestNamesPassPrometheusLinter(t *testing.T) {
 	r := newRig(t)
 	r.live(t)
@@ -67,7 +68,8 @@ func TestKeysAreNoLabels(t *testing.T) {
 				}
 			}
 		}
-		if want := map[bool]int{false: 0, true: 1}[classed]; len(classes) != want || classed && !classes["class of ord"] {
+		if want := map[bool]int{false: 0, true: 1}[classed]; len(classes) != want ||
+			classed && !classes["class of ord"] {
 			t.Errorf("the classes are %v", classes)
 		}
 	}
@@ -76,14 +78,17 @@ func TestKeysAreNoLabels(t *testing.T) {
 // TestFiguresAreThoseOfTheNode compares counters and gauges with what was done.
 func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	r := newRig(t)
-	for _, reason := range []string{"lease", "overdue", "forced", "expired"} { // a rule sees only the increase of a series that is there
-		if f := r.gather(t)["mortise_lock_losses_total"]; len(f.GetMetric()) != 8 || r.value(t, "mortise_lock_losses_total", "reason", reason) != 0 {
+	// a rule sees only the increase of a series that is there
+	for _, reason := range []string{"lease", "overdue", "forced", "expired"} {
+		if f := r.gather(t)["mortise_lock_losses_total"]; len(f.GetMetric()) != 8 ||
+			r.value(t, "mortise_lock_losses_total", "reason", reason) != 0 {
 			t.Fatalf("%v", f)
 		}
 	}
 	r.live(t)
 	held := r.acquire(t, t.Context(), mortise.Request{Key: "k", Shared: true})
-	for end := time.Now().Add(10 * time.Second); r.node.Status().MembersTotal != 1; time.Sleep(time.Millisecond) { // the leader counts at its next look
+	// the leader counts at its next look
+	for end := time.Now().Add(10 * time.Second); r.node.Status().MembersTotal != 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the leader does not count its own session")
 		}
@@ -124,7 +129,8 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	if left := r.value(t, "mortise_lease_remaining_seconds", "", ""); left <= 0 || left > 2 {
 		t.Errorf("a lease of 2 s has %v s left", left)
 	}
-	if can, age := r.value(t, "mortise_node_available_time_seconds_total", "", ""), r.value(t, "mortise_node_time_seconds_total", "", ""); can <= 0 || can >= age || age > 120 {
+	if can, age := r.value(t, "mortise_node_available_time_seconds_total", "", ""),
+		r.value(t, "mortise_node_time_seconds_total", "", ""); can <= 0 || can >= age || age > 120 {
 		t.Errorf("available for %v of %v s", can, age)
 	}
 	if n := r.value(t, "mortise_log_sync_duration_seconds", "outcome", "synced"); n < 5 {

@@ -25,7 +25,8 @@ func TestPagesAreCurrent(t *testing.T) {
 	if !json.Valid(dashboard) {
 		t.Error("the dashboard is not JSON")
 	}
-	for name, want := range map[string][]byte{"dashboard.json": append(dashboard, '\n'), "alerts.yml": pages.AlertRules()} {
+	for name, want := range map[string][]byte{"dashboard.json": append(dashboard, '\n'),
+		"alerts.yml": pages.AlertRules()} {
 		got, err := os.ReadFile(name)
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what the generator makes (%v): go run ./generate", name, err)
@@ -40,7 +41,8 @@ var (
 	grouped = regexp.MustCompile(`by \(([^)]*)\)`)
 )
 
-// TestPagesAskForWhatIsThere holds every query to what the exporter prints for a node that runs: its metric is there, with its labels.
+// TestPagesAskForWhatIsThere holds every query to what the exporter prints for a node that runs:
+// its metric is there, with its labels.
 func TestPagesAskForWhatIsThere(t *testing.T) {
 	r := newRig(t)
 	r.live(t)
@@ -81,7 +83,8 @@ func TestPagesAskForWhatIsThere(t *testing.T) {
 			t.Errorf("%s is in no picture of the dashboard", table.Prom(m.Name))
 		}
 	}
-	for _, bad := range []string{"mortise_no_such_total > 0", `mortise_lock_losses_total{why="lease"} > 0`, "sum by (kind) (mortise_lock_held)", "1 > 0"} {
+	for _, bad := range []string{"mortise_no_such_total > 0", `mortise_lock_losses_total{why="lease"} > 0`,
+		"sum by (kind) (mortise_lock_held)", "1 > 0"} {
 		if len(faults(bad, labels)) == 0 {
 			t.Errorf("the rule sees nothing in %q", bad)
 		}
@@ -138,7 +141,8 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	anchors, written := runbook(t)
 	seen := map[string]bool{}
 	for _, a := range pages.Alerts() {
-		if a.Summary == "" || a.Description == "" || a.For == "" || a.Severity != "critical" && a.Severity != "warning" || seen[a.Name] {
+		if a.Summary == "" || a.Description == "" || a.For == "" || a.Severity != "critical" &&
+			a.Severity != "warning" || seen[a.Name] {
 			t.Errorf("%+v", a)
 		}
 		seen[a.Name] = true
@@ -176,7 +180,8 @@ func TestAlertRulesAreValid(t *testing.T) {
 	if err != nil {
 		t.Skip("*** SKIPPED: promtool is not installed: apt-get install -y --no-install-recommends prometheus ***")
 	}
-	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "alerts.yml").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules",
+		"alerts.yml").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

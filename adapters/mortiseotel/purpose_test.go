@@ -9,8 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/pages"
 )
 
-// TestCandidatesAreNoAlarm: a call that waits for a lock that is held long by design is counted apart, so that MortiseStuck does not see it, and its
-// wait has a kind of its own, which MortiseQueueLong leaves out. Words that are not known make no series.
+// TestCandidatesAreNoAlarm: a call that waits for a lock that is held long by design is counted
+// apart, so that MortiseStuck does not see it, and its wait has a kind of its own, which
+// MortiseQueueLong leaves out. Words that are not known make no series.
 func TestCandidatesAreNoAlarm(t *testing.T) {
 	r := newRig(t)
 	labels := func(purpose string) map[string]string { return map[string]string{"mortise.purpose": purpose} }
@@ -23,7 +24,8 @@ func TestCandidatesAreNoAlarm(t *testing.T) {
 		}
 		next <- l
 	}()
-	for end := time.Now().Add(10 * time.Second); r.value(t, "mortise_lock_standby", "", "") != 1; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); r.value(t, "mortise_lock_standby", "",
+		"") != 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the candidate is not counted")
 		}
@@ -39,7 +41,8 @@ func TestCandidatesAreNoAlarm(t *testing.T) {
 	unlock(t, leads)
 	unlock(t, <-next)
 	unlock(t, r.acquire(t, t.Context(), mortise.Request{Key: "other", Labels: labels("anything")}))
-	if e, other := r.value(t, "mortise_lock_wait_duration_seconds", "kind", "election"), r.value(t, "mortise_lock_wait_duration_seconds", "kind", "anything"); e != 2 || other != 0 {
+	if e, other := r.value(t, "mortise_lock_wait_duration_seconds", "kind", "election"),
+		r.value(t, "mortise_lock_wait_duration_seconds", "kind", "anything"); e != 2 || other != 0 {
 		t.Errorf("%v waits of an election and %v of another kind", e, other)
 	}
 	if rules := string(pages.AlertRules()); !strings.Contains(rules, `kind!~\"election|tick|job\"`) {

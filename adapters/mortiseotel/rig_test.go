@@ -19,7 +19,8 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel"
 )
 
-// rig is a solo node on a disk, whose metrics end in a Prometheus registry and whose spans in memory.
+// rig is a solo node on a disk, whose metrics end in a Prometheus registry and whose spans in
+// memory.
 type rig struct {
 	node     *mortise.Node
 	registry *prometheus.Registry
@@ -52,7 +53,8 @@ func startRig(t *testing.T, configure func(*mortise.Config), change ...func(*mor
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := mortise.Config{SessionTTL: 2 * time.Second, Hooks: telemetry.Hooks(), Logger: slog.New(slog.DiscardHandler)}
+	config := mortise.Config{SessionTTL: 2 * time.Second, Hooks: telemetry.Hooks(),
+		Logger: slog.New(slog.DiscardHandler)}
 	configure(&config)
 	if r.node, err = mortise.Start(t.Context(), config); err != nil {
 		t.Fatal(err)
@@ -62,7 +64,8 @@ func startRig(t *testing.T, configure func(*mortise.Config), change ...func(*mor
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(stop(), r.node.Close(), meters.Shutdown(context.Background()), tracers.Shutdown(context.Background())); err != nil {
+		if err := errors.Join(stop(), r.node.Close(), meters.Shutdown(context.Background()),
+			tracers.Shutdown(context.Background())); err != nil {
 			t.Error(err)
 		}
 	})
@@ -101,14 +104,16 @@ func (r *rig) live(t *testing.T) {
 	if _, err := r.node.TryLock(t.Context(), "orders/1"); !errors.Is(err, mortise.ErrHeld) {
 		t.Fatal(err)
 	}
-	if _, err := r.node.Acquire(l.Context(t.Context()), mortise.Request{Key: "orders/1", Permits: 1, Of: 2}); err == nil {
+	if _, err := r.node.Acquire(l.Context(t.Context()), mortise.Request{Key: "orders/1", Permits: 1,
+		Of: 2}); err == nil {
 		t.Fatal("no deadlock")
 	}
 	unlock(t, l)
 	overdue := r.acquire(t, t.Context(), mortise.Request{Key: "orders/2", MaxHold: time.Millisecond})
 	<-overdue.Done()
 	deadline := time.Now().Add(time.Minute)
-	for r.value(t, "mortise_lock_losses_total", "reason", "overdue") == 0 || r.value(t, "mortise_session_renewal_duration_seconds", "", "") == 0 {
+	for r.value(t, "mortise_lock_losses_total", "reason", "overdue") == 0 ||
+		r.value(t, "mortise_session_renewal_duration_seconds", "", "") == 0 {
 		if time.Now().After(deadline) {
 			t.Fatal("the loss, or a renewal, was not told within a minute")
 		}
@@ -134,7 +139,8 @@ func (r *rig) gather(t *testing.T) map[string]*dto.MetricFamily {
 func (r *rig) value(t *testing.T, name, label, value string) (sum float64) {
 	t.Helper()
 	for _, m := range r.gather(t)[name].GetMetric() {
-		if label != "" && !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == label && l.GetValue() == value }) {
+		if label != "" && !slices.ContainsFunc(m.GetLabel(),
+			func(l *dto.LabelPair) bool { return l.GetName() == label && l.GetValue() == value }) {
 			continue
 		}
 		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())

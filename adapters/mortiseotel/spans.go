@@ -70,10 +70,12 @@ func (h *holds) end(token mortise.Token) {
 // waited makes the span of a call that has ended just now.
 func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	now := time.Now()
-	attributes := t.attributes(e, attribute.String("mortise.outcome", string(e.Outcome)), attribute.Bool("mortise.try", e.Try))
+	attributes := t.attributes(e, attribute.String("mortise.outcome", string(e.Outcome)),
+		attribute.Bool("mortise.try", e.Try))
 	var links []trace.Link
 	if b := e.Behind; b != nil {
-		attributes = append(attributes, attribute.String("mortise.behind.holder", b.Holder), tokenIs("mortise.behind.token", b.Token))
+		attributes = append(attributes, attribute.String("mortise.behind.holder", b.Holder),
+			tokenIs("mortise.behind.token", b.Token))
 		if span := t.holds.get(b.Token); span.IsValid() {
 			links = linkTo(span, "hold")
 		} else if caller := decodeMark(e.BehindMark); caller.IsValid() {
@@ -83,7 +85,8 @@ func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	if e.Waiting >= 0 {
 		attributes = append(attributes, attribute.Int("mortise.waiting", e.Waiting))
 	}
-	_, span := t.tracer.Start(ctx, "mortise.wait", trace.WithTimestamp(now.Add(-e.Took)), trace.WithAttributes(attributes...), trace.WithLinks(links...))
+	_, span := t.tracer.Start(ctx, "mortise.wait", trace.WithTimestamp(now.Add(-e.Took)),
+		trace.WithAttributes(attributes...), trace.WithLinks(links...))
 	if e.Err != nil {
 		span.SetStatus(codes.Error, string(e.Outcome))
 		span.RecordError(e.Err)
@@ -117,7 +120,8 @@ func (t *Telemetry) release(e mortise.LockEvent) {
 
 // attributes are those that a wait and a hold have in common.
 func (t *Telemetry) attributes(e mortise.LockEvent, more ...attribute.KeyValue) []attribute.KeyValue {
-	list := append([]attribute.KeyValue{attribute.String("mortise.key", e.Key), attribute.Int("mortise.keys", e.Keys), attribute.String("mortise.kind", string(e.Kind))}, more...)
+	list := append([]attribute.KeyValue{attribute.String("mortise.key", e.Key), attribute.Int("mortise.keys", e.Keys),
+		attribute.String("mortise.kind", string(e.Kind))}, more...)
 	if e.Token != 0 {
 		list = append(list, tokenIs("mortise.token", e.Token))
 	}
@@ -129,12 +133,14 @@ func tokenIs(key string, token mortise.Token) attribute.KeyValue {
 	return attribute.String(key, strconv.FormatUint(uint64(token), 10))
 }
 
-// linkTo is a link to what a wait was behind: the span of the hold, or what the holder has locked for.
+// linkTo is a link to what a wait was behind: the span of the hold, or what the holder has locked
+// for.
 func linkTo(span trace.SpanContext, what string) []trace.Link {
 	return []trace.Link{{SpanContext: span, Attributes: []attribute.KeyValue{attribute.String("mortise.link", what)}}}
 }
 
-// mark is the hook of that name: who the caller is, in 25 bytes. The span of the hold cannot travel, since it begins with the grant.
+// mark is the hook of that name: who the caller is, in 25 bytes. The span of the hold cannot
+// travel, since it begins with the grant.
 func (t *Telemetry) mark(ctx context.Context) []byte {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.IsValid() {

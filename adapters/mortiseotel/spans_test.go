@@ -62,14 +62,17 @@ func TestAWaitLinksToTheHold(t *testing.T) {
 	l := <-second
 	unlock(t, l)
 	text := func(t mortise.Token) string { return strconv.FormatUint(uint64(t), 10) }
-	hold, wait := r.span(t, "mortise.hold", "mortise.token", text(first.Token())), r.span(t, "mortise.wait", "mortise.token", text(l.Token()))
-	if hold.Parent().SpanID() != parent.SpanContext().SpanID() || attr(hold, "mortise.key") != "k" || attr(hold, "mortise.outcome") != "confirmed" || hold.Status().Code == codes.Error {
+	hold, wait := r.span(t, "mortise.hold", "mortise.token", text(first.Token())),
+		r.span(t, "mortise.wait", "mortise.token", text(l.Token()))
+	if hold.Parent().SpanID() != parent.SpanContext().SpanID() || attr(hold, "mortise.key") != "k" ||
+		attr(hold, "mortise.outcome") != "confirmed" || hold.Status().Code == codes.Error {
 		t.Errorf("the hold: %+v", hold)
 	}
 	if links := wait.Links(); len(links) != 1 || !links[0].SpanContext.Equal(hold.SpanContext()) {
 		t.Errorf("the wait links to %v, want %v", links, hold.SpanContext())
 	}
-	if attr(wait, "mortise.behind.holder") != "solo" || attr(wait, "mortise.behind.token") != text(first.Token()) || attr(wait, "mortise.outcome") != "granted" {
+	if attr(wait, "mortise.behind.holder") != "solo" || attr(wait, "mortise.behind.token") != text(first.Token()) ||
+		attr(wait, "mortise.outcome") != "granted" {
 		t.Errorf("the wait: %v", wait.Attributes())
 	}
 	if took := wait.EndTime().Sub(wait.StartTime()); took < 20*time.Millisecond {
@@ -89,7 +92,8 @@ func TestALossEndsTheHold(t *testing.T) {
 		t.Fatal("unlocked")
 	}
 	token := strconv.FormatUint(uint64(l.Token()), 10)
-	if s := r.span(t, "mortise.hold", "mortise.token", token); s.Status().Code != codes.Error || attr(s, "mortise.outcome") != "overdue" && attr(s, "mortise.outcome") != "lost" {
+	if s := r.span(t, "mortise.hold", "mortise.token", token); s.Status().Code != codes.Error ||
+		attr(s, "mortise.outcome") != "overdue" && attr(s, "mortise.outcome") != "lost" {
 		t.Errorf("%v, %v", s.Status(), s.Attributes())
 	}
 	held := r.acquire(t, t.Context(), mortise.Request{Key: "k"})
@@ -97,7 +101,9 @@ func TestALossEndsTheHold(t *testing.T) {
 		t.Fatal("granted twice")
 	}
 	refused := r.span(t, "mortise.wait", "mortise.outcome", "held")
-	if refused.Status().Code != codes.Error || attr(refused, "mortise.behind.token") != strconv.FormatUint(uint64(held.Token()), 10) || len(refused.Links()) != 1 {
+	if refused.Status().Code != codes.Error ||
+		attr(refused, "mortise.behind.token") != strconv.FormatUint(uint64(held.Token()), 10) ||
+		len(refused.Links()) != 1 {
 		t.Errorf("%v, %v, links %v", refused.Status(), refused.Attributes(), refused.Links())
 	}
 	unlock(t, held)
@@ -127,12 +133,14 @@ func TestAWaitLinksToAnotherInstance(t *testing.T) {
 	ctx, caller := tracer.Start(t.Context(), "the caller")
 	held := rigs[0].acquire(t, ctx, mortise.Request{Key: "k", Value: "a value of the user's"})
 	var refused *mortise.HeldError
-	if _, err := rigs[1].node.TryLock(t.Context(), "k"); !errors.As(err, &refused) || refused.Value != "a value of the user's" {
+	if _, err := rigs[1].node.TryLock(t.Context(), "k"); !errors.As(err, &refused) ||
+		refused.Value != "a value of the user's" {
 		t.Errorf("%v", err)
 	}
 	wait := rigs[1].span(t, "mortise.wait", "mortise.outcome", "held")
 	links := wait.Links()
-	if len(links) != 1 || links[0].SpanContext.TraceID() != caller.SpanContext().TraceID() || links[0].SpanContext.SpanID() != caller.SpanContext().SpanID() || !links[0].SpanContext.IsRemote() {
+	if len(links) != 1 || links[0].SpanContext.TraceID() != caller.SpanContext().TraceID() ||
+		links[0].SpanContext.SpanID() != caller.SpanContext().SpanID() || !links[0].SpanContext.IsRemote() {
 		t.Errorf("the wait links to %v, want %v", links, caller.SpanContext())
 	}
 	if attr(wait, "mortise.behind.holder") != "0" {

@@ -22,11 +22,13 @@ type Options struct {
 	// TracerProvider makes the spans. Default: nil, no spans.
 	TracerProvider trace.TracerProvider
 
-	// Class sorts keys into a few classes, which become a label of the metrics of locks: "orders" for "orders/42", say. It is called on
-	// the goroutines of those who lock and must be quick; what it returns must have few values. Default: nil, no such label.
+	// Class sorts keys into a few classes, which become a label of the metrics of locks: "orders"
+	// for "orders/42", say. It is called on the goroutines of those who lock and must be quick;
+	// what it returns must have few values. Default: nil, no such label.
 	Class func(key string) string
 
-	// Attributes are added to all metrics and spans, for a process with several nodes. Default: none.
+	// Attributes are added to all metrics and spans, for a process with several nodes. Default:
+	// none.
 	Attributes []attribute.KeyValue
 }
 
@@ -53,8 +55,8 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// Hooks returns what is to be set as Config.Hooks. The caller owns it, and may wrap or drop functions of it: without Leaked no lock costs
-// what finding forgotten ones takes.
+// Hooks returns what is to be set as Config.Hooks. The caller owns it, and may wrap or drop
+// functions of it: without Leaked no lock costs what finding forgotten ones takes.
 func (t *Telemetry) Hooks() *mortise.Hooks {
 	h := &mortise.Hooks{Acquired: t.acquired, Unlocked: t.unlocked, Lost: t.lost, Leaked: t.leaked}
 	if t.tracer != nil {
@@ -63,12 +65,14 @@ func (t *Telemetry) Hooks() *mortise.Hooks {
 	if !t.meter.made {
 		return h
 	}
-	h.Renewed, h.Session, h.Lease, h.Leader, h.Member, h.Synced = t.meter.renewed, t.meter.session, t.meter.lease, t.meter.leader, t.meter.member, t.meter.synced
+	h.Renewed, h.Session, h.Lease, h.Leader, h.Member, h.Synced = t.meter.renewed, t.meter.session, t.meter.lease,
+		t.meter.leader, t.meter.member, t.meter.synced
 	return h
 }
 
-// Observe has the gauges read node.Status whenever they are collected, until stop is called. Stop it before the node is forgotten. Without a
-// MeterProvider it does nothing. An error is the provider's.
+// Observe has the gauges read node.Status whenever they are collected, until stop is called. Stop
+// it before the node is forgotten. Without a MeterProvider it does nothing. An error is the
+// provider's.
 func (t *Telemetry) Observe(node *mortise.Node) (stop func() error, err error) {
 	if !t.meter.made {
 		return func() error { return nil }, nil

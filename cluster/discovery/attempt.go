@@ -14,9 +14,11 @@ import (
 
 // Times and bounds of one lookup.
 const (
-	resolveWithin  = 2 * time.Second // then its context ends
-	resolveOverrun = time.Second     // how long it may go on after that before it is complained about, and before Close goes on without it
-	resolveAtATime = 16              // hosts of one list
+	resolveWithin = 2 * time.Second // then its context ends
+	// how long it may go on after that before it is complained about, and before Close goes on
+	// without it
+	resolveOverrun = time.Second
+	resolveAtATime = 16 // hosts of one list
 )
 
 // found is what one lookup of an entry has found.
@@ -113,7 +115,8 @@ func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]strin
 
 // guarded calls list, which may be a function of the user: its panic is an error like any other,
 // told with its stack.
-func guarded(ctx context.Context, list func(context.Context) ([]string, error), got *found) (lines []string, err error) {
+func guarded(ctx context.Context, list func(context.Context) ([]string, error), got *found) (lines []string,
+	err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err, got.stack = fmt.Errorf("it panicked: %v", p), debug.Stack()

@@ -44,9 +44,11 @@ func parseJoin(entry string) (form, string, error) {
 	name, three := strings.CutPrefix(rest, "/")
 	switch {
 	case scheme != "dns" && scheme != "srv" && scheme != "file":
-		return 0, "", fmt.Errorf("%q begins with %q, which is not known here; %s", clip(entry), clip(scheme+"://"), joinForms)
+		return 0, "", fmt.Errorf("%q begins with %q, which is not known here; %s", clip(entry), clip(scheme+"://"),
+			joinForms)
 	case !three:
-		return 0, "", fmt.Errorf("%q has two slashes where three belong, %s; %s", clip(entry), clip(scheme+":///"+rest), joinForms)
+		return 0, "", fmt.Errorf("%q has two slashes where three belong, %s; %s", clip(entry),
+			clip(scheme+":///"+rest), joinForms)
 	case scheme == "file":
 		if name == "" || strings.ContainsRune(name, 0) || len(name) > pathBytesMax {
 			return 0, "", fmt.Errorf("%q names no file; %s", clip(entry), joinForms)
@@ -54,7 +56,8 @@ func parseJoin(entry string) (form, string, error) {
 		return formFile, localPath(rest), nil
 	case scheme == "srv":
 		if err := checkHost(name); err != nil || strings.Contains(name, ":") {
-			return 0, "", fmt.Errorf("%q is not srv:/// and the name of SRV records, which give the ports; %s", clip(entry), joinForms)
+			return 0, "", fmt.Errorf("%q is not srv:/// and the name of SRV records, which give the ports; %s",
+				clip(entry), joinForms)
 		}
 		return formService, name, nil
 	}
@@ -113,9 +116,11 @@ func checkHost(host string) error {
 		return nil
 	}
 	wrong := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' ||
+			r == '.')
 	}
-	if host == "" || len(host) > 253 || strings.HasPrefix(host, ".") || strings.Contains(host, "..") || strings.ContainsFunc(host, wrong) {
+	if host == "" || len(host) > 253 || strings.HasPrefix(host, ".") || strings.Contains(host, "..") ||
+		strings.ContainsFunc(host, wrong) {
 		return fmt.Errorf("%q is not a host name or an IP address", clip(host))
 	}
 	return nil

@@ -35,9 +35,12 @@ func TestFormsOfJoin(t *testing.T) {
 		}
 	}
 	for _, entry := range []string{
-		"", "a", ":1", "a:0", "a:99999", "a b:1", "a:1,b:1", "a..b:1", "a/b:1", "http://a:1", "DNS:///a:1", "dns://a:1", "dns:///a", "dns:///",
-		"dns://8.8.8.8/a:1", "srv:///", "srv://a", "srv:///a:1", "srv:///a b", "srv:///a/b", "file://", "file:///", "file://peers", "file:///a\x00b", "://",
-		"dns:////a:1", "föö:1", strings.Repeat("a", 300) + ":1", "file:///" + strings.Repeat("a", 5000), strings.Repeat("x", 9000) + "://",
+		"", "a", ":1", "a:0", "a:99999", "a b:1", "a:1,b:1", "a..b:1", "a/b:1", "http://a:1", "DNS:///a:1",
+		"dns://a:1", "dns:///a", "dns:///",
+		"dns://8.8.8.8/a:1", "srv:///", "srv://a", "srv:///a:1", "srv:///a b", "srv:///a/b", "file://", "file:///",
+		"file://peers", "file:///a\x00b", "://",
+		"dns:////a:1", "föö:1", strings.Repeat("a", 300) + ":1", "file:///" + strings.Repeat("a", 5000),
+		strings.Repeat("x", 9000) + "://",
 	} {
 		err := Check(entry)
 		if err == nil || !strings.Contains(err.Error(), joinForms) {
@@ -89,7 +92,8 @@ func FuzzList(f *testing.F) {
 			return
 		}
 		for _, addr := range addrs {
-			if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" || !bytes.Contains(text, []byte(addr)) {
+			if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" ||
+				!bytes.Contains(text, []byte(addr)) {
 				t.Fatalf("%q was read out of %q", addr, text)
 			}
 		}
@@ -101,7 +105,8 @@ func FuzzList(f *testing.F) {
 
 // FuzzJoin reads any text as an entry of Join.
 func FuzzJoin(f *testing.F) {
-	for _, entry := range []string{"a:1", "dns:///a:1", "srv:///_a._tcp.b", "file:///a/b", "dns://8.8.8.8/a:1", "[fd00::1%eth0]:1"} {
+	for _, entry := range []string{"a:1", "dns:///a:1", "srv:///_a._tcp.b", "file:///a/b", "dns://8.8.8.8/a:1",
+		"[fd00::1%eth0]:1"} {
 		f.Add(entry)
 	}
 	f.Fuzz(func(t *testing.T, entry string) {
@@ -144,11 +149,13 @@ func TestFileTroubleIsAnErrorAndNeverAList(t *testing.T) {
 	write(t, filepath.Join(dir, "most"), strings.Repeat("#", listBytesMax))
 	write(t, filepath.Join(dir, "binary"), "\x7fELF\x00\x00")
 	for path, want := range map[string]string{
-		dir: "is a directory", filepath.Join(dir, "none"): "none", filepath.Join(dir, "huge"): "more than 65536 bytes", filepath.Join(dir, "binary"): "line 1",
+		dir: "is a directory", filepath.Join(dir, "none"): "none",
+		filepath.Join(dir, "huge"): "more than 65536 bytes", filepath.Join(dir, "binary"): "line 1",
 		os.DevNull: "not a regular file",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			if got, err := (&listFile{path: path}).list(t.Context()); err == nil || got != nil || !strings.Contains(err.Error(), want) {
+			if got, err := (&listFile{path: path}).list(t.Context()); err == nil || got != nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %q, %v; want %q", path, got, err, want)
 			}
 		})

@@ -17,7 +17,8 @@ import (
 const (
 	resolveEvery     = time.Second
 	resolveEverySlow = 10 * time.Second
-	resolveEveryFunc = 2 * time.Second        // in place of resolveEvery: behind a function there is often a service that counts calls
+	// in place of resolveEvery: behind a function there is often a service that counts calls
+	resolveEveryFunc = 2 * time.Second
 	always           = time.Duration(1) << 62 // resolved for ever: an IP address
 	idle             = time.Hour              // until the next look if nothing is to be looked up
 	loudEvery        = time.Minute            // between two lines about the panic of one function
@@ -191,6 +192,7 @@ func (r *resolving) take(lines []foundLine) (addrs []string, failed string) {
 func (j *Join) panicked(now time.Duration, r *resolving, got found) {
 	if r.loud == 0 || now-r.loud >= loudEvery {
 		r.loud = now
-		j.cfg.Logger.Error(r.entry.Name+" panicked; it is called again", "panic", clipped(got.err).Error(), "stack", string(got.stack))
+		j.cfg.Logger.Error(r.entry.Name+" panicked; it is called again", "panic", clipped(got.err).Error(), "stack",
+			string(got.stack))
 	}
 }

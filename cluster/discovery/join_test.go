@@ -65,7 +65,8 @@ func TestNamesAreLookedUpForEverWithJitter(t *testing.T) {
 			last[now]++
 		}
 		if len(pauses) < 20 || len(last) < many {
-			t.Errorf("%d different pauses, and %d different last moments of %d: no jitter", len(pauses), len(last), many)
+			t.Errorf("%d different pauses, and %d different last moments of %d: no jitter", len(pauses), len(last),
+				many)
 		}
 	}
 }
@@ -96,7 +97,8 @@ func TestWithoutALeaderLookupsAreFastAtOnce(t *testing.T) {
 // and one that found nothing does.
 func TestAFailureKeepsWhatWasKnown(t *testing.T) {
 	j := New(Config{Entries: []string{"srv:///peers.example"}, Self: "10.0.0.1:1"})
-	a, b := foundLine{host: "a", port: "1", addrs: []string{"10.0.0.1"}}, foundLine{host: "b", port: "2", addrs: []string{"::ffff:10.0.0.2", "10.0.0.2"}}
+	a, b := foundLine{host: "a", port: "1", addrs: []string{"10.0.0.1"}},
+		foundLine{host: "b", port: "2", addrs: []string{"::ffff:10.0.0.2", "10.0.0.2"}}
 	gone := &net.DNSError{Err: "no such host", IsNotFound: true}
 	down := errors.New("the resolver\nis down")
 	now := time.Duration(0)
@@ -109,12 +111,15 @@ func TestAFailureKeepsWhatWasKnown(t *testing.T) {
 		resolved bool
 	}{
 		{"both", found{lines: []foundLine{a, b}}, "[10.0.0.1:1 10.0.0.2:2]", "", "[10.0.0.2:2]", true},
-		{"one host fails", found{lines: []foundLine{a, {host: "b", port: "2", err: down}}}, "[10.0.0.1:1 10.0.0.2:2]", "b: the resolver is down", "[]", false},
+		{"one host fails", found{lines: []foundLine{a, {host: "b", port: "2", err: down}}}, "[10.0.0.1:1 10.0.0.2:2]",
+			"b: the resolver is down", "[]", false},
 		{"the list fails", found{err: down}, "[10.0.0.1:1 10.0.0.2:2]", "the resolver is down", "[]", false},
-		{"one host has gone", found{lines: []foundLine{a, {host: "b", port: "2", err: gone}}}, "[10.0.0.1:1]", "", "[]", true},
+		{"one host has gone", found{lines: []foundLine{a, {host: "b", port: "2", err: gone}}}, "[10.0.0.1:1]", "",
+			"[]", true},
 		{"it is back", found{lines: []foundLine{a, b}}, "[10.0.0.1:1 10.0.0.2:2]", "", "[10.0.0.2:2]", true},
 		{"the name has gone", found{err: gone}, "[]", "", "[]", true},
-		{"too many", found{lines: []foundLine{{host: "c", port: "3", addrs: hosts(listAddrsMax + 1)}}}, "[]", "1025 addresses are more than 1024", "[]", false},
+		{"too many", found{lines: []foundLine{{host: "c", port: "3", addrs: hosts(listAddrsMax + 1)}}}, "[]",
+			"1025 addresses are more than 1024", "[]", false},
 	} {
 		now += time.Minute
 		attempt := one(t, j, now)
@@ -122,7 +127,8 @@ func TestAFailureKeepsWhatWasKnown(t *testing.T) {
 		appeared := j.Take(now, Result{entry: attempt.entry, asked: attempt.asked, found: c.got})
 		e := j.Entries()[0]
 		if fmt.Sprint(e.Addrs) != c.addrs || e.Failed != c.failed || fmt.Sprint(appeared) != c.appeared {
-			t.Errorf("%s: %v, %q, new are %v; want %s, %q, %s", c.what, e.Addrs, e.Failed, appeared, c.addrs, c.failed, c.appeared)
+			t.Errorf("%s: %v, %q, new are %v; want %s, %q, %s", c.what, e.Addrs, e.Failed, appeared, c.addrs,
+				c.failed, c.appeared)
 		}
 		if want := map[bool]time.Duration{true: now, false: before}[c.resolved]; e.Resolved != want {
 			t.Errorf("%s: it counts as resolved at %v, want %v", c.what, e.Resolved, want)
@@ -149,14 +155,21 @@ func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 		want    string
 	}{
 		"nothing is awaited": {entries: []string{"a.example:1"}, waiting: "", want: ""},
-		"no addresses":       {entries: []string{"a.example:1"}, waiting: "x", want: "; a.example:1 has no addresses yet" + headless},
-		"this instance":      {entries: []string{"a.example:1"}, lines: []foundLine{{host: "a.example", port: "1", addrs: []string{"10.0.0.1"}}}, waiting: "x", want: "; Join leads to nobody but this instance" + headless},
-		"only itself, by IP": {entries: []string{"10.0.0.1:1"}, waiting: "x", want: "; Join leads to nobody but this instance"},
-		"another":            {entries: []string{"10.0.0.2:1"}, waiting: "x", want: ""},
-		"a host of a list":   {entries: []string{"srv:///s.example"}, lines: []foundLine{{host: "h", port: "2"}}, waiting: "x", want: "; srv:///s.example lists h:2, which has no address yet" + headless},
-		"an empty file":      {entries: []string{path}, waiting: "x", want: "; " + path + " lists nobody"},
-		"a failure":          {entries: []string{"a.example:1"}, err: errors.New("down"), waiting: "x", want: "; a.example:1 cannot be resolved: down"},
-		"a failure, told":    {entries: []string{"a.example:1"}, err: errors.New("down"), waiting: "a.example:1 is bad", want: ""},
+		"no addresses": {entries: []string{"a.example:1"}, waiting: "x",
+			want: "; a.example:1 has no addresses yet" + headless},
+		"this instance": {entries: []string{"a.example:1"},
+			lines: []foundLine{{host: "a.example", port: "1", addrs: []string{"10.0.0.1"}}}, waiting: "x",
+			want: "; Join leads to nobody but this instance" + headless},
+		"only itself, by IP": {entries: []string{"10.0.0.1:1"}, waiting: "x",
+			want: "; Join leads to nobody but this instance"},
+		"another": {entries: []string{"10.0.0.2:1"}, waiting: "x", want: ""},
+		"a host of a list": {entries: []string{"srv:///s.example"}, lines: []foundLine{{host: "h", port: "2"}},
+			waiting: "x", want: "; srv:///s.example lists h:2, which has no address yet" + headless},
+		"an empty file": {entries: []string{path}, waiting: "x", want: "; " + path + " lists nobody"},
+		"a failure": {entries: []string{"a.example:1"}, err: errors.New("down"), waiting: "x",
+			want: "; a.example:1 cannot be resolved: down"},
+		"a failure, told": {entries: []string{"a.example:1"}, err: errors.New("down"),
+			waiting: "a.example:1 is bad", want: ""},
 	} {
 		j := New(Config{Entries: c.entries, Self: "10.0.0.1:1"})
 		if due, _ := j.Due(0, false, func() uint64 { return 0 }); len(due) > 0 {
@@ -183,7 +196,8 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 		var logs bytes.Buffer
 		var mode atomic.Value
 		release := make(chan struct{})
-		j := New(Config{Logger: slog.New(slog.NewTextHandler(&logs, nil)), Func: func(ctx context.Context) ([]string, error) {
+		j := New(Config{Logger: slog.New(slog.NewTextHandler(&logs, nil)), Func: func(ctx context.Context) ([]string,
+			error) {
 			switch mode.Load() {
 			case "panic":
 				panic("boom\nboom")
@@ -219,15 +233,18 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 			mode, want string
 			took       time.Duration
 		}{
-			{"panic", "it panicked: boom boom", 0}, {"panic", "it panicked: boom boom", 0}, {"exit", "it has ended its goroutine", 0},
+			{"panic", "it panicked: boom boom", 0}, {"panic", "it panicked: boom boom", 0},
+			{"exit", "it has ended its goroutine", 0},
 			{"error", "the API is down", 0}, {"garbage", "address 2", 0}, {"slow", "deadline exceeded", resolveWithin},
-			{"none", "Config.JoinFunc returns nobody", 0}, {"deaf", "it has not returned", resolveWithin + resolveOverrun},
+			{"none", "Config.JoinFunc returns nobody", 0}, {"deaf", "it has not returned", resolveWithin +
+				resolveOverrun},
 		} {
 			if took, _ := run(c.mode); took != c.took || !strings.Contains(j.Trouble("x"), c.want) {
 				t.Errorf("%s: after %v it says %q, want %q after %v", c.mode, took, j.Trouble("x"), c.want, c.took)
 			}
 		}
-		if n := strings.Count(logs.String(), "Config.JoinFunc panicked; it is called again"); n != 2 || !strings.Contains(logs.String(), "join_test.go") {
+		if n := strings.Count(logs.String(), "Config.JoinFunc panicked; it is called again"); n != 2 ||
+			!strings.Contains(logs.String(), "join_test.go") {
 			t.Errorf("%d lines about two panics, a minute apart, or none with its stack:\n%s", n, logs.String())
 		}
 		if due, _ := j.Due(now+time.Hour, false, func() uint64 { return 0 }); len(due) > 0 {

@@ -6,9 +6,9 @@ import (
 )
 
 // Lookup returns the addresses, host:port with an IP address, to which an entry of Join leads now:
-// for a program that is no instance and wants to ask one. A name without addresses has none; if some
-// of several hosts cannot be looked up, it returns the others. A file is read as it is, though it may
-// be half written. ctx bounds it.
+// for a program that is no instance and wants to ask one. A name without addresses has none; if
+// some of several hosts cannot be looked up, it returns the others. A file is read as it is, though
+// it may be half written. ctx bounds it.
 func Lookup(ctx context.Context, entry string) ([]string, error) {
 	if err := Check(entry); err != nil {
 		return nil, err

@@ -48,7 +48,8 @@ func (j *Join) Trouble(waiting string) string {
 	return "; " + strings.Join(texts, "; ") + way
 }
 
-// trouble says that an entry leads to no instance, or could not be resolved if that is not said already.
+// trouble says that an entry leads to no instance, or could not be resolved if that is not said
+// already.
 func (r *resolving) trouble(said string) string {
 	switch {
 	case r.entry.Failed != "":
@@ -87,5 +88,6 @@ func (r *resolving) others(self string) bool {
 
 // emptyName reports whether an entry rests on a name in DNS that has no address.
 func (r *resolving) emptyName() bool {
-	return r.entry.Failed == "" && r.entry.Resolved != -always && (len(r.none) > 0 || r.named() && len(r.entry.Addrs) == 0)
+	return r.entry.Failed == "" && r.entry.Resolved != -always &&
+		(len(r.none) > 0 || r.named() && len(r.entry.Addrs) == 0)
 }

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// consider is rule 3: it accepts the charter, and is bound from then on, or says why not. The same charter is answered once in a life;
-// being asked again about the one that was accepted, because our answer was lost, changes nothing and gets the same answer.
+// consider is rule 3: it accepts the charter, and is bound from then on, or says why not. The same
+// charter is answered once in a life; being asked again about the one that was accepted, because
+// our answer was lost, changes nothing and gets the same answer.
 func (c *Core) consider(ch *Charter) (Refusal, string) {
 	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
 		return Accepted, ""
@@ -62,13 +63,15 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 		return RefusedClock, "they are " + apart.Abs().String() + " apart"
 	}
 	if ch.FoundedUnixMS <= c.floor {
-		return RefusedClock, "tokens up to " + clockText(c.floor) + " were seen here, and the founding time is not above them"
+		return RefusedClock, "tokens up to " + clockText(c.floor) +
+			" were seen here, and the founding time is not above them"
 	}
 	return c.obstacle(ch)
 }
 
-// obstacle says what in the world around keeps this instance from accepting the charter, or, where ch is nil, any charter: somebody
-// reachable belongs to a group that has a leader, or an address that Join names has not answered as rule 3 asks.
+// obstacle says what in the world around keeps this instance from accepting the charter, or, where
+// ch is nil, any charter: somebody reachable belongs to a group that has a leader, or an address
+// that Join names has not answered as rule 3 asks.
 func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	if c.unfit != "" {
 		return RefusedDirectory, c.unfit

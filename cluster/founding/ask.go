@@ -21,7 +21,8 @@ func (c *Core) ask(random Random) time.Duration {
 		}
 		if o.next <= c.now {
 			l := c.charter.List[i]
-			o.pending = c.question(l.Addr, l.Instance, appendProposal(nil, proposal{To: l.Instance, Charter: *c.charter}))
+			o.pending = c.question(l.Addr, l.Instance,
+				appendProposal(nil, proposal{To: l.Instance, Charter: *c.charter}))
 			o.next = c.now + c.pace(random.Spread-uint64(i)-1, len(c.places))
 			continue
 		}
@@ -30,8 +31,8 @@ func (c *Core) ask(random Random) time.Duration {
 	return max(next, c.now+time.Millisecond)
 }
 
-// curious reports whether it matters who the others are: always, except to a closed group, and to a member whose group has a leader and
-// whose voters know where it lives.
+// curious reports whether it matters who the others are: always, except to a closed group, and to a
+// member whose group has a leader and whose voters know where it lives.
 func (c *Core) curious() bool {
 	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.seeks())
 }
@@ -70,7 +71,8 @@ func atRandom(every time.Duration, salt uint64) time.Duration {
 	return every + time.Duration(mix(salt)%uint64(every))
 }
 
-// mix scatters a number over all 64 bits (the finaliser of splitmix64), for times that should not coincide.
+// mix scatters a number over all 64 bits (the finaliser of splitmix64), for times that should not
+// coincide.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
@@ -92,9 +94,12 @@ func (c *Core) deadline() time.Duration {
 	return c.now + askEverySlow
 }
 
-// Result takes how a question ended. asked is when it was sent, and answer what came back from the instance that has proved to be from; all count only for outcome Answered and
-// what it proves. Of the outcomes Foreign and Silent answer is the reason, for people, or nil. Results of questions that are not awaited any more, as those of an earlier life, are ignored.
-func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID, answer []byte) {
+// Result takes how a question ended. asked is when it was sent, and answer what came back from the
+// instance that has proved to be from; all count only for outcome Answered and what it proves. Of
+// the outcomes Foreign and Silent answer is the reason, for people, or nil. Results of questions
+// that are not awaited any more, as those of an earlier life, are ignored.
+func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID,
+	answer []byte) {
 	c.now = now
 	for i := range c.offers {
 		if c.offers[i].pending == id {
@@ -126,7 +131,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	if outcome == Answered {
 		who, err := decodeWho(answer)
 		if err != nil {
-			// It carries our label and speaks another language: it may well be one of us in a newer version, so it blocks like silence.
+			// It carries our label and speaks another language: it may well be one of us in a newer
+			// version, so it blocks like silence.
 			return
 		}
 		who.Instance = from
@@ -142,7 +148,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	p.last = s
 }
 
-// answered takes the verdict of the i-th on the list about our charter. Only that life's own word counts.
+// answered takes the verdict of the i-th on the list about our charter. Only that life's own word
+// counts.
 func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	l := c.charter.List[i]
 	if outcome != Answered {
@@ -163,7 +170,8 @@ func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	}
 }
 
-// met takes in what an instance says about itself, as far as it concerns the charter that we are bound to or our group.
+// met takes in what an instance says about itself, as far as it concerns the charter that we are
+// bound to or our group.
 func (c *Core) met(who *Who) {
 	if who.Instance != c.instance && c.votes(who.Instance) {
 		c.guided = c.now
@@ -190,13 +198,15 @@ func (c *Core) met(who *Who) {
 	}
 }
 
-// Asker is the instance that puts a question: the ID that it has proved, and the address that it says it is reached at.
+// Asker is the instance that puts a question: the ID that it has proved, and the address that it
+// says it is reached at.
 type Asker struct {
 	Instance nodeid.ID
 	Addr     string
 }
 
-// Ask answers the question of another instance, or returns nil if it is no question of ours. The answer is given at once, and binds.
+// Ask answers the question of another instance, or returns nil if it is no question of ours. The
+// answer is given at once, and binds.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	if c.doomed != "" || c.barred != "" {
@@ -204,7 +214,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	if p, err := decodeProposal(body); err == nil {
 		if p.To != c.instance || c.settling {
-			// It was meant for another life. Silence is the only answer that cannot be mistaken for that life's.
+			// It was meant for another life. Silence is the only answer that cannot be mistaken for
+			// that life's.
 			return nil
 		}
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}
@@ -238,8 +249,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	return appendWho(nil, who)
 }
 
-// Tell answers the question who this instance is to a peer that is no instance, or returns nil if it is another question. Nothing that the
-// peer says is taken in.
+// Tell answers the question who this instance is to a peer that is no instance, or returns nil if
+// it is another question. Nothing that the peer says is taken in.
 func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	q, err := decodeQuestion(body)

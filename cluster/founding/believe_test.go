@@ -17,8 +17,9 @@ func mallorys() []Voter {
 	return []Voter{{Raft: 66, Instance: mallory().Instance, Addr: mallory().Addr, Life: 1}}
 }
 
-// A liar that proves its own identity, and no other, can say what it likes about the configuration: nothing that is known changes, no
-// replica ends, and it is not believed about anything later either.
+// A liar that proves its own identity, and no other, can say what it likes about the configuration:
+// nothing that is known changes, no replica ends, and it is not believed about anything later
+// either.
 func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	const far = uint64(1) << 50
 	announce := func(c *Core, at uint64) []byte {
@@ -37,7 +38,8 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 		"it answers": func(c *Core) {
 			c.Inquire(c.now, mallory().Addr)
 			c.Tick(c.now, c.wall, Random{})
-			c.tell(mallory().Addr, Who{Instance: mallory().Instance, Name: "m", Addr: mallory().Addr, Phase: Member, Group: 99, At: far, Voters: mallorys()})
+			c.tell(mallory().Addr, Who{Instance: mallory().Instance, Name: "m", Addr: mallory().Addr, Phase: Member,
+				Group: 99, At: far, Voters: mallorys()})
 		},
 		"a voter prepares in a term that no group has": func(c *Core) {
 			if c.Ask(c.now, c.wall, aVoter(), AppendPrepare(nil, Prepare{
@@ -67,9 +69,11 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 				c.now += time.Second
 			}
 			if c.At() != before || !slices.Equal(c.newest(), voters) || c.Raft() != 0x11 || c.spent(0x11) {
-				t.Errorf("%s (directory: %v): configuration %d of %v, replica %x", name, durable, c.At(), c.newest(), c.Raft())
+				t.Errorf("%s (directory: %v): configuration %d of %v, replica %x", name, durable, c.At(), c.newest(),
+					c.Raft())
 			}
-			c.Ask(c.now, c.wall, aVoter(), AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 12, Voters: configuration()}))
+			c.Ask(c.now, c.wall, aVoter(),
+				AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 12, Voters: configuration()}))
 			if c.At() != 12 {
 				t.Errorf("%s (directory: %v): the true configuration is not taken any more", name, durable)
 			}
@@ -77,25 +81,30 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	}
 }
 
-// The leader to which this instance is attached is believed though no configuration that is known names it.
+// The leader to which this instance is attached is believed though no configuration that is known
+// names it.
 func TestTheLeaderIsBelieved(t *testing.T) {
 	c := plain(false)
 	c.Guide(mallory().Instance)
-	c.Ask(c.now, c.wall, mallory(), AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 20, Voters: mallorys()}))
+	c.Ask(c.now, c.wall, mallory(),
+		AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 20, Voters: mallorys()}))
 	if c.At() != 20 {
 		t.Errorf("the leader's word is not taken: configuration %d", c.At())
 	}
 }
 
-// When no voter that is known has answered for a TTL, all may have been replaced. A life in memory begins anew then. An instance with a
-// directory waits for a voter that it knows, however many others agree on a configuration, and keeps its replica if it has one.
+// When no voter that is known has answered for a TTL, all may have been replaced. A life in memory
+// begins anew then. An instance with a directory waits for a voter that it knows, however many
+// others agree on a configuration, and keeps its replica if it has one.
 func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	newer := []Voter{
-		{Raft: 21, Instance: nodeidtest.ID(21), Addr: "x:1", Life: 1}, {Raft: 22, Instance: nodeidtest.ID(22), Addr: "y:1", Life: 1},
+		{Raft: 21, Instance: nodeidtest.ID(21), Addr: "x:1", Life: 1}, {Raft: 22, Instance: nodeidtest.ID(22),
+			Addr: "y:1", Life: 1},
 		{Raft: 23, Instance: nodeidtest.ID(23), Addr: "z:1", Life: 1},
 	}
 	say := func(c *Core, from nodeid.ID) {
-		c.Ask(c.now, c.wall, Asker{from, "q:1"}, AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 30, Voters: newer}))
+		c.Ask(c.now, c.wall, Asker{from, "q:1"},
+			AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 30, Voters: newer}))
 	}
 	for _, tc := range []struct {
 		name           string
@@ -136,12 +145,14 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	}
 }
 
-// What one instance says of another's life moves no address and bars no directory, unless it is a voter, and no number may jump.
+// What one instance says of another's life moves no address and bars no directory, unless it is a
+// voter, and no number may jump.
 func TestHearsayAboutLives(t *testing.T) {
 	c := settled(Member)
 	c.knocked("m:1")
 	c.tell("m:1", Who{
-		Instance: mallory().Instance, Name: "m", Addr: "m:1", Phase: Member, Group: 99, AskerLife: 9, AskerAddr: "z:1", Voters: configuration(),
+		Instance: mallory().Instance, Name: "m", Addr: "m:1", Phase: Member, Group: 99, AskerLife: 9,
+		AskerAddr: "z:1", Voters: configuration(),
 	})
 	if c.Tick(c.now, c.wall, Random{}); c.Refusal() != "" {
 		t.Errorf("any instance bars a directory: %s", c.Refusal())

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Book is the address book: raft ID → (instance, address, life). Who is in it is decided by the configuration of the group alone; where
-// they are is learned from charters, from the log, from voters and from the proven word of each of
-// them, and the highest life number wins. No entry is dropped because gossip says that its instance
-// is dead: a voter that cannot be reached for an hour still votes. The zero Book is empty. It is a
-// value of its owner's and not safe for
-// concurrent use; State carries it into a directory.
+// Book is the address book: raft ID → (instance, address, life). Who is in it is decided by the
+// configuration of the group alone; where they are is learned from charters, from the log, from
+// voters and from the proven word of each of them, and the highest life number wins. No entry is
+// dropped because gossip says that its instance is dead: a voter that cannot be reached for an hour
+// still votes. The zero Book is empty. It is a value of its owner's and not safe for concurrent
+// use; State carries it into a directory.
 type Book struct {
 	at      uint64      // of the configuration
 	entries []bookEntry // by raft ID
@@ -21,8 +21,9 @@ type bookEntry struct {
 	firstHand bool // said by that very instance, not about it
 }
 
-// Configure makes the book hold exactly the replicas of the configuration with this number, unless it has one that is as new. What is known
-// about those who stay is kept, unless the given life is higher.
+// Configure makes the book hold exactly the replicas of the configuration with this number, unless
+// it has one that is as new. What is known about those who stay is kept, unless the given life is
+// higher.
 func (b *Book) Configure(at uint64, voters []Voter) {
 	if len(b.entries) > 0 && at <= b.at {
 		for _, v := range voters {
@@ -42,16 +43,18 @@ func (b *Book) Configure(at uint64, voters []Voter) {
 	}
 }
 
-// Hear takes in where somebody says that a voter is, and reports whether that changed the book. Somebody who is not in the
-// configuration, an older life, and hearsay against the voter's own word change nothing. Nor does another instance that claims a raft
-// ID, in whatever life: an ID has one life of its data, the configuration has named whose, and raft's messages are believed by it.
+// Hear takes in where somebody says that a voter is, and reports whether that changed the book.
+// Somebody who is not in the configuration, an older life, and hearsay against the voter's own word
+// change nothing. Nor does another instance that claims a raft ID, in whatever life: an ID has one
+// life of its data, the configuration has named whose, and raft's messages are believed by it.
 func (b *Book) Hear(v Voter, firstHand bool) bool {
 	at, found := b.find(v.Raft)
 	if !found || v.Addr == "" {
 		return false
 	}
 	e := &b.entries[at]
-	if v.Instance != e.Instance || v.Life < e.Life || v.Life > e.Life+lifeJump || (v.Life == e.Life && e.firstHand && !firstHand) {
+	if v.Instance != e.Instance || v.Life < e.Life || v.Life > e.Life+lifeJump ||
+		(v.Life == e.Life && e.firstHand && !firstHand) {
 		return false
 	}
 	v.Learner = e.Learner // that is for the configuration to say
@@ -82,5 +85,6 @@ func (b *Book) Voters() []Voter {
 }
 
 func (b *Book) find(raft uint64) (int, bool) {
-	return slices.BinarySearchFunc(b.entries, raft, func(e bookEntry, raft uint64) int { return cmp.Compare(e.Raft, raft) })
+	return slices.BinarySearchFunc(b.entries, raft,
+		func(e bookEntry, raft uint64) int { return cmp.Compare(e.Raft, raft) })
 }

@@ -7,12 +7,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Settings are what an instance was told about its group. All instances of one group must be told the same; a charter carries the
-// settings it was written with, and an instance with others refuses it.
+// Settings are what an instance was told about its group. All instances of one group must be told
+// the same; a charter carries the settings it was written with, and an instance with others refuses
+// it.
 type Settings struct {
 	// Replicas is how many instances the user runs, all of them; 0 if Founders is set.
 	Replicas int
-	// Founders names the instances that found and vote; empty if Replicas is set. Their order has no meaning.
+	// Founders names the instances that found and vote; empty if Replicas is set. Their order has
+	// no meaning.
 	Founders []string
 	// Voters is the largest number of voters: odd, 1 to 7.
 	Voters int
@@ -20,11 +22,13 @@ type Settings struct {
 	SessionTTL time.Duration
 	// Grace is how long nothing is granted after birth; 0 means none.
 	Grace time.Duration
-	// Solo is set where there is no Join: the instance is a closed group of its own and refuses everybody else.
+	// Solo is set where there is no Join: the instance is a closed group of its own and refuses
+	// everybody else.
 	Solo bool
 }
 
-// normal returns a copy whose Founders are sorted and unique, so that equal settings compare equal and nobody shares the slice.
+// normal returns a copy whose Founders are sorted and unique, so that equal settings compare equal
+// and nobody shares the slice.
 func (s Settings) normal() Settings {
 	s.Founders = slices.Compact(slices.Sorted(slices.Values(s.Founders)))
 	return s
@@ -62,7 +66,8 @@ func (s Settings) founds(name string) bool {
 // every one may.
 func (s Settings) Founds(name string) bool { return s.normal().founds(name) }
 
-// slack is how far two clocks on a list may differ: half the grace, since the grace is what later groups wait for, and 5 s without one.
+// slack is how far two clocks on a list may differ: half the grace, since the grace is what later
+// groups wait for, and 5 s without one.
 func (s Settings) slack() time.Duration {
 	if s.Grace > 0 {
 		return s.Grace / 2
@@ -70,8 +75,8 @@ func (s Settings) slack() time.Duration {
 	return clockSlackWithoutGrace
 }
 
-// voterCount is the number of voters of a list: the largest odd number that neither the list nor Voters is smaller than. An even
-// number would need one more to agree and survive no more failures.
+// voterCount is the number of voters of a list: the largest odd number that neither the list nor
+// Voters is smaller than. An even number would need one more to agree and survive no more failures.
 func (s Settings) voterCount(list int) int {
 	n := min(s.Voters, list)
 	if n%2 == 0 {
@@ -87,7 +92,8 @@ type Listed struct {
 	Addr     string // host:port
 }
 
-// Voter is one replica of a group: it votes, or it is a learner, which follows and may be given a vote later.
+// Voter is one replica of a group: it votes, or it is a learner, which follows and may be given a
+// vote later.
 type Voter struct {
 	Raft     uint64 // raft ID: never zero, never used twice
 	Instance nodeid.ID
@@ -96,8 +102,9 @@ type Voter struct {
 	Learner  bool   // it has no vote
 }
 
-// Charter founds a group: who is in it, who votes, by which rules. Everybody on its list has to accept it before the group is born. It
-// never changes once it was proposed, and its Group names it.
+// Charter founds a group: who is in it, who votes, by which rules. Everybody on its list has to
+// accept it before the group is born. It never changes once it was proposed, and its Group names
+// it.
 type Charter struct {
 	Group         uint64 // random, never zero
 	FoundedUnixMS int64  // the latest of the list's wall clocks, and above every token that they have seen
@@ -105,7 +112,9 @@ type Charter struct {
 	Rules         uint32   // version of the lock rules that everybody on the list knows
 	List          []Listed // by instance, ascending
 	Voters        []Voter
-	Supersedes    []uint64 // groups that people have given up on instances of the list, ascending: their members go when they meet this one
+	// groups that people have given up on instances of the list, ascending: their members go when
+	// they meet this one
+	Supersedes []uint64
 }
 
 // Raft returns the raft ID that the charter gives to the instance, or 0 if it has no vote.
@@ -120,14 +129,16 @@ func (c *Charter) Raft(instance nodeid.ID) uint64 {
 
 // listed returns the place of the instance on the list, or -1.
 func (c *Charter) listed(instance nodeid.ID) int {
-	i, found := slices.BinarySearchFunc(c.List, instance, func(l Listed, id nodeid.ID) int { return nodeid.Compare(l.Instance, id) })
+	i, found := slices.BinarySearchFunc(c.List, instance,
+		func(l Listed, id nodeid.ID) int { return nodeid.Compare(l.Instance, id) })
 	if !found {
 		return -1
 	}
 	return i
 }
 
-// malformed says what no honest proposer can have written, or returns "". It does not depend on who reads the charter.
+// malformed says what no honest proposer can have written, or returns "". It does not depend on who
+// reads the charter.
 func (c *Charter) malformed() string {
 	if c.Group == 0 || len(c.List) == 0 || len(c.List) > listMax || c.FoundedUnixMS < 0 || c.FoundedUnixMS > wallMax {
 		return "it has no group ID, no list or no founding time"
@@ -182,5 +193,6 @@ func (c *Charter) complete(own Settings) string {
 	return ""
 }
 
-// Difference names the first setting in which two instances, or an instance and its group, differ, or returns "".
+// Difference names the first setting in which two instances, or an instance and its group, differ,
+// or returns "".
 func Difference(a, b Settings) string { return a.normal().difference(b.normal()) }

@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-// This file is the group's configuration as far as it is known here: who its replicas are, and by its number how new that is. The number
-// is the index of the log entry that made the configuration, and 1 for the founding one, so of two the higher one is the newer one,
-// on whichever instance it was applied.
+// This file is the group's configuration as far as it is known here: who its replicas are, and by
+// its number how new that is. The number is the index of the log entry that made the configuration,
+// and 1 for the founding one, so of two the higher one is the newer one, on whichever instance it
+// was applied.
 
-// Voters takes a configuration of the group that was applied by this instance's log, or the newest addresses in one that is known. A newer
-// one than is known replaces it; the same one brings addresses; of an older one only is taken that it named this instance.
+// Voters takes a configuration of the group that was applied by this instance's log, or the newest
+// addresses in one that is known. A newer one than is known replaces it; the same one brings
+// addresses; of an older one only is taken that it named this instance.
 func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.now = now
 	if c.group != group || c.phase == Newborn || c.take(at, voters) {
@@ -26,8 +28,8 @@ func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.place(voters)
 }
 
-// hear takes a configuration of the group that another instance has told. What it says counts if this instance believes it; else it is
-// a hint to ask those that this instance believes.
+// hear takes a configuration of the group that another instance has told. What it says counts if
+// this instance believes it; else it is a hint to ask those that this instance believes.
 func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	if len(voters) == 0 {
 		return
@@ -40,9 +42,10 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	c.take(at, voters)
 }
 
-// take makes a configuration that is newer than the one that is known the one that is known, and reports whether it was. If one that named
-// this instance's replica is followed by one that does not, then the replica was removed. A replica that was only prepared is named by none
-// yet, and none that does not name it says anything about it.
+// take makes a configuration that is newer than the one that is known the one that is known, and
+// reports whether it was. If one that named this instance's replica is followed by one that does
+// not, then the replica was removed. A replica that was only prepared is named by none yet, and
+// none that does not name it says anything about it.
 func (c *Core) take(at uint64, voters []Voter) bool {
 	if len(voters) == 0 || len(voters) > votersMax { // so many have never been, and could not be told
 		return false
@@ -92,11 +95,12 @@ func holds(voters []Voter, raft uint64) bool {
 	return raft != 0 && slices.ContainsFunc(voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// At returns the number of the newest configuration of the group that is known here: 1 for the founding one, 0 without a group.
+// At returns the number of the newest configuration of the group that is known here: 1 for the
+// founding one, 0 without a group.
 func (c *Core) At() uint64 { return c.at }
 
-// Adopt takes that the group's settings have changed (rule 15). From then on they are what others are told, what a directory keeps, and what
-// an instance that is started again is compared with.
+// Adopt takes that the group's settings have changed (rule 15). From then on they are what others
+// are told, what a directory keeps, and what an instance that is started again is compared with.
 func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
 	c.now = now
 	if c.group != group || c.phase != Member {

@@ -13,14 +13,18 @@ import (
 // A configuration that is told goes on to the host, whole, and to whoever asks.
 func TestTheNewestConfigurationIsTold(t *testing.T) {
 	c := plain(false)
-	c.Ask(c.now, c.wall, aVoter(), AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 98, At: 20, Voters: configuration()}))
-	c.Ask(c.now, c.wall, aVoter(), AppendAnnounce(nil, Announce{To: nodeidtest.ID(6), Group: 99, At: 20, Voters: configuration()}))
+	c.Ask(c.now, c.wall, aVoter(),
+		AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 98, At: 20, Voters: configuration()}))
+	c.Ask(c.now, c.wall, aVoter(),
+		AppendAnnounce(nil, Announce{To: nodeidtest.ID(6), Group: 99, At: 20, Voters: configuration()}))
 	if c.At() != 10 {
 		t.Fatalf("configuration %d is taken from another group, or was for another life", c.At())
 	}
-	c.Ask(c.now, c.wall, aVoter(), AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 20, Voters: configuration(81)}))
+	c.Ask(c.now, c.wall, aVoter(),
+		AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 20, Voters: configuration(81)}))
 	out := c.Tick(c.now, c.wall, Random{})
-	if len(out.Events) != 1 || out.Events[0].Kind != Heard || out.Events[0].At != 20 || !slices.Equal(out.Events[0].Voters, configuration(81)) {
+	if len(out.Events) != 1 || out.Events[0].Kind != Heard || out.Events[0].At != 20 ||
+		!slices.Equal(out.Events[0].Voters, configuration(81)) {
 		t.Errorf("the host is told %+v", out.Events)
 	}
 	who, err := decodeWho(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})))
@@ -51,7 +55,8 @@ func TestInquire(t *testing.T) {
 	if len(out.Questions) != 1 || out.Questions[0].Addr != "z:1" {
 		t.Fatalf("it asks %+v, want whoever is at z:1", out.Questions)
 	}
-	who := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "z:1", Phase: Member, Group: 99, At: 21, Voters: configuration()}
+	who := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "z:1", Phase: Member, Group: 99, At: 21,
+		Voters: configuration()}
 	c.Result(c.now, out.Questions[0].ID, c.now, Answered, who.Instance, appendWho(nil, who))
 	if c.At() != 21 {
 		t.Errorf("it knows configuration %d", c.At())
@@ -80,7 +85,8 @@ func TestAdopt(t *testing.T) {
 	}
 	c.Adopt(c.now, 99, s)
 	who, err := decodeWho(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})))
-	if err != nil || who.Settings.SessionTTL != time.Minute || c.State().Settings.SessionTTL != time.Minute || c.Revision() == before {
+	if err != nil || who.Settings.SessionTTL != time.Minute || c.State().Settings.SessionTTL != time.Minute ||
+		c.Revision() == before {
 		t.Errorf("it tells %v and stores %v, revision %d", who.Settings, c.State().Settings, c.Revision())
 	}
 	before = c.Revision()
@@ -100,7 +106,8 @@ func TestPlacesReturn(t *testing.T) {
 			t.Errorf("the first %d bytes were accepted", n)
 		}
 	}
-	if long := AppendPlace(nil, Voter{Instance: nodeidtest.ID(1<<64 - 1), Addr: strings.Repeat("a", addrBytesMax), Life: 1<<64 - 1}); len(long) > 1024 {
+	if long := AppendPlace(nil, Voter{Instance: nodeidtest.ID(1<<64 - 1), Addr: strings.Repeat("a", addrBytesMax),
+		Life: 1<<64 - 1}); len(long) > 1024 {
 		t.Errorf("%d bytes", len(long))
 	}
 	if !bytes.Equal(AppendPlace([]byte("x"), v)[1:], enc) {

@@ -19,8 +19,9 @@ type Config struct {
 	Stored  *State // what the last start has stored; nil: nothing
 }
 
-// Core is one instance's part in birth: a state machine that is fed with inputs and answers with outputs. It is not safe for
-// concurrent use and keeps none of the slices it is given unless it says so.
+// Core is one instance's part in birth: a state machine that is fed with inputs and answers with
+// outputs. It is not safe for concurrent use and keeps none of the slices it is given unless it
+// says so.
 type Core struct {
 	name     string
 	addr     string
@@ -48,7 +49,9 @@ type Core struct {
 	unfit    string   // why the directory cannot be written; empty: it can
 	barred   string   // why this instance may never take part again; empty: it may
 	names    []called // of instances that were met
-	suspects []knock  // places to ask because gossip shows this instance's ID there, or knows a newer configuration there
+	// places to ask because gossip shows this instance's ID there, or knows a newer configuration
+	// there
+	suspects []knock
 	gaveUp   []uint64 // groups that people have given up here, oldest first
 	floor    int64    // a group that is founded from now on starts its tokens above this, in Unix milliseconds
 
@@ -104,7 +107,8 @@ type offer struct {
 // New returns the core of an instance that was just born, or that goes on where its directory says.
 func New(cfg Config) *Core {
 	c := &Core{
-		name: cfg.Name, addr: cfg.Addr, settings: cfg.Settings.normal(), rules: max(cfg.Rules, 1), life: max(cfg.Life, 1),
+		name: cfg.Name, addr: cfg.Addr, settings: cfg.Settings.normal(), rules: max(cfg.Rules, 1),
+		life:  max(cfg.Life, 1),
 		stale: true, instance: cfg.Instance, durable: cfg.Durable,
 	}
 	c.resume(cfg.Stored)
@@ -120,7 +124,8 @@ func (c *Core) Phase() Phase { return c.phase }
 // Group returns the group that this life is bound to or belongs to, or 0.
 func (c *Core) Group() uint64 { return c.group }
 
-// Leader takes whether this instance knows a leader of its group. A newborn has none, whatever it is told.
+// Leader takes whether this instance knows a leader of its group. A newborn has none, whatever it
+// is told.
 func (c *Core) Leader(now time.Duration, known bool) {
 	c.now = now
 	if known || c.leader {
@@ -133,7 +138,8 @@ func (c *Core) Leader(now time.Duration, known bool) {
 	c.leader = known
 }
 
-// Born takes that Born of the group was applied here. It does nothing if this life is bound to another.
+// Born takes that Born of the group was applied here. It does nothing if this life is bound to
+// another.
 func (c *Core) Born(now time.Duration, group uint64) {
 	c.now = now
 	if c.phase == Bound && c.group == group {
@@ -141,8 +147,9 @@ func (c *Core) Born(now time.Duration, group uint64) {
 	}
 }
 
-// Tick lets time pass and returns everything that is to be done about what has happened since the last call. It must be called after
-// every batch of other inputs, and at the latest at the time that the last one named.
+// Tick lets time pass and returns everything that is to be done about what has happened since the
+// last call. It must be called after every batch of other inputs, and at the latest at the time
+// that the last one named.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
 	c.now, c.wall = now, wallUnixMS
 	c.arrange()
@@ -172,13 +179,15 @@ func (c *Core) decide(random Random) {
 	}
 }
 
-// restart is the restart in place: the one way back. It is as safe as being killed and started again, because it forgets as much. With
-// a directory the charter and its raft ID are gone from there, by the new State, before the new life says anything.
+// restart is the restart in place: the one way back. It is as safe as being killed and started
+// again, because it forgets as much. With a directory the charter and its raft ID are gone from
+// there, by the new State, before the new life says anything.
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{
-		name: c.name, addr: c.addr, settings: c.heirs(), rules: c.rules, life: c.life, now: c.now, wall: c.wall, names: c.names,
-		join: c.join, gossip: c.gossip, knocks: c.knocks, tips: c.tips, stale: true,
+		name: c.name, addr: c.addr, settings: c.heirs(), rules: c.rules, life: c.life, now: c.now, wall: c.wall,
+		names: c.names,
+		join:  c.join, gossip: c.gossip, knocks: c.knocks, tips: c.tips, stale: true,
 		asked: c.asked, events: c.events, lives: c.lives,
 		durable: c.durable, revision: c.revision + 1, unfit: c.unfit, home: c.addr, instance: random.Instance,
 		gaveUp: c.gaveUp, floor: c.floor,

@@ -9,9 +9,9 @@ import (
 // This file is the rule by which a group in memory is given up: only if it is dead.
 //
 // A voter is alive if its life has answered lately that its replica runs. It is over if its replica
-// can never vote again: its own life says so, another life answers at its address or to its name, or
-// it has said goodbye. A voter that is silent is neither. Over never ends in memory, so a group that
-// is dead stays dead, and no timing of questions, dials and elections makes the rule wrong.
+// can never vote again: its own life says so, another life answers at its address or to its name,
+// or it has said goodbye. A voter that is silent is neither. Over never ends in memory, so a group
+// that is dead stays dead, and no timing of questions, dials and elections makes the rule wrong.
 
 // member is rules 6 and 7. A member whose group has a leader does nothing here, nor does one with a
 // directory: what it holds may be the only copy of what others have been promised, so only people
@@ -63,19 +63,20 @@ func (c *Core) leaders(after time.Duration) (other, own bool) {
 	return other, own
 }
 
-// dead reports whether the voters that are not over are a majority in no configuration that matters.
+// dead reports whether the voters that are not over are a majority in no configuration that
+// matters.
 func (c *Core) dead(after time.Duration) bool {
 	return !slices.ContainsFunc(c.configurations(after), func(g Configuration) bool {
 		return !c.unapplied(g) && !c.stuck(g) && g.majority(func(v Voter) bool { return !c.over(v, after) })
 	})
 }
 
-// stuck reports whether no voter of a configuration can ever be elected in it, though a majority runs:
-// each is over, or has applied another one, or does not get the votes of a majority. A voter gives no
-// vote to one that lacks what it has in its log, nor to one that the configuration applied there does
-// not name, since it ignores what comes under an unknown raft ID. So it is if a leader that has changed
-// the voters ends before all know it. What the leader has sent must have arrived by then, and all must
-// have said so since.
+// stuck reports whether no voter of a configuration can ever be elected in it, though a majority
+// runs: each is over, or has applied another one, or does not get the votes of a majority. A voter
+// gives no vote to one that lacks what it has in its log, nor to one that the configuration applied
+// there does not name, since it ignores what comes under an unknown raft ID. So it is if a leader
+// that has changed the voters ends before all know it. What the leader has sent must have arrived
+// by then, and all must have said so since.
 func (c *Core) stuck(g Configuration) bool {
 	since := c.whole + hearsayOver
 	if c.whole == 0 || c.now <= since {
@@ -96,8 +97,8 @@ func (c *Core) stuck(g Configuration) bool {
 	})
 }
 
-// stands returns the configuration that a voter has applied, and how far its log goes, as it has said
-// lately: zeros if it has not.
+// stands returns the configuration that a voter has applied, and how far its log goes, as it has
+// said lately: zeros if it has not.
 func (c *Core) stands(v Voter, after time.Duration) (applied Configuration, log Log) {
 	if v.Instance == c.instance && c.runs() == v.Raft {
 		return c.applied, c.ownLog()
@@ -123,8 +124,9 @@ func (c *Core) doubt(after time.Duration) {
 	}
 }
 
-// refuted reports whether no voter of a configuration has applied it: each is over, or its replica runs
-// and has told that it has applied another. A voter that is silent, or does not tell, may have.
+// refuted reports whether no voter of a configuration has applied it: each is over, or its replica
+// runs and has told that it has applied another. A voter that is silent, or does not tell, may
+// have.
 func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
 		if v.Learner {
@@ -145,8 +147,8 @@ func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	})
 }
 
-// unapplied reports whether a configuration is known by hearsay alone and has been refuted for so long
-// that nothing which its leader sent before it ended can arrive any more.
+// unapplied reports whether a configuration is known by hearsay alone and has been refuted for so
+// long that nothing which its leader sent before it ended can arrive any more.
 func (c *Core) unapplied(g Configuration) bool {
 	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver
 }
@@ -169,7 +171,8 @@ func (c *Core) triedSince(v Voter) bool {
 	return found && c.places[at].ended > c.whole
 }
 
-// configurations returns the newest that is known, and those that voters which are alive have applied.
+// configurations returns the newest that is known, and those that voters which are alive have
+// applied.
 func (c *Core) configurations(after time.Duration) []Configuration {
 	var list []Configuration
 	add := func(g Configuration) {
@@ -198,10 +201,11 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 	return list
 }
 
-// later returns the configurations newer than any that is known here of which instances say lately that
-// a replica of this group there has applied them. This instance may have been cut off while the voters
-// changed, and the voters that it knows may all be gone. Such a word is not believed for anything else:
-// it can only keep this instance in its group, as the word can that the group has a leader.
+// later returns the configurations newer than any that is known here of which instances say lately
+// that a replica of this group there has applied them. This instance may have been cut off while
+// the voters changed, and the voters that it knows may all be gone. Such a word is not believed for
+// anything else: it can only keep this instance in its group, as the word can that the group has a
+// leader.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -261,8 +265,8 @@ func (c *Core) running(v Voter, after time.Duration) bool {
 	return c.answering(v, after) != nil
 }
 
-// over reports whether a voter never votes again. With Replicas, a voter that has been silent for ten
-// minutes counts too, if all that a new group needs have answered all the time.
+// over reports whether a voter never votes again. With Replicas, a voter that has been silent for
+// ten minutes counts too, if all that a new group needs have answered all the time.
 func (c *Core) over(v Voter, after time.Duration) bool {
 	switch f := c.fateOf(v.Raft); {
 	case c.running(v, after):
@@ -278,9 +282,9 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 	}
 }
 
-// excluded reports whether a replica is over whose name was never learned: it got its vote while this
-// instance was cut off from it. Only founders get one, and under the name of each another life has
-// answered since.
+// excluded reports whether a replica is over whose name was never learned: it got its vote while
+// this instance was cut off from it. Only founders get one, and under the name of each another life
+// has answered since.
 func (c *Core) excluded(f *fate, after time.Duration) bool {
 	names := c.needed()
 	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" {
@@ -299,14 +303,14 @@ func (c *Core) excluded(f *fate, after time.Duration) bool {
 	return true
 }
 
-// needed returns the founders that a new group needs: those that this instance was told of, and those
-// of the group that it has been in.
+// needed returns the founders that a new group needs: those that this instance was told of, and
+// those of the group that it has been in.
 func (c *Core) needed() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.settings.Founders, c.rulesOf.Founders))))
 }
 
-// heirs returns the settings of the next life: it never asks for less than the founders of the group
-// that it has been in, or it might found alone beside them.
+// heirs returns the settings of the next life: it never asks for less than the founders of the
+// group that it has been in, or it might found alone beside them.
 func (c *Core) heirs() Settings {
 	s := c.settings
 	if len(c.rulesOf.Founders) > 0 && !s.Solo && c.phase != Newborn {
@@ -317,8 +321,9 @@ func (c *Core) heirs() Settings {
 	return s
 }
 
-// distinct reports whether those who have answered questions put after that time have all lived at once. Whoever was met last before another
-// life was met for the first time may be what that was before its restart, and would count twice.
+// distinct reports whether those who have answered questions put after that time have all lived at
+// once. Whoever was met last before another life was met for the first time may be what that was
+// before its restart, and would count twice.
 func (c *Core) distinct(after time.Duration) bool {
 	newest, oldest := time.Duration(0), c.now
 	for _, p := range c.places {

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// orphan is a member, n1, of a group of the voters n1 to n5 whose largest TTL has passed without a leader.
+// orphan is a member, n1, of a group of the voters n1 to n5 whose largest TTL has passed without a
+// leader.
 func orphan(settings Settings, voters ...Voter) *Core {
 	c := newborn(settings)
 	c.instance, c.name, c.addr = nodeidtest.ID(1), "n1", "n1:1"
@@ -37,18 +38,21 @@ func orphan(settings Settings, voters ...Voter) *Core {
 func five(n int) []Voter {
 	var voters []Voter
 	for i := 1; i <= n; i++ {
-		voters = append(voters, Voter{Raft: uint64(i), Instance: nodeidtest.ID(uint64(i)), Addr: "n" + string(rune('0'+i)) + ":1", Life: 1})
+		voters = append(voters, Voter{Raft: uint64(i), Instance: nodeidtest.ID(uint64(i)), Addr: "n" +
+			string(rune('0'+i)) + ":1", Life: 1})
 	}
 	return voters
 }
 
-// life is what the instance i says: that it runs a replica, or, as another life, that it is newborn.
+// life is what the instance i says: that it runs a replica, or, as another life, that it is
+// newborn.
 func life(i, raft uint64) Who {
 	name := "n" + string(rune('0'+i))
 	if raft == 0 {
 		return Who{Instance: nodeidtest.ID(100 + i), Name: name, Addr: name + ":1", Standing: &Standing{}}
 	}
-	return Who{Instance: nodeidtest.ID(i), Name: name, Addr: name + ":1", Phase: Member, Group: 9, Standing: &Standing{Raft: raft}}
+	return Who{Instance: nodeidtest.ID(i), Name: name, Addr: name + ":1", Phase: Member, Group: 9,
+		Standing: &Standing{Raft: raft}}
 }
 
 func (c *Core) ends() bool {
@@ -68,7 +72,8 @@ func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	if c.ends() {
 		t.Error("a group of which two of three replicas run was given up")
 	}
-	if text := c.Waiting(); !strings.Contains(text, "2 of 3 replicas answer") || !strings.Contains(text, `"n3" (n3:1) no longer exists`) {
+	if text := c.Waiting(); !strings.Contains(text, "2 of 3 replicas answer") ||
+		!strings.Contains(text, `"n3" (n3:1) no longer exists`) {
 		t.Errorf("it waits for %q", text)
 	}
 	c.now += electedWithin
@@ -79,8 +84,8 @@ func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// What others have answered before the locks of the group were over does not count: they may be cut off since, and a new
-// group needs them.
+// What others have answered before the locks of the group were over does not count: they may be cut
+// off since, and a new group needs them.
 func TestOldAnswersDoNotCount(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	tell := func() {
@@ -97,7 +102,8 @@ func TestOldAnswersDoNotCount(t *testing.T) {
 	}
 }
 
-// The same life without its replica is over, and so is one that another life has replaced elsewhere.
+// The same life without its replica is over, and so is one that another life has replaced
+// elsewhere.
 func TestWhatIsOver(t *testing.T) {
 	retired := life(2, 99)
 	moved := life(3, 0)
@@ -110,8 +116,8 @@ func TestWhatIsOver(t *testing.T) {
 	}
 }
 
-// A voter whose name was never learned is over once another life answers to the name of each founder.
-// While it lives its name is asked for.
+// A voter whose name was never learned is over once another life answers to the name of each
+// founder. While it lives its name is asked for.
 func TestAVoterWithoutAName(t *testing.T) {
 	voters := five(3)
 	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // silent
@@ -148,14 +154,16 @@ func TestSilenceIsNotOver(t *testing.T) {
 	}
 }
 
-// In a joint configuration both halves need a majority: n3, n4 and n5 live and are one of the new half alone.
+// In a joint configuration both halves need a majority: n3, n4 and n5 live and are one of the new
+// half alone.
 func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	for _, tc := range []struct {
 		over []uint64
 		ends bool
 	}{{[]uint64{4, 5}, true}, {[]uint64{2, 4}, false}, {[]uint64{2, 3}, true}} {
 		c := orphan(names3(5), five(5)...)
-		c.Applied(c.now, 9, Configuration{At: 7, Voters: five(5), Incoming: []uint64{1, 2, 3}, Outgoing: []uint64{3, 4, 5}})
+		c.Applied(c.now, 9, Configuration{At: 7, Voters: five(5), Incoming: []uint64{1, 2, 3},
+			Outgoing: []uint64{3, 4, 5}})
 		for i := uint64(2); i <= 5; i++ {
 			raft := i
 			if slices.Contains(tc.over, i) {
@@ -205,8 +213,8 @@ func applies(i, at uint64) Who {
 	return who
 }
 
-// A configuration that only its dead leader had applied keeps the group for as long as messages of that
-// leader may arrive, and no longer. It keeps the group if a voter may have applied it.
+// A configuration that only its dead leader had applied keeps the group for as long as messages of
+// that leader may arrive, and no longer. It keeps the group if a voter may have applied it.
 func TestHearsay(t *testing.T) {
 	older := life(4, 4)
 	older.Standing = nil
@@ -260,8 +268,8 @@ func TestHearsay(t *testing.T) {
 	}
 }
 
-// The hearsay of a voter that is silent counts: with Replicas a new group does not need it, and it may
-// have applied that configuration.
+// The hearsay of a voter that is silent counts: with Replicas a new group does not need it, and it
+// may have applied that configuration.
 func TestHearsayOfTheSilent(t *testing.T) {
 	c := hearsay(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	for round := range 60 {
@@ -274,7 +282,8 @@ func TestHearsayOfTheSilent(t *testing.T) {
 	}
 }
 
-// An instance that was told of fewer founders than its group has asks for those of its group, in the next life too.
+// An instance that was told of fewer founders than its group has asks for those of its group, in
+// the next life too.
 func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.settings = names3(1).normal()
@@ -295,7 +304,8 @@ func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 
 // Another group with a leader is no reason to go for a voter of a group that can elect.
 func TestForeignLeaderEndsNoGroup(t *testing.T) {
-	foreign := Who{Instance: nodeidtest.ID(60), Name: "t1", Addr: "n5:1", Phase: Member, Group: 8, Leader: true, Standing: &Standing{Raft: 60}}
+	foreign := Who{Instance: nodeidtest.ID(60), Name: "t1", Addr: "n5:1", Phase: Member, Group: 8, Leader: true,
+		Standing: &Standing{Raft: 60}}
 	c := orphan(names3(3), five(3)...)
 	c.tell("n5:1", foreign)
 	c.tell("n2:1", life(2, 2))
@@ -307,7 +317,8 @@ func TestForeignLeaderEndsNoGroup(t *testing.T) {
 	}
 }
 
-// What an instance says of its replica is read as it was written, and an answer of a build that does not say is read too.
+// What an instance says of its replica is read as it was written, and an answer of a build that
+// does not say is read too.
 func TestStandingReturns(t *testing.T) {
 	who := life(2, 2)
 	who.Voters, who.At = five(3), 7
@@ -315,8 +326,10 @@ func TestStandingReturns(t *testing.T) {
 		At: 7, Voters: five(3), Incoming: []uint64{1, 2}, Outgoing: []uint64{2, 3}, told: true,
 	}}
 	got, err := decodeWho(appendWho(nil, who))
-	if err != nil || got.Standing == nil || got.Standing.Raft != 2 || !slices.Equal(got.Standing.Names, who.Standing.Names) ||
-		!slices.Equal(got.Standing.Applied.Outgoing, []uint64{2, 3}) || !slices.Equal(got.Standing.Applied.Voters, five(3)) {
+	if err != nil || got.Standing == nil || got.Standing.Raft != 2 ||
+		!slices.Equal(got.Standing.Names, who.Standing.Names) ||
+		!slices.Equal(got.Standing.Applied.Outgoing, []uint64{2, 3}) ||
+		!slices.Equal(got.Standing.Applied.Voters, five(3)) {
 		t.Errorf("%+v, %v", got.Standing, err)
 	}
 	who.Standing = nil
@@ -332,9 +345,9 @@ func TestStandingReturns(t *testing.T) {
 	}
 }
 
-// A leader that shrinks the group from three voters to itself, and ends before the slow one knows it,
-// leaves one voter that needs the leader, and one whose log is too short for the other's vote: neither
-// is ever elected. The group is given up, but not as long as the rule has no proof of that.
+// A leader that shrinks the group from three voters to itself, and ends before the slow one knows
+// it, leaves one voter that needs the leader, and one whose log is too short for the other's vote:
+// neither is ever elected. The group is given up, but not as long as the rule has no proof of that.
 func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	joint := Configuration{At: 8, Voters: five(3), Incoming: []uint64{3}, Outgoing: []uint64{1, 2, 3}}
 	behind, far := Log{2, 2, 16}, Log{2, 2, 29}
@@ -350,12 +363,15 @@ func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 		ends   bool
 	}{
 		"the one is behind, the other needs the leader": {behind, func(int) Who { return second(joint, far) }, true},
-		"its last entry is of a later term":             {Log{3, 2, 40}, func(int) Who { return second(joint, Log{3, 3, 29}) }, true},
-		"the logs are alike":                            {far, func(int) Who { return second(joint, far) }, false},
-		"its own is longer":                             {Log{2, 2, 30}, func(int) Who { return second(joint, far) }, false},
-		"what it says may be of later":                  {behind, func(int) Who { return second(joint, Log{3, 2, 29}) }, false},
-		"its own is not known":                          {Log{}, func(int) Who { return second(joint, far) }, false},
-		"the other's is not known":                      {behind, func(int) Who { return second(joint, Log{}) }, false},
+		"its last entry is of a later term": {Log{3, 2, 40},
+			func(int) Who { return second(joint, Log{3, 3, 29}) }, true},
+		"the logs are alike": {far, func(int) Who { return second(joint, far) }, false},
+		"its own is longer": {Log{2, 2, 30}, func(int) Who { return second(joint, far) },
+			false},
+		"what it says may be of later": {behind,
+			func(int) Who { return second(joint, Log{3, 2, 29}) }, false},
+		"its own is not known":     {Log{}, func(int) Who { return second(joint, far) }, false},
+		"the other's is not known": {behind, func(int) Who { return second(joint, Log{}) }, false},
 		"the other can be elected": {behind, func(int) Who {
 			return second(Configuration{At: 7, Voters: five(3), Incoming: nil, Outgoing: nil}, far)
 		}, false},
@@ -395,8 +411,9 @@ func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	}
 }
 
-// An instance that was cut off while the voters changed knows none of those that run. It stays as long as
-// one that is no voter that it knows says that they are a majority, and goes when that is over too.
+// An instance that was cut off while the voters changed knows none of those that run. It stays as
+// long as one that is no voter that it knows says that they are a majority, and goes when that is
+// over too.
 func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	fourth := Voter{Raft: 44, Instance: nodeidtest.ID(4), Addr: "n4:1", Life: 1}
 	fifth := Voter{Raft: 55, Instance: nodeidtest.ID(5), Addr: "n5:1", Life: 1}
@@ -443,9 +460,9 @@ func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	}
 }
 
-// A leader gives a new replica a vote and ends before another voter knows whose that replica is: the two
-// are a majority, but the voter ignores what the replica asks. The group is given up, unless the voter has
-// applied a configuration that names the replica.
+// A leader gives a new replica a vote and ends before another voter knows whose that replica is:
+// the two are a majority, but the voter ignores what the replica asks. The group is given up,
+// unless the voter has applied a configuration that names the replica.
 func TestAGroupOfStrangersIsDead(t *testing.T) {
 	voters := five(3)
 	voters[1].Raft = 9 // on n2, in place of replica 2

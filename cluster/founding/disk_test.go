@@ -44,7 +44,8 @@ func (s *slot) load(cfg *Config) {
 	}
 }
 
-// persist is the durable step of the shell. It returns false if the process has died around it; nothing it wanted to say was said then.
+// persist is the durable step of the shell. It returns false if the process has died around it;
+// nothing it wanted to say was said then.
 func (s *slot) persist(out *Output) bool {
 	w := s.w
 	if s.disk == nil || s.saved == s.core.Revision() || s.retired {
@@ -75,7 +76,8 @@ func (s *slot) persist(out *Output) bool {
 	if st.Phase == Member {
 		group = st.Group
 	}
-	if s.disk.member != 0 && s.disk.member != group && !w.givenUp[s.disk.member] && w.needs(s.disk.member, old.Raft, old.Lingers) {
+	if s.disk.member != 0 && s.disk.member != group && !w.givenUp[s.disk.member] &&
+		w.needs(s.disk.member, old.Raft, old.Lingers) {
 		w.fault("%s has given up group %x, which its directory held", s.name, s.disk.member)
 	}
 	s.disk.member = group
@@ -201,7 +203,8 @@ func (s *slot) lose() {
 	s.disk = &disk{logs: map[uint64]uint64{}}
 }
 
-// recover is what people do with one instance of a group that they take for lost, and reports whether it has obeyed.
+// recover is what people do with one instance of a group that they take for lost, and reports
+// whether it has obeyed.
 func (s *slot) recover(group uint64) bool {
 	if s.core == nil || s.retired {
 		return false
@@ -219,7 +222,8 @@ func (s *slot) recover(group uint64) bool {
 	return true
 }
 
-// operate is what people do after all trouble: they give up groups that have lost their majority for good, or empty their directories.
+// operate is what people do after all trouble: they give up groups that have lost their majority
+// for good, or empty their directories.
 func (w *world) operate() {
 	for _, s := range w.slots {
 		if s.disk == nil || s.disk.member == 0 {

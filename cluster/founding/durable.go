@@ -2,10 +2,11 @@ package founding
 
 import "slices"
 
-// This file is what a core does only with a directory: begin where the last start ended, settle before it takes part, and stop where
-// its directory fails it.
+// This file is what a core does only with a directory: begin where the last start ended, settle
+// before it takes part, and stop where its directory fails it.
 
-// resume makes a new core go on where the stored one ended. What was not stored was never said, so it need not be known.
+// resume makes a new core go on where the stored one ended. What was not stored was never said, so
+// it need not be known.
 func (c *Core) resume(s *State) {
 	if s != nil {
 		c.gaveUp, c.floor = slices.Clone(s.GaveUp), s.FloorUnixMS
@@ -33,8 +34,9 @@ func (c *Core) resume(s *State) {
 	c.bound[c.charter.listed(c.instance)] = true
 }
 
-// settle looks around before a resumed instance takes part: whether a copy of its directory runs, or others have seen a later life of
-// it. It waits for every place to answer or refuse, but for silent ones only so long: alone after a power failure it has to begin.
+// settle looks around before a resumed instance takes part: whether a copy of its directory runs,
+// or others have seen a later life of it. It waits for every place to answer or refuse, but for
+// silent ones only so long: alone after a power failure it has to begin.
 func (c *Core) settle() {
 	if c.until == 0 {
 		c.until = c.now + settleWithin
@@ -63,8 +65,8 @@ func (c *Core) settle() {
 	c.events = append(first, c.events...)
 }
 
-// seeks reports whether a voter that was started again looks for voters that may live elsewhere now too: its question is how they
-// learn where it lives, and their answers say where they do.
+// seeks reports whether a voter that was started again looks for voters that may live elsewhere now
+// too: its question is how they learn where it lives, and their answers say where they do.
 func (c *Core) seeks() bool {
 	began := c.seekUntil - seekFor
 	return c.now < c.seekUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
@@ -96,16 +98,19 @@ func (c *Core) unsettled() bool {
 	return heard < min(named, settleMost)
 }
 
-// Unsaved takes that the State could not be stored, and why, and returns what of the output that was waiting for it may still be
-// carried out. From then on the core promises nothing new: it neither proposes nor accepts, and what it was bound to in vain it leaves by
-// a restart in place. It stays a member if it was one, and may become one, since that promises nothing. State need not be stored again.
+// Unsaved takes that the State could not be stored, and why, and returns what of the output that
+// was waiting for it may still be carried out. From then on the core promises nothing new: it
+// neither proposes nor accepts, and what it was bound to in vain it leaves by a restart in place.
+// It stays a member if it was one, and may become one, since that promises nothing. State need not
+// be stored again.
 func (c *Core) Unsaved(out Output, why string) Output {
 	c.unfit = "its directory cannot be written (" + why + "): mend or empty it, and start the instance again"
 	fresh := slices.ContainsFunc(out.Events, func(e Event) bool { return e.Kind == Joined })
 	if c.phase != Member || (fresh && c.charter == nil) {
 		c.durable = false // no directory holds on to what this life is
 	}
-	// What was prepared may not begin, and what was removed only stops: by its last State the directory may go on with it, and needs its log.
+	// What was prepared may not begin, and what was removed only stops: by its last State the
+	// directory may go on with it, and needs its log.
 	unsaid := func(e Event) bool { return e.Kind == Prepared || e.Kind == Removed }
 	if c.phase == Bound {
 		c.doomed = c.unfit
@@ -134,14 +139,15 @@ func (c *Core) bar(text string) {
 // Refusal says why this instance refuses to take part, or returns "".
 func (c *Core) Refusal() string { return c.barred }
 
-// Settling reports whether this instance still looks around before it takes part, and so is not to be counted on.
+// Settling reports whether this instance still looks around before it takes part, and so is not to
+// be counted on.
 func (c *Core) Settling() bool { return c.settling }
 
 // Life returns the number of this start.
 func (c *Core) Life() uint64 { return c.life }
 
-// claim says why an instance with a directory, wherever it is met, keeps this one from accepting the charter (nil: any): its group is kept
-// until people say that it is lost (rule 7).
+// claim says why an instance with a directory, wherever it is met, keeps this one from accepting
+// the charter (nil: any): its group is kept until people say that it is lost (rule 7).
 func (c *Core) claim(p *place, who *Who, ch *Charter) string {
 	switch {
 	case !who.Durable || who.Phase == Newborn || (ch != nil && who.Group == ch.Group):
@@ -150,14 +156,17 @@ func (c *Core) claim(p *place, who *Who, ch *Charter) string {
 		return p.label() + " is bound to another attempt to found a group, until all instances are in reach"
 	}
 	if slices.Contains(c.gaveUp, who.Group) {
-		return p.label() + " keeps group " + groupName(who.Group) + ", which was given up here, in its directory: give it up there too, with " +
+		return p.label() + " keeps group " + groupName(who.Group) +
+			", which was given up here, in its directory: give it up there too, with " +
 			"Recover, or stop that instance"
 	}
-	return p.label() + " keeps group " + groupName(who.Group) + " in its directory, which has no leader: bring back its voters, with their " +
+	return p.label() + " keeps group " + groupName(who.Group) +
+		" in its directory, which has no leader: bring back its voters, with their " +
 		"directories; if those are lost, give the group up with Recover on all instances of it that are left"
 }
 
-// waitingDurable is what a durable member without a leader waits for. Times are of the wall clock, so that the sentence stays the same.
+// waitingDurable is what a durable member without a leader waits for. Times are of the wall clock,
+// so that the sentence stays the same.
 func (c *Core) waitingDurable() string {
 	if text := c.cutOff(); text != "" {
 		return text
@@ -186,7 +195,8 @@ func (c *Core) waitingDurable() string {
 	default:
 		return text + "; all its voters answer, and elect one"
 	}
-	return text + "; of its voters, " + some(gone) + " cannot be reached: bring them back, with their directories. Nothing is granted until " +
+	return text + "; of its voters, " + some(gone) +
+		" cannot be reached: bring them back, with their directories. Nothing is granted until " +
 		"then, and no state is lost (a holder keeps its lock until its lease runs out); if they are gone for good, Recover gives the group up"
 }
 
@@ -203,7 +213,8 @@ func (c *Core) voterName(v Voter) string {
 // elsewhere returns somebody who belongs to another group that has a leader.
 func (c *Core) elsewhere() *Who {
 	for _, p := range c.places {
-		if who, ok := p.seen(c.now, reachedFor); ok && who.Leader && who.Phase == Member && who.Group != c.group && !who.Settings.Solo {
+		if who, ok := p.seen(c.now, reachedFor); ok && who.Leader && who.Phase == Member && who.Group != c.group &&
+			!who.Settings.Solo {
 			return who
 		}
 	}

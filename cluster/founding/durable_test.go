@@ -12,13 +12,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// resumed is instance 5 at a:2, which was at a:1 in its last life, member of group 99 or bound to it, with b:1 as the only other.
+// resumed is instance 5 at a:2, which was at a:1 in its last life, member of group 99 or bound to
+// it, with b:1 as the only other.
 func resumed(phase Phase) *Core {
 	_, ch := pair()
 	ch.Settings = ch.Settings.normal()
-	st := State{Instance: nodeidtest.ID(5), Phase: phase, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", Voters: ch.Voters, At: 1, Raft: 11}
+	st := State{Instance: nodeidtest.ID(5), Phase: phase, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1",
+		Voters: ch.Voters, At: 1, Raft: 11}
 	c := New(Config{
-		Instance: nodeidtest.ID(6), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3, Durable: true, Life: 4, Stored: &st,
+		Instance: nodeidtest.ID(6), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3, Durable: true, Life: 4,
+		Stored: &st,
 	})
 	c.now, c.wall = time.Second, 1_000_000
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1"}, Resolved: always}}, nil)
@@ -28,7 +31,8 @@ func resumed(phase Phase) *Core {
 
 // b is what the other says.
 func b(phase Phase) Who {
-	w := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: phase, Life: 2, Durable: true, Rules: 3, WallUnixMS: 1_000_000}
+	w := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: phase, Life: 2, Durable: true, Rules: 3,
+		WallUnixMS: 1_000_000}
 	if phase != Newborn {
 		w.Group = 99
 	}
@@ -42,20 +46,23 @@ func kinds(events []Event) (kinds []EventKind) {
 	return kinds
 }
 
-// A resumed instance keeps its ID and takes part once everybody it can ask has answered or refused, or silence has lasted long enough.
+// A resumed instance keeps its ID and takes part once everybody it can ask has answered or refused,
+// or silence has lasted long enough.
 func TestResumedInstancesLookAroundFirst(t *testing.T) {
 	for phase, want := range map[Phase][]EventKind{Bound: {BoundTo}, Member: {BoundTo, Joined}} {
 		c := resumed(phase)
 		out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 		if len(out.Events) != 0 || len(out.Questions) != 2 || c.Instance() != nodeidtest.ID(5) {
-			t.Fatalf("at once: events %v, %d questions as %x; want it to ask b and its own last address first", out.Events, len(out.Questions), c.Instance())
+			t.Fatalf("at once: events %v, %d questions as %x; want it to ask b and its own last address first",
+				out.Events, len(out.Questions), c.Instance())
 		}
 		c.tell("b:1", b(Member))
 		if out = c.Tick(c.now, c.wall, Random{}); len(out.Events) != 0 {
 			t.Errorf("before its last address has refused: %v", kinds(out.Events))
 		}
 		c.end("a:1", Refused)
-		if out = c.Tick(c.now, c.wall, Random{}); len(out.Events) < len(want) || !reflect.DeepEqual(kinds(out.Events)[:len(want)], want) {
+		if out = c.Tick(c.now, c.wall, Random{}); len(out.Events) < len(want) ||
+			!reflect.DeepEqual(kinds(out.Events)[:len(want)], want) {
 			t.Errorf("then: %v, want %v", kinds(out.Events), want)
 		}
 
@@ -72,7 +79,8 @@ func TestResumedInstancesLookAroundFirst(t *testing.T) {
 		}
 	}
 	_, ch := pair()
-	c := New(Config{Instance: nodeidtest.ID(6), Durable: true, Stored: &State{Instance: nodeidtest.ID(5)}, Settings: ch.Settings})
+	c := New(Config{Instance: nodeidtest.ID(6), Durable: true, Stored: &State{Instance: nodeidtest.ID(5)},
+		Settings: ch.Settings})
 	if c.Instance() != nodeidtest.ID(6) {
 		t.Error("a newborn that starts again keeps an ID whose refusals were not stored")
 	}
@@ -89,7 +97,8 @@ func settled(phase Phase) *Core {
 // Who has to go when two processes have one ID, or one has been started since.
 func TestCopiesAndOldCopies(t *testing.T) {
 	other := func(life uint64, addr string, resuming bool) Who {
-		return Who{Instance: nodeidtest.ID(5), Name: "a", Addr: addr, Phase: Member, Group: 99, Life: life, Durable: true, Resuming: resuming}
+		return Who{Instance: nodeidtest.ID(5), Name: "a", Addr: addr, Phase: Member, Group: 99, Life: life,
+			Durable: true, Resuming: resuming}
 	}
 	told := func(life uint64, addr string) Who {
 		w := b(Member)
@@ -117,7 +126,8 @@ func TestCopiesAndOldCopies(t *testing.T) {
 		{"others know this life", false, told(life, "a:2"), ""},
 		{"others know nothing", true, told(0, ""), ""},
 		{"others know a later life here", true, told(5, "a:2"), "older copy, its"},
-		{"others know a later life elsewhere", false, told(5, "z:1"), "older copy, or another process runs from a copy of it at z:1"},
+		{"others know a later life elsewhere", false, told(5, "z:1"),
+			"older copy, or another process runs from a copy of it at z:1"},
 		{"others know this life elsewhere", true, told(life, "z:1"), "z:1"},
 	} {
 		c := settled(Member)
@@ -133,11 +143,14 @@ func TestCopiesAndOldCopies(t *testing.T) {
 			}
 			continue
 		}
-		if !strings.Contains(c.Refusal(), tc.barred) || !strings.Contains(c.Refusal(), "empty") || c.Waiting() != c.Refusal() {
+		if !strings.Contains(c.Refusal(), tc.barred) || !strings.Contains(c.Refusal(), "empty") ||
+			c.Waiting() != c.Refusal() {
 			t.Errorf("%s: it says %q, want %q and the way out", tc.name, c.Refusal(), tc.barred)
 		}
-		if len(out.Events) != 1 || out.Events[0].Kind != Barred || len(out.Questions) != 0 || c.Revision() == before || c.State().Refused == "" {
-			t.Errorf("%s: events %v, %d questions; want one, stored, and silence", tc.name, kinds(out.Events), len(out.Questions))
+		if len(out.Events) != 1 || out.Events[0].Kind != Barred || len(out.Questions) != 0 ||
+			c.Revision() == before || c.State().Refused == "" {
+			t.Errorf("%s: events %v, %d questions; want one, stored, and silence", tc.name, kinds(out.Events),
+				len(out.Questions))
 		}
 		if c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})) != nil {
 			t.Errorf("%s: it still answers", tc.name)
@@ -145,7 +158,8 @@ func TestCopiesAndOldCopies(t *testing.T) {
 	}
 }
 
-// The first process of a life that is met is the one that is known; one that resumes is not yet counted.
+// The first process of a life that is met is the one that is known; one that resumes is not yet
+// counted.
 func TestWhatIsKnownOfLives(t *testing.T) {
 	c := settled(Member)
 	ask := func(q question) (uint64, string) {
@@ -174,8 +188,11 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 	}
 	ask(question{Instance: nodeidtest.ID(7), Addr: "b:9", Life: 3, Group: 99})
 	c.Tick(c.now, c.wall, Random{})
-	c.Voters(c.now, 99, 1, []Voter{{Raft: 11, Instance: nodeidtest.ID(5), Addr: "a:2", Life: 4}, {Raft: 12, Instance: nodeidtest.ID(7), Addr: "b:9", Life: 3}})
-	for _, q := range []question{{Instance: nodeidtest.ID(7), Addr: "c:1", Life: 3, Group: 99}, {Instance: nodeidtest.ID(7), Addr: "c:1", Life: 4, Group: 98}, {Instance: nodeidtest.ID(7), Addr: "c:1", Life: 4, Group: 99}} {
+	c.Voters(c.now, 99, 1, []Voter{{Raft: 11, Instance: nodeidtest.ID(5), Addr: "a:2", Life: 4},
+		{Raft: 12, Instance: nodeidtest.ID(7), Addr: "b:9", Life: 3}})
+	for _, q := range []question{{Instance: nodeidtest.ID(7), Addr: "c:1", Life: 3, Group: 99},
+		{Instance: nodeidtest.ID(7), Addr: "c:1", Life: 4, Group: 98}, {Instance: nodeidtest.ID(7), Addr: "c:1",
+			Life: 4, Group: 99}} {
 		ask(q)
 		want := 0
 		if q.Life == 4 && q.Group == 99 {
@@ -212,7 +229,8 @@ func TestASuspectIsAsked(t *testing.T) {
 	}
 }
 
-// Rule 5 with a directory: time over is not enough, everybody must have been in reach for all of it.
+// Rule 5 with a directory: time over is not enough, everybody must have been in reach for all of
+// it.
 func TestRule5WithADirectory(t *testing.T) {
 	c := settled(Bound)
 	tick := func(d time.Duration, reached bool) Phase {
@@ -224,14 +242,16 @@ func TestRule5WithADirectory(t *testing.T) {
 		}
 		return c.phase
 	}
-	if tick(time.Minute, false) != Bound || !strings.Contains(c.Waiting(), "its directory keeps the charter until everybody is in reach") {
+	if tick(time.Minute, false) != Bound ||
+		!strings.Contains(c.Waiting(), "its directory keeps the charter until everybody is in reach") {
 		t.Errorf("with the other away it is %v and waits for %q", c.phase, c.Waiting())
 	}
 	if tick(8*time.Second, true) != Bound {
 		t.Error("it gave up before the other was in reach for long enough")
 	}
 	before := c.Revision()
-	if tick(4*time.Second, true) != Newborn || c.instance != nodeidtest.ID(50) || c.Revision() == before || c.State().Charter != nil {
+	if tick(4*time.Second, true) != Newborn || c.instance != nodeidtest.ID(50) || c.Revision() == before ||
+		c.State().Charter != nil {
 		t.Errorf("it is %v as %x; want a new life, to be stored without the charter", c.phase, c.instance)
 	}
 	c = settled(Bound)
@@ -249,7 +269,8 @@ func TestRule5WithADirectory(t *testing.T) {
 
 // Rule 6 does not hold with a directory.
 func TestADurableMemberNeverGivesUp(t *testing.T) {
-	for _, other := range []Who{b(Newborn), b(Member), {Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1", Phase: Member, Group: 70, Leader: true}} {
+	for _, other := range []Who{b(Newborn), b(Member), {Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1",
+		Phase: Member, Group: 70, Leader: true}} {
 		c := settled(Member)
 		for range 100 {
 			c.now += time.Minute
@@ -271,11 +292,13 @@ func TestUnsavedPromisesNothing(t *testing.T) {
 	if len(out.Events) != 0 || len(out.Questions) != 0 || out.Next != c.now {
 		t.Errorf("what could not be stored is carried out: %v, %d questions", kinds(out.Events), len(out.Questions))
 	}
-	if out = c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)}); c.phase != Newborn || c.instance != nodeidtest.ID(51) || !reflect.DeepEqual(kinds(out.Events), []EventKind{Restarted}) {
+	if out = c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)}); c.phase != Newborn ||
+		c.instance != nodeidtest.ID(51) || !reflect.DeepEqual(kinds(out.Events), []EventKind{Restarted}) {
 		t.Errorf("then it is %v as %x with %v", c.phase, c.instance, kinds(out.Events))
 	}
 	for range 10 {
-		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: c.wall})
+		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+			WallUnixMS: c.wall})
 		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(52), Group: 61, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	}
 	if c.phase != Newborn || !strings.Contains(c.Waiting(), "cannot be written (full)") {
@@ -304,11 +327,14 @@ func TestStateReturns(t *testing.T) {
 	ch.Settings = ch.Settings.normal()
 	for _, st := range []State{
 		{Instance: nodeidtest.ID(5), Addr: "a:1"},
-		{Instance: nodeidtest.ID(5), Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 1, Raft: 11},
-		{Instance: nodeidtest.ID(5), Phase: Member, Group: 98, Settings: ch.Settings, Addr: "a:1", Refused: "copied", At: 1 << 40},
+		{Instance: nodeidtest.ID(5), Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 1,
+			Raft: 11},
+		{Instance: nodeidtest.ID(5), Phase: Member, Group: 98, Settings: ch.Settings, Addr: "a:1", Refused: "copied",
+			At: 1 << 40},
 		{Instance: nodeidtest.ID(5), Addr: "a:1", GaveUp: []uint64{9, 7}, FloorUnixMS: 1 << 41},
 		{
-			Instance: nodeidtest.ID(5), Phase: Member, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 9, Raft: 33, Term: 4, UsedAt: 3,
+			Instance: nodeidtest.ID(5), Phase: Member, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1",
+			At: 9, Raft: 33, Term: 4, UsedAt: 3,
 			Used: []Used{{Raft: 11, At: 4}, {Raft: 22, At: 8}}, Supersedes: []uint64{5, 6},
 		},
 	} {
@@ -326,18 +352,20 @@ func TestStateReturns(t *testing.T) {
 	strange := ch
 	strange.List = ch.List[1:]
 	for name, st := range map[string]State{
-		"no ID":                     {},
-		"bound to nothing":          {Instance: nodeidtest.ID(5), Phase: Bound, Group: 99, At: 1},
-		"a newborn with a group":    {Instance: nodeidtest.ID(5), Group: 99, At: 1},
-		"the charter of another":    {Instance: nodeidtest.ID(6), Phase: Bound, Group: 99, Charter: &ch, At: 1},
-		"another group's charter":   {Instance: nodeidtest.ID(5), Phase: Member, Group: 98, Charter: &ch, At: 1},
-		"a newborn with a charter":  {Instance: nodeidtest.ID(5), Charter: &ch},
-		"a charter that is none":    {Instance: nodeidtest.ID(7), Phase: Bound, Group: 99, Charter: &strange, At: 1},
-		"a newborn with a replica":  {Instance: nodeidtest.ID(5), Raft: 7},
-		"a newborn of replicas":     {Instance: nodeidtest.ID(5), Used: []Used{{Raft: 7, At: 1}}},
-		"no configuration":          {Instance: nodeidtest.ID(5), Phase: Member, Group: 98},
-		"a present ID that is over": {Instance: nodeidtest.ID(5), Phase: Member, Group: 98, At: 1, Raft: 7, Used: []Used{{Raft: 7, At: 1}}},
-		"groups out of order":       {Instance: nodeidtest.ID(5), Phase: Member, Group: 98, At: 1, Supersedes: []uint64{6, 5}},
+		"no ID":                    {},
+		"bound to nothing":         {Instance: nodeidtest.ID(5), Phase: Bound, Group: 99, At: 1},
+		"a newborn with a group":   {Instance: nodeidtest.ID(5), Group: 99, At: 1},
+		"the charter of another":   {Instance: nodeidtest.ID(6), Phase: Bound, Group: 99, Charter: &ch, At: 1},
+		"another group's charter":  {Instance: nodeidtest.ID(5), Phase: Member, Group: 98, Charter: &ch, At: 1},
+		"a newborn with a charter": {Instance: nodeidtest.ID(5), Charter: &ch},
+		"a charter that is none":   {Instance: nodeidtest.ID(7), Phase: Bound, Group: 99, Charter: &strange, At: 1},
+		"a newborn with a replica": {Instance: nodeidtest.ID(5), Raft: 7},
+		"a newborn of replicas":    {Instance: nodeidtest.ID(5), Used: []Used{{Raft: 7, At: 1}}},
+		"no configuration":         {Instance: nodeidtest.ID(5), Phase: Member, Group: 98},
+		"a present ID that is over": {Instance: nodeidtest.ID(5), Phase: Member, Group: 98, At: 1, Raft: 7,
+			Used: []Used{{Raft: 7, At: 1}}},
+		"groups out of order": {Instance: nodeidtest.ID(5), Phase: Member, Group: 98, At: 1,
+			Supersedes: []uint64{6, 5}},
 	} {
 		if _, err := DecodeState(st.Append(nil)); err == nil {
 			t.Errorf("%s was accepted", name)
@@ -350,9 +378,11 @@ func FuzzState(f *testing.F) {
 	_, ch := pair()
 	for _, st := range []State{
 		{Instance: nodeidtest.ID(5), Addr: "a:1", GaveUp: []uint64{9, 7}, FloorUnixMS: 1 << 41},
-		{Instance: nodeidtest.ID(5), Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 1, Raft: 11},
+		{Instance: nodeidtest.ID(5), Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 1,
+			Raft: 11},
 		{
-			Instance: nodeidtest.ID(5), Phase: Member, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 9, Raft: 33, Term: 4,
+			Instance: nodeidtest.ID(5), Phase: Member, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1",
+			At: 9, Raft: 33, Term: 4,
 			Used: []Used{{Raft: 11, At: 4}, {Raft: 22, At: 8}}, Supersedes: []uint64{5, 6},
 		},
 	} {
@@ -370,9 +400,11 @@ func FuzzState(f *testing.F) {
 		if again, err := DecodeState(st.Append(nil)); err != nil || !reflect.DeepEqual(again, st) {
 			t.Fatalf("%+v came back as %+v, %v", st, again, err)
 		}
-		c := New(Config{Instance: nodeidtest.ID(1), Name: "a", Addr: "a:1", Settings: ch.Settings, Durable: true, Stored: &st})
+		c := New(Config{Instance: nodeidtest.ID(1), Name: "a", Addr: "a:1", Settings: ch.Settings, Durable: true,
+			Stored: &st})
 		for i := range 40 {
-			c.Tick(time.Duration(i)*time.Second, 1, Random{Instance: nodeidtest.ID(1), Group: 2, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+			c.Tick(time.Duration(i)*time.Second, 1, Random{Instance: nodeidtest.ID(1), Group: 2,
+				Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 			_ = c.Waiting()
 		}
 	})

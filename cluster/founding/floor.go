@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Floor takes that tokens up to this moment, in Unix milliseconds, were seen here: a group that this instance founds later starts above it.
-// It never falls, and lasts through a restart in place and in a directory. Each rise is stored, so it is worth telling only now and then.
+// Floor takes that tokens up to this moment, in Unix milliseconds, were seen here: a group that
+// this instance founds later starts above it. It never falls, and lasts through a restart in place
+// and in a directory. Each rise is stored, so it is worth telling only now and then.
 func (c *Core) Floor(unixMS int64) {
 	if unixMS = min(unixMS, wallMax); unixMS > c.floor {
 		c.floor = unixMS
@@ -23,14 +24,17 @@ func above(floor int64) int64 {
 	return min(floor+1, wallMax)
 }
 
-// tooHigh says that somebody on the list has seen tokens so far ahead of a clock that a founding time above them would be refused.
+// tooHigh says that somebody on the list has seen tokens so far ahead of a clock that a founding
+// time above them would be refused.
 func (c *Core) tooHigh(list []candidate) string {
 	highest := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.floor, b.floor) })
 	for _, l := range list {
 		apart := time.Duration(above(highest.floor)-l.wall) * time.Millisecond
 		if apart > c.settings.slack() {
-			return "the tokens of an earlier group, which " + nameOf(highest.name, highest.addr) + " has seen, go up to " + clockText(highest.floor) +
-				", and the clock of " + nameOf(l.name, l.addr) + " is " + apart.String() + " behind that: set the clocks right, or wait until then"
+			return "the tokens of an earlier group, which " + nameOf(highest.name, highest.addr) +
+				" has seen, go up to " + clockText(highest.floor) +
+				", and the clock of " + nameOf(l.name, l.addr) + " is " + apart.String() +
+				" behind that: set the clocks right, or wait until then"
 		}
 	}
 	return ""

@@ -8,8 +8,8 @@ import (
 // This file is rule 3 where Founders are set. The charter lists exactly the founders, so it is
 // their answers that are needed: that each of them is newborn, or bound to this very charter,
 // proves that no voter of an earlier group of theirs is left. The answers of others count if they
-// come, and their silence does not. One founder alone would go by no answer at all, while a group that
-// had other founders may live behind a cut: there silence behind Join blocks.
+// come, and their silence does not. One founder alone would go by no answer at all, while a group
+// that had other founders may live behind a cut: there silence behind Join blocks.
 
 // founding says what keeps a founder from accepting the charter, or, where ch is nil, any charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {
@@ -45,7 +45,8 @@ func (c *Core) bystander(who *Who) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false
 	}
-	return who.Phase == Newborn || slices.Equal(who.Settings.Founders, c.settings.Founders) && who.Settings.Replicas == 0
+	return who.Phase == Newborn || slices.Equal(who.Settings.Founders, c.settings.Founders) &&
+		who.Settings.Replicas == 0
 }
 
 // silentFounders names the other founders that have not answered lately: those that the charter
@@ -73,8 +74,8 @@ func (c *Core) silentFounders(ch *Charter) []string {
 	return missing
 }
 
-// silentJoin returns the addresses behind Join that did not answer when they were asked last, if this
-// instance is the only founder.
+// silentJoin returns the addresses behind Join that did not answer when they were asked last, if
+// this instance is the only founder.
 func (c *Core) silentJoin() []*place {
 	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name {
 		return nil
@@ -92,8 +93,8 @@ func (c *Core) mute() (list []*place) {
 	return list
 }
 
-// muted says, while a founder is missing, which addresses behind Join are silent, and the way out if
-// they are the founder's.
+// muted says, while a founder is missing, which addresses behind Join are silent, and the way out
+// if they are the founder's.
 func (c *Core) muted() string { return orEmpty("; ", c.silence(c.mute())) }
 
 // waitingJoiner is what a newborn waits for that is no founder.

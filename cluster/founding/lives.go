@@ -16,7 +16,8 @@ type presence struct {
 	wall     int64
 }
 
-// alive notes a life of an instance with a directory. Of two at different addresses in the same life the first stays: the second is a copy.
+// alive notes a life of an instance with a directory. Of two at different addresses in the same
+// life the first stays: the second is a copy.
 func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 	if instance.IsZero() || life == 0 || addr == "" {
 		return
@@ -50,7 +51,8 @@ func (c *Core) lastMet(instance nodeid.ID) *presence {
 	return &c.lives[at]
 }
 
-// newestLife returns the newest life of an instance that this one knows of, and where it was; 0 if none.
+// newestLife returns the newest life of an instance that this one knows of, and where it was; 0 if
+// none.
 func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	if instance == c.instance && c.durable && !c.settling {
 		return c.life, c.addr
@@ -61,8 +63,9 @@ func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	return 0, ""
 }
 
-// recognise looks at an answer for signs that another process has this instance's ID: it runs from a copy of the directory, or this
-// directory is itself an older copy. Exactly one of two that meet refuses to take part.
+// recognise looks at an answer for signs that another process has this instance's ID: it runs from
+// a copy of the directory, or this directory is itself an older copy. Exactly one of two that meet
+// refuses to take part.
 func (c *Core) recognise(who *Who) {
 	if !c.durable || c.barred != "" {
 		return
@@ -70,7 +73,8 @@ func (c *Core) recognise(who *Who) {
 	if who.Instance == c.instance {
 		self := who.Addr == c.addr && who.Life == c.life // reached by another route
 		if !self && c.yields(who) {
-			c.bar("another process runs as this instance at " + who.Addr + ", from a copy of this directory: " + wayOutCopy)
+			c.bar("another process runs as this instance at " + who.Addr + ", from a copy of this directory: " +
+				wayOutCopy)
 		}
 		return
 	}
@@ -82,9 +86,11 @@ func (c *Core) recognise(who *Who) {
 	case who.AskerLife > c.life && who.AskerAddr == c.addr:
 		c.bar("this directory was restored from an older copy, its instance has been started since then: " + wayOutOld)
 	case who.AskerLife > c.life:
-		c.bar("this directory was restored from an older copy, or another process runs from a copy of it at " + who.AskerAddr + ": " + wayOutOld)
+		c.bar("this directory was restored from an older copy, or another process runs from a copy of it at " +
+			who.AskerAddr + ": " + wayOutOld)
 	case who.AskerLife == c.life && who.AskerAddr != c.addr:
-		c.bar("another process has started as this instance at " + who.AskerAddr + ", from a copy of this directory: " + wayOutCopy)
+		c.bar("another process has started as this instance at " + who.AskerAddr +
+			", from a copy of this directory: " + wayOutCopy)
 	}
 }
 
@@ -93,8 +99,9 @@ const (
 	wayOutOld  = "empty the directory, it then joins as a new instance"
 )
 
-// yields reports whether it is this process, not the other with its ID, that has to go: who has not taken part yet, then whose life is
-// the older one, then whose address sorts last, so that both decide alike.
+// yields reports whether it is this process, not the other with its ID, that has to go: who has not
+// taken part yet, then whose life is the older one, then whose address sorts last, so that both
+// decide alike.
 func (c *Core) yields(who *Who) bool {
 	switch {
 	case c.settling != who.Resuming:
@@ -105,15 +112,16 @@ func (c *Core) yields(who *Who) bool {
 	return c.addr > who.Addr
 }
 
-// Suspect takes that gossip shows this instance's ID at another address. Gossip may tell of an earlier life, so whoever is there is
-// asked, even if nothing else is to be known now.
+// Suspect takes that gossip shows this instance's ID at another address. Gossip may tell of an
+// earlier life, so whoever is there is asked, even if nothing else is to be known now.
 func (c *Core) Suspect(now time.Duration, addr string) {
 	if c.durable {
 		c.Inquire(now, addr)
 	}
 }
 
-// Inquire takes that somebody is worth asking who he is, whatever the phase: gossip says that a newer configuration is known there.
+// Inquire takes that somebody is worth asking who he is, whatever the phase: gossip says that a
+// newer configuration is known there.
 func (c *Core) Inquire(now time.Duration, addr string) {
 	c.now = now
 	if addr == "" || addr == c.addr || c.settings.Solo {
@@ -141,5 +149,6 @@ func (c *Core) moved(instance nodeid.ID, life uint64, addr string) {
 	}
 	v := c.voters[at]
 	v.Addr, v.Life = addr, life
-	c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: []Voter{v}}) // no number: it is not the whole configuration
+	// no number: it is not the whole configuration
+	c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: []Voter{v}})
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// An instance that was restarted at another address is not two: what it was before its restart was met before.
+// An instance that was restarted at another address is not two: what it was before its restart was
+// met before.
 func TestOneIsNotTwo(t *testing.T) {
 	c := newborn(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "b:2"}, Resolved: always}}, nil)
@@ -26,7 +27,8 @@ func TestOneIsNotTwo(t *testing.T) {
 	}
 }
 
-// Rule 6, case by case. The member belongs to group 9, whose largest TTL is 5 s though its own is 2, and lost its leader at one second.
+// Rule 6, case by case. The member belongs to group 9, whose largest TTL is 5 s though its own is
+// 2, and lost its leader at one second.
 func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 	newbornB := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"}
 	cases := []struct {
@@ -40,9 +42,12 @@ func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 		{"the locks may live", 5 * time.Second, &newbornB, false, Member},
 		{"the leader was found again", 6 * time.Second, &newbornB, true, Member},
 		{"not everybody answers", time.Hour, nil, false, Member},
-		{"the group has a leader elsewhere", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 9, Leader: true}, false, Member},
-		{"the other has no leader either", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 9}, false, Newborn},
-		{"the other is in a group with a leader", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 8, Leader: true}, false, Newborn},
+		{"the group has a leader elsewhere", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",
+			Phase: Member, Group: 9, Leader: true}, false, Member},
+		{"the other has no leader either", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",
+			Phase: Member, Group: 9}, false, Newborn},
+		{"the other is in a group with a leader", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",
+			Phase: Member, Group: 8, Leader: true}, false, Newborn},
 	}
 	for _, tc := range cases {
 		c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: 2 * time.Second})

@@ -49,7 +49,8 @@ func decodeWho(b []byte) (Who, error) {
 	r := open(b, kindWho)
 	w := Who{
 		Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax), Phase: Phase(r.upTo(uint64(Member))),
-		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(), Rules: uint32(r.upTo(1<<32 - 1)),
+		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(),
+		Rules:      uint32(r.upTo(1<<32 - 1)),
 		WallUnixMS: int64(r.upTo(wallMax)), Voters: r.voters(), Obstacle: r.text(textBytesMax),
 		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(addrBytesMax),
 		At: r.upTo(atMax), Supersedes: r.ids(supersedesMax), FloorUnixMS: int64(r.upTo(wallMax)),
@@ -92,7 +93,8 @@ func decodeProposal(b []byte) (proposal, error) {
 
 func (r *reader) charter() Charter {
 	var c Charter
-	c.Group, c.FoundedUnixMS, c.Settings, c.Rules = r.uint(), int64(r.upTo(wallMax)), r.settings(), uint32(r.upTo(1<<32-1))
+	c.Group, c.FoundedUnixMS, c.Settings, c.Rules = r.uint(), int64(r.upTo(wallMax)), r.settings(),
+		uint32(r.upTo(1<<32-1))
 	for range r.length(listMax, 3) {
 		c.List = append(c.List, Listed{Instance: r.instance(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax)})
 	}
@@ -150,7 +152,8 @@ func appendVoters(b []byte, voters []Voter) []byte {
 func (r *reader) voters() []Voter {
 	var voters []Voter
 	for range r.length(votersMax, 5) {
-		voters = append(voters, Voter{Raft: r.uint(), Instance: r.instance(), Addr: r.text(addrBytesMax), Life: r.uint(), Learner: r.bool()})
+		voters = append(voters, Voter{Raft: r.uint(), Instance: r.instance(), Addr: r.text(addrBytesMax),
+			Life: r.uint(), Learner: r.bool()})
 	}
 	return voters
 }

@@ -19,9 +19,9 @@ func (w *world) splitAll() {
 	w.note("all links cut")
 }
 
-// TestOutageTakesNothing cuts all links of a group after its birth, for any time, and heals them. Links
-// answer questions at once and take up to five seconds until raft has connections. No process has
-// ended, so the group goes on, as soon as there are connections.
+// TestOutageTakesNothing cuts all links of a group after its birth, for any time, and heals them.
+// Links answer questions at once and take up to five seconds until raft has connections. No process
+// has ended, so the group goes on, as soon as there are connections.
 func TestOutageTakesNothing(t *testing.T) {
 	for seed := range uint64(300) {
 		pick := newWorld(seed*17 + 1)
@@ -54,9 +54,9 @@ func TestOutageTakesNothing(t *testing.T) {
 	}
 }
 
-// TestLossIsRepaired is the other side: from every mix of lives of the founders of a group, those that
-// go on, those that go on without their replica, and those that were started again elsewhere, one group
-// with a leader comes within the bound once all are linked.
+// TestLossIsRepaired is the other side: from every mix of lives of the founders of a group, those
+// that go on, those that go on without their replica, and those that were started again elsewhere,
+// one group with a leader comes within the bound once all are linked.
 func TestLossIsRepaired(t *testing.T) {
 	for _, how := range []string{"founders", "replicas"} {
 		for mix := range fates * fates * fates {

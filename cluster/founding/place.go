@@ -36,7 +36,8 @@ type place struct {
 	watch bool          // it is asked again and again, for as long as it matters who the others are
 }
 
-// sighting is the last definite thing that was learned about a place. Silence leaves it as it is: it grows old instead.
+// sighting is the last definite thing that was learned about a place. Silence leaves it as it is:
+// it grows old instead.
 type sighting struct {
 	outcome Outcome
 	asked   time.Duration // an answer describes some moment after it
@@ -59,7 +60,8 @@ func (p *place) seen(now, limit time.Duration) (*Who, bool) {
 	return &p.last.who, true
 }
 
-// Met returns what the instance at an address has answered last, if that was asked at most that long ago.
+// Met returns what the instance at an address has answered last, if that was asked at most that
+// long ago.
 func (c *Core) Met(now time.Duration, addr string, within time.Duration) (Who, bool) {
 	if at, found := find(c.places, addr); found {
 		if who, ok := c.places[at].seen(now, within); ok {
@@ -75,7 +77,8 @@ func (p *place) seenSince(after, now time.Duration) (*Who, bool) {
 	return who, ok && p.last.asked > after
 }
 
-// label names the place for people: by its tenant's name where it is known, else by the Join entry it comes from.
+// label names the place for people: by its tenant's name where it is known, else by the Join entry
+// it comes from.
 func (p *place) label() string {
 	switch {
 	case p.last.outcome == Answered:
@@ -102,10 +105,13 @@ type Entry struct {
 	Resolved time.Duration // when it was asked for
 }
 
-// Places takes what Join resolves to now and, as further places to ask, addresses that gossip knows. An address that is no longer
-// named is forgotten, with what was learned there.
+// Places takes what Join resolves to now and, as further places to ask, addresses that gossip
+// knows. An address that is no longer named is forgotten, with what was learned there.
 func (c *Core) Places(join []Entry, gossip []string) {
-	same := slices.EqualFunc(c.join, join, func(a, b Entry) bool { return a.Name == b.Name && slices.Equal(a.Addrs, b.Addrs) })
+	same := slices.EqualFunc(c.join, join, func(a, b Entry) bool {
+		return a.Name == b.Name &&
+			slices.Equal(a.Addrs, b.Addrs)
+	})
 	if same && slices.Equal(c.gossip, gossip) { // a fleet of a thousand is arranged only when it has changed
 		for i, e := range join {
 			c.join[i].Failed, c.join[i].Resolved = e.Failed, e.Resolved
@@ -147,7 +153,8 @@ func (c *Core) note(list []knock, addr string, most int) []knock {
 	return list
 }
 
-// arrange brings the places in line with Join, gossip, knocks and the charter. Those that stay keep what was learned there.
+// arrange brings the places in line with Join, gossip, knocks and the charter. Those that stay keep
+// what was learned there.
 func (c *Core) arrange() {
 	known := len(c.knocks) + len(c.tips)
 	c.knocks = slices.DeleteFunc(c.knocks, func(k knock) bool { return c.now-k.at > knockFor })

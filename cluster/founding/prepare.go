@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Prepare asks one life of an instance to start an empty replica (rule 9). The leader puts it, and adds the replica to the configuration
-// only when the answer is Running.
+// Prepare asks one life of an instance to start an empty replica (rule 9). The leader puts it, and
+// adds the replica to the configuration only when the answer is Running.
 type Prepare struct {
 	To     nodeid.ID // the only life that may answer
 	Group  uint64
@@ -35,7 +35,8 @@ type PrepareAnswer struct {
 	Detail   string // for people
 }
 
-// Announce tells one life of an instance that a configuration of its group is applied where it comes from (rule 14).
+// Announce tells one life of an instance that a configuration of its group is applied where it
+// comes from (rule 14).
 type Announce struct {
 	To     nodeid.ID
 	Group  uint64
@@ -67,7 +68,8 @@ func appendPrepared(b []byte, a PrepareAnswer) []byte {
 	return appendText(append(b, byte(a.State)), cut(a.Detail, textBytesMax))
 }
 
-// DecodePrepared reads the answer that an instance has given to a Prepare. It counts only if Instance and Raft are those that were asked.
+// DecodePrepared reads the answer that an instance has given to a Prepare. It counts only if
+// Instance and Raft are those that were asked.
 func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	r := open(b, kindPrepared)
 	a := PrepareAnswer{
@@ -79,7 +81,8 @@ func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	return a, nil
 }
 
-// AppendAnnounce encodes a question that is put with Net.Ask behind b. The answer is one byte that means nothing.
+// AppendAnnounce encodes a question that is put with Net.Ask behind b. The answer is one byte that
+// means nothing.
 func AppendAnnounce(b []byte, a Announce) []byte {
 	b = append(header(b, kindAnnounce), a.To[:]...)
 	for _, n := range [...]uint64{a.Group, a.At} {
@@ -107,13 +110,15 @@ func whole(voters []Voter) bool {
 	return len(voters) > 0
 }
 
-// AppendPlace encodes behind b who a replica is, to be kept beside its raft ID in the configuration of the log.
+// AppendPlace encodes behind b who a replica is, to be kept beside its raft ID in the configuration
+// of the log.
 func AppendPlace(b []byte, v Voter) []byte {
 	b = append(header(b, kindPlace), v.Instance[:]...)
 	return binary.AppendUvarint(appendText(b, v.Addr), v.Life)
 }
 
-// DecodePlace reads what AppendPlace wrote. The raft ID, and whether it is a learner, is for the caller to fill in.
+// DecodePlace reads what AppendPlace wrote. The raft ID, and whether it is a learner, is for the
+// caller to fill in.
 func DecodePlace(b []byte) (Voter, error) {
 	r := open(b, kindPlace)
 	v := Voter{Instance: r.instance(), Addr: r.text(addrBytesMax), Life: r.uint()}

@@ -34,7 +34,8 @@ func (c *Core) newborn(random Random) {
 	c.offers = make([]offer, len(ch.List))
 }
 
-// alone founds a closed group of one, at once and without a grace: nobody else can ever have been in it.
+// alone founds a closed group of one, at once and without a grace: nobody else can ever have been
+// in it.
 func (c *Core) alone(random Random) {
 	settings := c.settings
 	settings.Grace, settings.Voters = 0, 1
@@ -59,13 +60,15 @@ type candidate struct {
 	gaveUp     []uint64
 }
 
-// candidates returns those whom a charter of ours would list, by instance, and what is missing before it could be accepted by all.
+// candidates returns those whom a charter of ours would list, by instance, and what is missing
+// before it could be accepted by all.
 func (c *Core) candidates() ([]candidate, string) {
 	var list []candidate
 	if c.settings.founds(c.name) {
 		list = append(list, candidate{
-			instance: c.instance, name: c.name, addr: c.addr, rules: c.rules, life: c.life, wall: c.wall, settings: c.settings,
-			floor: c.floor, gaveUp: sorted(c.gaveUp),
+			instance: c.instance, name: c.name, addr: c.addr, rules: c.rules, life: c.life, wall: c.wall,
+			settings: c.settings,
+			floor:    c.floor, gaveUp: sorted(c.gaveUp),
 		})
 	}
 	for _, p := range c.places {
@@ -77,8 +80,9 @@ func (c *Core) candidates() ([]candidate, string) {
 			continue
 		}
 		list = append(list, candidate{
-			instance: who.Instance, name: who.Name, addr: who.Addr, rules: who.Rules, settings: who.Settings, obstacle: who.Obstacle,
-			life: max(who.Life, 1), wall: who.WallUnixMS + (c.now - p.last.got).Milliseconds(), floor: who.FloorUnixMS,
+			instance: who.Instance, name: who.Name, addr: who.Addr, rules: who.Rules, settings: who.Settings,
+			obstacle: who.Obstacle,
+			life:     max(who.Life, 1), wall: who.WallUnixMS + (c.now - p.last.got).Milliseconds(), floor: who.FloorUnixMS,
 			gaveUp: who.Supersedes,
 		})
 	}

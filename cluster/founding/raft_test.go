@@ -7,8 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// raft is the stand-in for the replicated logs of all groups. Every 20 ms it looks which voter of each group, if any, reaches a majority
-// of voters that live; tells everybody after a while who has a leader; and commits Born for a leader that may propose it.
+// raft is the stand-in for the replicated logs of all groups. Every 20 ms it looks which voter of
+// each group, if any, reaches a majority of voters that live; tells everybody after a while who has
+// a leader; and commits Born for a leader that may propose it.
 func (w *world) raft() {
 	w.after(20*time.Millisecond, w.raft)
 	ids := make([]uint64, 0, len(w.groups))
@@ -93,7 +94,8 @@ func (w *world) commit(g *group) {
 	w.order = append(w.order, g)
 }
 
-// twoAlive is the invariant that matters most: there are never two groups that could both have a leader.
+// twoAlive is the invariant that matters most: there are never two groups that could both have a
+// leader.
 func (w *world) twoAlive() {
 	n := 0
 	for _, g := range w.order {

@@ -27,19 +27,22 @@ func TestWhoMayRecover(t *testing.T) {
 			c.now += reachedFor + 1
 			return 99
 		}, ""},
-		"another group":  {func(*Core) uint64 { return 98 }, "belongs to group 0000000000000063, not to 0000000000000062"},
+		"another group": {func(*Core) uint64 { return 98 },
+			"belongs to group 0000000000000063, not to 0000000000000062"},
 		"no group named": {func(*Core) uint64 { return 0 }, "name the group"},
 		"a newborn": {func(c *Core) uint64 {
 			c.doomed = "x"
 			c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 			return 99
 		}, "belongs to no group"},
-		"in memory":              {func(c *Core) uint64 { c.durable = false; return 99 }, ""},
-		"with a leader":          {func(c *Core) uint64 { c.Leader(c.now, true); return 99 }, "not lost: this instance knows its leader"},
-		"hears of a leader":      {sees(leading), `not lost: "b" (b:1) knows its leader`},
-		"bound":                  {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be born"},
-		"looks around":           {func(c *Core) uint64 { *c = *resumed(Member); return 99 }, "two seconds"},
-		"its directory is full":  {func(c *Core) uint64 { c.Unsaved(Output{}, "full"); return 99 }, "cannot be written"},
+		"in memory": {func(c *Core) uint64 { c.durable = false; return 99 }, ""},
+		"with a leader": {func(c *Core) uint64 { c.Leader(c.now, true); return 99 },
+			"not lost: this instance knows its leader"},
+		"hears of a leader": {sees(leading), `not lost: "b" (b:1) knows its leader`},
+		"bound":             {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be born"},
+		"looks around":      {func(c *Core) uint64 { *c = *resumed(Member); return 99 }, "two seconds"},
+		"its directory is full": {func(c *Core) uint64 { c.Unsaved(Output{}, "full"); return 99 },
+			"cannot be written"},
 		"it is not the instance": {func(c *Core) uint64 { c.bar("copied"); return 99 }, "copied"},
 	} {
 		c := settled(Member)
@@ -54,7 +57,8 @@ func TestWhoMayRecover(t *testing.T) {
 			continue
 		}
 		st := c.State()
-		if err != nil || c.Instance() != nodeidtest.ID(60) || c.Phase() != Newborn || !slices.Equal(st.GaveUp, []uint64{99}) || st.Charter != nil || st.Raft != 0 {
+		if err != nil || c.Instance() != nodeidtest.ID(60) || c.Phase() != Newborn ||
+			!slices.Equal(st.GaveUp, []uint64{99}) || st.Charter != nil || st.Raft != 0 {
 			t.Errorf("%s: %v, then it is %v as %d with %+v", name, err, c.Phase(), c.Instance(), st)
 		}
 		if err := c.Recover(c.now, 99); err != nil {
@@ -84,10 +88,12 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	}
 }
 
-// A member of a group that was given up goes when it meets those who have taken its place where Join says that they are, and none of its
-// voters any more, and only then: any holder of the secret can say that it was given up.
+// A member of a group that was given up goes when it meets those who have taken its place where
+// Join says that they are, and none of its voters any more, and only then: any holder of the secret
+// can say that it was given up.
 func TestSuperseded(t *testing.T) {
-	after := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3, Leader: true, Supersedes: []uint64{98, 99}}
+	after := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3, Leader: true,
+		Supersedes: []uint64{98, 99}}
 	for name, tc := range map[string]struct {
 		phase Phase
 		spoil func(c *Core, who *Who)
@@ -98,9 +104,12 @@ func TestSuperseded(t *testing.T) {
 		"another was given up":          {Member, func(_ *Core, who *Who) { who.Supersedes = []uint64{98} }, Member},
 		"the new one has no leader yet": {Member, func(_ *Core, who *Who) { who.Leader = false }, Member},
 		"its group has a leader":        {Member, func(c *Core, _ *Who) { c.Leader(c.now, true) }, Member},
-		"whoever gave it up is newborn": {Member, func(_ *Core, who *Who) { who.Phase, who.Group, who.Leader = Newborn, 0, false }, Member},
-		"a voter has answered":          {Member, func(c *Core, _ *Who) { c.guided = c.now }, Member},
-		"Join does not name it":         {Member, func(c *Core, _ *Who) { c.Places(nil, []string{"b:1"}) }, Member},
+		"whoever gave it up is newborn": {Member, func(_ *Core, who *Who) {
+			who.Phase, who.Group,
+				who.Leader = Newborn, 0, false
+		}, Member},
+		"a voter has answered":  {Member, func(c *Core, _ *Who) { c.guided = c.now }, Member},
+		"Join does not name it": {Member, func(c *Core, _ *Who) { c.Places(nil, []string{"b:1"}) }, Member},
 	} {
 		c, who := settled(tc.phase), after
 		c.now += simTTL + time.Second
@@ -114,8 +123,9 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// The whole way, for founders: two of three lose their directories, the third gives the group up. It then founds with them what supersedes
-// it; a fourth, which was away all the time, and keeps the old group, follows when it is back. Only the word of people has ended the group.
+// The whole way, for founders: two of three lose their directories, the third gives the group up.
+// It then founds with them what supersedes it; a fourth, which was away all the time, and keeps the
+// old group, follows when it is back. Only the word of people has ended the group.
 func TestRecovery(t *testing.T) {
 	w := newWorld(11, founders(5, "n0", "n1", "n2")...).durably()
 	w.trace = true
@@ -165,7 +175,8 @@ func TestRecovery(t *testing.T) {
 	if len(w.order) != 1 {
 		fail("a group is founded while the old one is kept by somebody in reach")
 	}
-	if text := keeper.core.Waiting(); !strings.Contains(text, "give it up there too, with Recover, or stop that instance") {
+	if text := keeper.core.Waiting(); !strings.Contains(text,
+		"give it up there too, with Recover, or stop that instance") {
 		fail("it waits for " + text)
 	}
 	plain.stop() // the other way out
@@ -188,10 +199,12 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// Nobody founds below what anybody on the list has seen, and a floor that a clock cannot reach is explained.
+// Nobody founds below what anybody on the list has seen, and a floor that a clock cannot reach is
+// explained.
 func TestFloor(t *testing.T) {
 	other := func(c *Core, floor int64) {
-		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: c.wall, FloorUnixMS: floor, Supersedes: []uint64{3, 8}})
+		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+			WallUnixMS: c.wall, FloorUnixMS: floor, Supersedes: []uint64{3, 8}})
 	}
 	propose := func(c *Core) *Charter {
 		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
@@ -200,7 +213,8 @@ func TestFloor(t *testing.T) {
 	const slackMS = 1000 // half of simTTL
 	for _, tc := range []struct{ own, others, want int64 }{
 		{0, 0, 1_000_000}, {999_999, 0, 1_000_000}, {1_000_000, 0, 1_000_001}, {0, 1_000_500, 1_000_501},
-		{1_000_000 + slackMS - 1, 0, 1_000_000 + slackMS}, {0, 1_000_000 + slackMS, 0}, {1_000_000 + slackMS, 0, 0}, {wallMax + 9, 0, 0},
+		{1_000_000 + slackMS - 1, 0, 1_000_000 + slackMS}, {0, 1_000_000 + slackMS, 0}, {1_000_000 + slackMS, 0, 0},
+		{wallMax + 9, 0, 0},
 	} {
 		c, _ := pair()
 		c.gaveUp = []uint64{9, 3}
@@ -209,9 +223,11 @@ func TestFloor(t *testing.T) {
 		other(c, tc.others)
 		ch := propose(c)
 		switch {
-		case tc.want == 0 && (ch != nil || !strings.Contains(c.Waiting(), "tokens of an earlier group") || !strings.Contains(c.Waiting(), "set the clocks right")):
+		case tc.want == 0 && (ch != nil || !strings.Contains(c.Waiting(), "tokens of an earlier group") ||
+			!strings.Contains(c.Waiting(), "set the clocks right")):
 			t.Errorf("floors %d and %d: %+v, and it waits for %q", tc.own, tc.others, ch, c.Waiting())
-		case tc.want != 0 && (ch == nil || ch.FoundedUnixMS != tc.want || !slices.Equal(ch.Supersedes, []uint64{3, 8, 9})):
+		case tc.want != 0 && (ch == nil || ch.FoundedUnixMS != tc.want ||
+			!slices.Equal(ch.Supersedes, []uint64{3, 8, 9})):
 			t.Errorf("floors %d and %d: %+v, want it founded at %d", tc.own, tc.others, ch, tc.want)
 		}
 	}
@@ -251,7 +267,8 @@ func TestCutFromTheLeader(t *testing.T) {
 		}
 		c.now += connectFor
 		c.tell("b:1", leading)
-		if text := c.Waiting(); !strings.Contains(text, `has a leader, which this instance does not reach, but "b" (b:1) knows its leader`) {
+		if text := c.Waiting(); !strings.Contains(text,
+			`has a leader, which this instance does not reach, but "b" (b:1) knows its leader`) {
 			t.Errorf("directory: %v: it waits for %q", durable, text)
 		}
 		c.now += reachedFor + 1

@@ -71,19 +71,26 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		}, RefusedMalformed},
 		{"no voters", func(_ *Core, ch *Charter) { ch.Voters = nil }, RefusedMalformed},
 		{"voter without a raft ID", func(_ *Core, ch *Charter) { ch.Voters[0].Raft = 0 }, RefusedMalformed},
-		{"voter who is not listed", func(_ *Core, ch *Charter) { ch.Voters[0].Instance = nodeidtest.ID(8) }, RefusedMalformed},
+		{"voter who is not listed", func(_ *Core, ch *Charter) { ch.Voters[0].Instance = nodeidtest.ID(8) },
+			RefusedMalformed},
 		{"we run alone", func(c *Core, _ *Charter) { c.settings.Solo = true }, RefusedSolo},
-		{"we are bound", func(c *Core, _ *Charter) { c.phase, c.group, c.charter = Bound, 98, &Charter{} }, RefusedPhase},
+		{"we are bound", func(c *Core, _ *Charter) { c.phase, c.group, c.charter = Bound, 98, &Charter{} },
+			RefusedPhase},
 		{"we are a member", func(c *Core, _ *Charter) { c.phase, c.group = Member, 98 }, RefusedPhase},
-		{"we are a member of that very group, and not by its charter", func(c *Core, _ *Charter) { c.phase, c.group = Member, 99 }, RefusedPhase},
+		{"we are a member of that very group, and not by its charter",
+			func(c *Core, _ *Charter) { c.phase, c.group = Member, 99 }, RefusedPhase},
 		{"answered before", func(c *Core, ch *Charter) { c.remember(ch.Group) }, RefusedRepeated},
 		{"another life of us is listed", func(_ *Core, ch *Charter) {
 			ch.List[0].Instance, ch.Voters[0].Instance = nodeidtest.ID(4), nodeidtest.ID(4)
 		}, RefusedUnlisted},
-		{"we are listed elsewhere", func(_ *Core, ch *Charter) { ch.List[0].Addr, ch.Voters[0].Addr = "a:2", "a:2" }, RefusedUnlisted},
+		{"we are listed elsewhere", func(_ *Core, ch *Charter) { ch.List[0].Addr, ch.Voters[0].Addr = "a:2", "a:2" },
+			RefusedUnlisted},
 		{"list too short", func(_ *Core, ch *Charter) { ch.List = ch.List[:1] }, RefusedIncomplete},
 		{"other Replicas", func(_ *Core, ch *Charter) { ch.Settings.Replicas = 1 }, RefusedSettings},
-		{"Founders instead", func(_ *Core, ch *Charter) { ch.Settings.Replicas, ch.Settings.Founders = 0, []string{"a", "b"} }, RefusedSettings},
+		{"Founders instead", func(_ *Core, ch *Charter) {
+			ch.Settings.Replicas, ch.Settings.Founders = 0,
+				[]string{"a", "b"}
+		}, RefusedSettings},
 		{"other Voters", func(_ *Core, ch *Charter) { ch.Settings.Voters = 1 }, RefusedSettings},
 		{"other SessionTTL", func(_ *Core, ch *Charter) { ch.Settings.SessionTTL++ }, RefusedSettings},
 		{"other Grace", func(_ *Core, ch *Charter) { ch.Settings.Grace++ }, RefusedSettings},
@@ -95,7 +102,8 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		{"an answer too old", func(c *Core, _ *Charter) { c.now += freshFor + 1 }, RefusedSilence},
 		{"a Join address never answered", func(c *Core, _ *Charter) { c.joinToo("z:1") }, RefusedSilence},
 		{"a Join name not resolved", func(c *Core, _ *Charter) { c.join[0].Failed = "timeout" }, RefusedSilence},
-		{"a Join name resolved too long ago", func(c *Core, _ *Charter) { c.join[0].Resolved = c.now - resolvedFor - 1 }, RefusedSilence},
+		{"a Join name resolved too long ago",
+			func(c *Core, _ *Charter) { c.join[0].Resolved = c.now - resolvedFor - 1 }, RefusedSilence},
 		{"a newborn who is not listed", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
 			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1"})
@@ -104,7 +112,8 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 98})
 		}, RefusedStranger},
 		{"a listed one who is bound to this charter", func(c *Core, _ *Charter) {
-			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 99, Leader: true})
+			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 99,
+				Leader: true})
 		}, Accepted},
 		{"the listed address answers as another life", func(c *Core, _ *Charter) {
 			c.tell("b:1", Who{Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1"})
@@ -115,11 +124,13 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		}, RefusedStranger},
 		{"somebody who runs alone", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98, Leader: true, Settings: Settings{Solo: true}})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
+				Leader: true, Settings: Settings{Solo: true}})
 		}, RefusedStranger},
 		{"a group with a leader, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98, Leader: true})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
+				Leader: true})
 		}, RefusedGroup},
 		{"a member without a leader, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
@@ -128,15 +139,20 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		{"our directory cannot be written", func(c *Core, _ *Charter) { c.unfit = "disk full" }, RefusedDirectory},
 		{"a group without a leader in a directory, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98, Durable: true})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
+				Durable: true})
 		}, RefusedClaim},
 		{"another charter in a directory, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Bound, Group: 98, Durable: true})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Bound, Group: 98,
+				Durable: true})
 		}, RefusedClaim},
-		{"nobody listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Refused) }, Accepted},
-		{"a stranger listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Foreign) }, Accepted},
-		{"silence at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Silent) }, RefusedSilence},
+		{"nobody listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Refused) },
+			Accepted},
+		{"a stranger listens at a Join address",
+			func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Foreign) }, Accepted},
+		{"silence at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Silent) },
+			RefusedSilence},
 	}
 	seen := map[Refusal]bool{}
 	for _, tc := range cases {
@@ -172,7 +188,8 @@ func (c *Core) end(addr string, outcome Outcome) {
 	c.Result(c.now, 1<<40, c.now, outcome, nodeid.ID{}, nil)
 }
 
-// With Founders a newborn who is none may answer at a Join address without being listed; a founder may not.
+// With Founders a newborn who is none may answer at a Join address without being listed; a founder
+// may not.
 func TestFoundersPassOverOtherNewborns(t *testing.T) {
 	for name, want := range map[string]Refusal{"z": Accepted, "b": RefusedStranger} {
 		c, ch := pair()
@@ -195,7 +212,8 @@ func TestFoundersPassOverOtherNewborns(t *testing.T) {
 // S5: a question is for one life, and only that life's own word is an answer.
 func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	c, ch := pair()
-	if b := c.Ask(c.now, c.wall, aVoter(), appendProposal(nil, proposal{To: nodeidtest.ID(6), Charter: ch})); b != nil || c.phase != Newborn {
+	if b := c.Ask(c.now, c.wall, aVoter(),
+		appendProposal(nil, proposal{To: nodeidtest.ID(6), Charter: ch})); b != nil || c.phase != Newborn {
 		t.Error("a proposal to another life was answered")
 	}
 	p := proposer(t)
@@ -246,7 +264,8 @@ func TestRefusalAndTimeEndALife(t *testing.T) {
 	if c.Instance() != nodeidtest.ID(51) || c.Phase() != Newborn || c.Group() != 0 {
 		t.Errorf("after a refusal it is %x, %v", c.Instance(), c.Phase())
 	}
-	if len(out.Events) == 0 || out.Events[len(out.Events)-1].Kind != Restarted || !strings.Contains(out.Events[len(out.Events)-1].Text, "Voters") {
+	if len(out.Events) == 0 || out.Events[len(out.Events)-1].Kind != Restarted ||
+		!strings.Contains(out.Events[len(out.Events)-1].Text, "Voters") {
 		t.Errorf("events %+v, want a restart that says why", out.Events)
 	}
 
@@ -262,7 +281,8 @@ func TestRefusalAndTimeEndALife(t *testing.T) {
 	}
 }
 
-// A charter that was refused stays refused in this life, and one that was accepted is not accepted again in another life.
+// A charter that was refused stays refused in this life, and one that was accepted is not accepted
+// again in another life.
 func TestReplayedChartersAreRefused(t *testing.T) {
 	c, ch := pair()
 	ch.FoundedUnixMS += 1001
@@ -297,7 +317,8 @@ func TestReplayedChartersAreRefused(t *testing.T) {
 
 func TestVotersAreTheLargestOddNumber(t *testing.T) {
 	for _, c := range []struct{ voters, list, want int }{
-		{3, 1, 1}, {3, 2, 1}, {3, 3, 3}, {3, 4, 3}, {3, 9, 3}, {5, 4, 3}, {5, 5, 5}, {1, 9, 1}, {7, 6, 5}, {7, 100, 7}, {3, 0, 0},
+		{3, 1, 1}, {3, 2, 1}, {3, 3, 3}, {3, 4, 3}, {3, 9, 3}, {5, 4, 3}, {5, 5, 5}, {1, 9, 1}, {7, 6, 5},
+		{7, 100, 7}, {3, 0, 0},
 	} {
 		if got := (Settings{Voters: c.voters}).voterCount(c.list); got != c.want {
 			t.Errorf("Voters %d, list %d: %d, want %d", c.voters, c.list, got, c.want)
@@ -308,14 +329,17 @@ func TestVotersAreTheLargestOddNumber(t *testing.T) {
 func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
 	for _, ahead := range []int64{-700, 0, 700} {
 		c, _ := pair()
-		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 2, WallUnixMS: c.wall + ahead})
-		out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 2,
+			WallUnixMS: c.wall + ahead})
+		out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60,
+			Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 		if len(out.Events) != 1 || out.Events[0].Kind != BoundTo {
 			t.Fatalf("events %+v, want a charter", out.Events)
 		}
 		ch := out.Events[0].Charter
 		if want := c.wall + max(ahead, 0); ch.FoundedUnixMS != want || ch.Rules != 2 {
-			t.Errorf("one clock is %d ms ahead: founded at %d with rules %d, want %d and the older rules 2", ahead, ch.FoundedUnixMS, ch.Rules, want)
+			t.Errorf("one clock is %d ms ahead: founded at %d with rules %d, want %d and the older rules 2", ahead,
+				ch.FoundedUnixMS, ch.Rules, want)
 		}
 	}
 }
@@ -351,12 +375,14 @@ func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 	c.joinToo("z:1")
 	c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 0x98})
 	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
-	if text := c.Waiting(); c.Phase() != Newborn || !strings.Contains(text, `"z" (z:1) still belongs to group 0000000000000098, which has no leader`) {
+	if text := c.Waiting(); c.Phase() != Newborn ||
+		!strings.Contains(text, `"z" (z:1) still belongs to group 0000000000000098, which has no leader`) {
 		t.Errorf("it is %v and waits for %q", c.Phase(), text)
 	}
 }
 
-// Whoever answers under another address than its own is listed only once it is reached where it says it lives.
+// Whoever answers under another address than its own is listed only once it is reached where it
+// says it lives.
 func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"vip:1"}, Resolved: always}}, nil)
@@ -398,7 +424,8 @@ func TestFoundersThatMatchNobody(t *testing.T) {
 	s := Settings{Founders: []string{"n1", "n2", "n3"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)
 	c.Places([]Entry{{Name: "x", Addrs: []string{"a:1", "b:1"}, Resolved: always}}, nil)
-	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "host-2", Addr: "b:1", Settings: s, Rules: 3, WallUnixMS: 1_000_000})
+	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "host-2", Addr: "b:1", Settings: s, Rules: 3,
+		WallUnixMS: 1_000_000})
 	want := `; it has met none of them ("n1", "n2", "n3"), and sees "host-2" (b:1): if these are to found, the Name of each ` +
 		`(the host name by default) has to stand in Founders, and that of this one ("a") too`
 	if got := c.Waiting(); !strings.HasSuffix(got, want) {
@@ -406,13 +433,16 @@ func TestFoundersThatMatchNobody(t *testing.T) {
 	}
 }
 
-// An instance that nothing answers names all addresses that are silent. It does not advise a smaller number of replicas, which would
-// let each side of a cut found a group. An address that is silent for a known reason is named with the reason.
+// An instance that nothing answers names all addresses that are silent. It does not advise a
+// smaller number of replicas, which would let each side of a cut found a group. An address that is
+// silent for a known reason is named with the reason.
 func TestSilenceNamesAllWithTheReason(t *testing.T) {
 	const plainText = "the other side has no secret"
 	replicas := func(n int) Settings { return Settings{Replicas: n, Voters: 3, SessionTTL: simTTL, Grace: simTTL} }
 	founders := Settings{Founders: []string{"a", "b", "c"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
-	literal := []Entry{{Name: "a:1", Addrs: []string{"a:1"}, Resolved: always}, {Name: "b:1", Addrs: []string{"b:1"}, Resolved: always}, {Name: "c:1", Addrs: []string{"c:1"}, Resolved: always}}
+	literal := []Entry{{Name: "a:1", Addrs: []string{"a:1"}, Resolved: always},
+		{Name: "b:1", Addrs: []string{"b:1"}, Resolved: always},
+		{Name: "c:1", Addrs: []string{"c:1"}, Resolved: always}}
 	byName := []Entry{{Name: "x", Addrs: []string{"a:1", "b:1", "c:1"}, Resolved: always}}
 	for name, c := range map[string]struct {
 		settings Settings
@@ -421,20 +451,27 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 		why      string // of c:1
 		want     string
 	}{
-		"cut off": {replicas(3), literal, false, "", "birth waits: no answer from b:1, c:1, which Join leads to. If these machines are gone, " +
-			"take them out of Join, or out of the records of its names"},
-		"one of three is silent": {replicas(3), literal, true, "", "birth waits: no answer from c:1, which Join names. If that machine is gone, " +
-			"take it out of Join, or start with Replicas: 2"},
-		"two of four are missing": {replicas(4), literal, true, "", "birth waits: no answer from c:1, which Join names. If that machine is gone, " +
-			"take it out of Join"},
-		"by name": {replicas(3), byName, false, "", "birth waits: no answer from x (b:1), x (c:1), which Join leads to. If these machines are gone, " +
-			"take them out of Join, or out of the records of its names"},
-		"founders": {founders, literal, false, "", `birth waits: missing of the Founders: "b", "c"; no answer from b:1, c:1, which Join leads to. ` +
-			"If these machines are gone, take them out of Join, or out of the records of its names and, if they are founders, out of Founders"},
+		"cut off": {replicas(3), literal, false, "",
+			"birth waits: no answer from b:1, c:1, which Join leads to. If these machines are gone, " +
+				"take them out of Join, or out of the records of its names"},
+		"one of three is silent": {replicas(3), literal, true, "",
+			"birth waits: no answer from c:1, which Join names. If that machine is gone, " +
+				"take it out of Join, or start with Replicas: 2"},
+		"two of four are missing": {replicas(4), literal, true, "",
+			"birth waits: no answer from c:1, which Join names. If that machine is gone, " +
+				"take it out of Join"},
+		"by name": {replicas(3), byName, false, "",
+			"birth waits: no answer from x (b:1), x (c:1), which Join leads to. If these machines are gone, " +
+				"take them out of Join, or out of the records of its names"},
+		"founders": {founders, literal, false, "",
+			`birth waits: missing of the Founders: "b", "c"; no answer from b:1, c:1, which Join leads to. ` +
+				"If these machines are gone, take them out of Join, or out of the records of its names and, if they are founders, out of Founders"},
 		"no secret there": {replicas(3), literal, true, plainText, "birth waits: c:1 cannot be asked: " + plainText},
-		"no secret at one, nothing from the other": {replicas(3), literal, false, plainText, "birth waits: c:1 cannot be asked: " + plainText +
-			"; no answer from b:1, which Join names. If that machine is gone, take it out of Join"},
-		"no secret at a founder": {founders, literal, true, plainText, `birth waits: missing of the Founders: "c"; c:1 cannot be asked: ` + plainText},
+		"no secret at one, nothing from the other": {replicas(3), literal, false, plainText,
+			"birth waits: c:1 cannot be asked: " + plainText +
+				"; no answer from b:1, which Join names. If that machine is gone, take it out of Join"},
+		"no secret at a founder": {founders, literal, true, plainText,
+			`birth waits: missing of the Founders: "c"; c:1 cannot be asked: ` + plainText},
 	} {
 		t.Run(name, func(t *testing.T) {
 			core := newborn(c.settings)
@@ -442,7 +479,8 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 			core.arrange()
 			core.end("b:1", Silent)
 			if c.here {
-				core.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: core.wall})
+				core.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings,
+					Rules: 3, WallUnixMS: core.wall})
 			}
 			at, _ := find(core.places, "c:1")
 			core.places[at].pending = 1 << 40

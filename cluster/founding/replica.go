@@ -6,26 +6,29 @@ import (
 	"time"
 )
 
-// replica is what this life has been in the group's log: the raft ID that it has now, and those that it had. It is part of the State, since
-// a raft ID has one life of its data, and a Prepare may be told twice.
+// replica is what this life has been in the group's log: the raft ID that it has now, and those
+// that it had. It is part of the State, since a raft ID has one life of its data, and a Prepare may
+// be told twice.
 type replica struct {
 	raft   uint64 // present raft ID, by the charter or by a Prepare; 0: none
 	term   uint64 // of the newest leader that has prepared this life
 	used   []Used // raft IDs that are over, oldest first
 	usedAt uint64 // the configuration up to which a Prepare may be about one that is no longer in used
-	// lingers was removed, and goes on until a leader says that nobody needs its vote any more: others may not know yet that the configuration
-	// without it is committed. 0: none.
+	// lingers was removed, and goes on until a leader says that nobody needs its vote any more:
+	// others may not know yet that the configuration without it is committed. 0: none.
 	lingers uint64
 }
 
-// Used is a raft ID that is over, with the newest configuration that was known then: no Prepare of that ID knew a newer one.
+// Used is a raft ID that is over, with the newest configuration that was known then: no Prepare of
+// that ID knew a newer one.
 type Used struct{ Raft, At uint64 }
 
 // Raft returns the present raft ID of this life, or 0 if it has no replica.
 func (c *Core) Raft() uint64 { return c.raft }
 
-// Retired takes that this instance's replica has stopped for good: by itself, or, after Removed, because nobody needs it any more. Its ID is
-// over; the instance goes on without, and may be prepared under another.
+// Retired takes that this instance's replica has stopped for good: by itself, or, after Removed,
+// because nobody needs it any more. Its ID is over; the instance goes on without, and may be
+// prepared under another.
 func (c *Core) Retired(now time.Duration, raft uint64) {
 	c.now = now
 	switch {
@@ -51,8 +54,9 @@ func (c *Core) spend() uint64 {
 	return raft
 }
 
-// remove ends the present raft ID and says so. Its replica goes on until the host says that it has Retired, also in the next start with a
-// directory: a crash must not take a vote that somebody may need.
+// remove ends the present raft ID and says so. Its replica goes on until the host says that it has
+// Retired, also in the next start with a directory: a crash must not take a vote that somebody may
+// need.
 func (c *Core) remove() {
 	raft := c.spend()
 	c.lingers = raft
@@ -61,7 +65,8 @@ func (c *Core) remove() {
 	}
 }
 
-// told answers a Prepare or an Announce that is for this life, and returns nil if the question is neither.
+// told answers a Prepare or an Announce that is for this life, and returns nil if the question is
+// neither.
 func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	if p, err := decodePrepare(body); err == nil {
 		if p.To != c.instance {
@@ -80,7 +85,8 @@ func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	return nil
 }
 
-// prepare is rule 9. It is answered at once, and binds: from then on this life has that raft ID, and never again after it.
+// prepare is rule 9. It is answered at once, and binds: from then on this life has that raft ID,
+// and never again after it.
 func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	switch {
 	case c.phase != Member || c.group != p.Group || c.settings.Solo:

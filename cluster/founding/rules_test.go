@@ -73,7 +73,8 @@ func TestA1CrashDuringBirthLeavesNobodyStuck(t *testing.T) {
 	}
 }
 
-// A1: two proposers at once, each bound to its own charter, so that neither charter can be born. Both have to go, and be done with it.
+// A1: two proposers at once, each bound to its own charter, so that neither charter can be born.
+// Both have to go, and be done with it.
 func TestA1TwoProposersAtOnce(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	ready := func() bool {
@@ -100,7 +101,8 @@ func TestA1TwoProposersAtOnce(t *testing.T) {
 	}
 }
 
-// A2 and S2: what is not claimed. Fewer Replicas than instances make two groups during a cut; with all of them there is none.
+// A2 and S2: what is not claimed. Fewer Replicas than instances make two groups during a cut; with
+// all of them there is none.
 func TestA2ReplicasBelowTheFleetIsNotClaimed(t *testing.T) {
 	for _, n := range []int{3, 6} {
 		w := newWorld(7, replicas(6, n)...)
@@ -134,7 +136,8 @@ func TestA2ReplicasBelowTheFleetIsNotClaimed(t *testing.T) {
 	}
 }
 
-// S3: whoever is no founder never proposes, is never listed and never votes, and joins what the founders have founded.
+// S3: whoever is no founder never proposes, is never listed and never votes, and joins what the
+// founders have founded.
 func TestS3OnlyFoundersFound(t *testing.T) {
 	w := startAll(t, founders(6, "n0", "n1", "n2"))
 	for _, s := range w.slots[:3] {
@@ -155,7 +158,8 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 			t.Errorf("%s is listed", l.Name)
 		}
 	}
-	// All founders restart while the others live and one of those is cut off: their old group is over, and all end in the new one.
+	// All founders restart while the others live and one of those is cut off: their old group is
+	// over, and all end in the new one.
 	w.split(5)
 	for _, s := range w.slots[:3] {
 		s.crash()
@@ -189,9 +193,11 @@ func TestMemberOfALostGroupJoinsTheNextWithoutEverybody(t *testing.T) {
 	}
 }
 
-// L1: two of three voters die at once; what is left of their group heals by itself, with new addresses too.
+// L1: two of three voters die at once; what is left of their group heals by itself, with new
+// addresses too.
 func TestL1RestartInPlaceHeals(t *testing.T) {
-	for name, settings := range map[string][]Settings{"replicas": replicas(3, 3), "founders": founders(5, "n0", "n1", "n2")} {
+	for name, settings := range map[string][]Settings{"replicas": replicas(3, 3),
+		"founders": founders(5, "n0", "n1", "n2")} {
 		t.Run(name, func(t *testing.T) {
 			w := startAll(t, settings)
 			if !w.run(3*time.Second, w.settled) {
@@ -203,7 +209,8 @@ func TestL1RestartInPlaceHeals(t *testing.T) {
 				s.start()
 			}
 			w.run(simTTL-500*time.Millisecond, nil)
-			if w.slots[2].core.Instance() != w.order[0].charter.Voters[0].Instance && w.slots[2].core.Phase() != Member {
+			if w.slots[2].core.Instance() != w.order[0].charter.Voters[0].Instance &&
+				w.slots[2].core.Phase() != Member {
 				t.Error("the survivor left its group before its locks had ended")
 			}
 			within := 15 * time.Second
@@ -217,7 +224,8 @@ func TestL1RestartInPlaceHeals(t *testing.T) {
 	}
 }
 
-// Rule 6: without everybody in reach a member keeps its group, because the others may have a majority of it.
+// Rule 6: without everybody in reach a member keeps its group, because the others may have a
+// majority of it.
 func TestMemberKeepsItsGroupUnlessItReachesEverybody(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	w.run(3*time.Second, w.settled)
@@ -227,7 +235,8 @@ func TestMemberKeepsItsGroupUnlessItReachesEverybody(t *testing.T) {
 	if w.slots[0].core.Group() != group {
 		t.Error("a member that was cut off gave up its group")
 	}
-	if text := w.slots[0].core.Waiting(); !strings.Contains(text, "no leader") || !strings.Contains(text, w.slots[1].addr) {
+	if text := w.slots[0].core.Waiting(); !strings.Contains(text, "no leader") ||
+		!strings.Contains(text, w.slots[1].addr) {
 		t.Errorf("it waits for %q, want the voters that it misses", text)
 	}
 	clear(w.cut)
@@ -236,7 +245,8 @@ func TestMemberKeepsItsGroupUnlessItReachesEverybody(t *testing.T) {
 	}
 }
 
-// Rule 7 and S1: a newborn that reaches a group with a leader joins it, whatever it was told itself.
+// Rule 7 and S1: a newborn that reaches a group with a leader joins it, whatever it was told
+// itself.
 func TestNewbornAdoptsARunningGroup(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	w.run(3*time.Second, w.settled)
@@ -256,7 +266,8 @@ func TestNewbornBetweenTwoGroupsJoinsNeither(t *testing.T) {
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "c:1"}, Resolved: always}}, nil)
 	for i, addr := range []string{"b:1", "c:1"} {
 		c.tell(addr, Who{
-			Instance: nodeidtest.ID(uint64(i + 2)), Name: addr, Addr: addr, Phase: Member, Leader: true, Group: uint64(i + 70),
+			Instance: nodeidtest.ID(uint64(i + 2)), Name: addr, Addr: addr, Phase: Member, Leader: true,
+			Group:  uint64(i + 70),
 			Voters: []Voter{{Raft: 1, Instance: nodeidtest.ID(uint64(i + 2)), Addr: addr, Life: 1}},
 		})
 	}
@@ -273,7 +284,8 @@ func TestSilenceBlocksAndIsNamedWithTheWayOut(t *testing.T) {
 	}{
 		"replicas":    {replicas(3, 3), "If that machine is gone, take it out of Join"},
 		"one founder": {founders(3, "n0"), "take it out of Join and, if it is a founder, out of Founders"},
-		"founders":    {founders(3, "n0", "n1", "n2", "n3"), "take it out of Join and, if it is a founder, out of Founders"},
+		"founders": {founders(3, "n0", "n1", "n2", "n3"),
+			"take it out of Join and, if it is a founder, out of Founders"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(5, c.settings...)
@@ -286,7 +298,8 @@ func TestSilenceBlocksAndIsNamedWithTheWayOut(t *testing.T) {
 				t.Error("a charter was written in spite of the silence")
 			}
 			for _, s := range w.slots {
-				if text := s.core.Waiting(); !strings.Contains(text, "10.9.9.9:1") || !strings.Contains(text, c.advice) {
+				if text := s.core.Waiting(); !strings.Contains(text, "10.9.9.9:1") ||
+					!strings.Contains(text, c.advice) {
 					t.Errorf("%s waits for %q", s.name, text)
 				}
 			}
@@ -319,7 +332,8 @@ func TestSettingsThatDifferAreNamed(t *testing.T) {
 		if len(w.order) != 0 {
 			t.Errorf("%s: a group was born", which)
 		}
-		if text := w.slots[0].core.Waiting() + w.slots[2].core.Waiting(); !strings.Contains(text, `"n1"`) || !strings.Contains(text, which) {
+		if text := w.slots[0].core.Waiting() + w.slots[2].core.Waiting(); !strings.Contains(text, `"n1"`) ||
+			!strings.Contains(text, which) {
 			t.Errorf("%s: waits for %q", which, text)
 		}
 	}
@@ -365,7 +379,8 @@ func TestOneNameTwiceFoundsNothing(t *testing.T) {
 	}
 	w.run(20*time.Second, nil)
 	for _, s := range w.slots {
-		if text := s.core.Waiting(); len(w.order) != 0 || !strings.Contains(text, `are both called "n1": give each instance a Name of its own`) {
+		if text := s.core.Waiting(); len(w.order) != 0 ||
+			!strings.Contains(text, `are both called "n1": give each instance a Name of its own`) {
 			t.Errorf("%d groups; %s waits: %s", len(w.order), s.name, text)
 		}
 	}
@@ -379,7 +394,8 @@ func TestSoloIsBornAloneAndRefuses(t *testing.T) {
 	if w.slots[0].core.Phase() != Member || w.order[0].charter.Settings.Grace != 0 {
 		t.Error("the solo instance is no member of a group without a grace")
 	}
-	if text := w.slots[1].core.Waiting(); w.slots[1].core.Phase() != Newborn || !strings.Contains(text, "set Join on all") {
+	if text := w.slots[1].core.Waiting(); w.slots[1].core.Phase() != Newborn ||
+		!strings.Contains(text, "set Join on all") {
 		t.Errorf("the other waits for %q", text)
 	}
 }

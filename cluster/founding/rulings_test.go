@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// What can be seen to be wrong at the moment at which one instance decides, long before two groups come of it.
+// What can be seen to be wrong at the moment at which one instance decides, long before two groups
+// come of it.
 
 // mustAccept checks what an instance that is bound to a charter from now on could know of it.
 func (s *slot) mustAccept(ch *Charter) {
@@ -36,8 +37,9 @@ func (s *slot) mustAccept(ch *Charter) {
 	}
 }
 
-// mustGiveUp checks that a member in memory which restarts in place holds nothing that is believed in, and leaves no group that lives:
-// it has met everybody within the last reachedFor, the leader among them.
+// mustGiveUp checks that a member in memory which restarts in place holds nothing that is believed
+// in, and leaves no group that lives: it has met everybody within the last reachedFor, the leader
+// among them.
 func (s *slot) mustGiveUp(why string) {
 	w := s.w
 	if s.joined == 0 || s.disk != nil {
@@ -52,7 +54,8 @@ func (s *slot) mustGiveUp(why string) {
 	}
 	for _, conf := range g.configs {
 		if w.runsWith(conf) && w.majority(conf) {
-			w.fault("%s gave up group %x, of whose configuration %d a majority runs: %s", s.name, s.joined, conf.at, why)
+			w.fault("%s gave up group %x, of whose configuration %d a majority runs: %s", s.name, s.joined, conf.at,
+				why)
 		}
 	}
 }
@@ -60,7 +63,8 @@ func (s *slot) mustGiveUp(why string) {
 // runsWith reports whether a replica runs that has applied the configuration.
 func (w *world) runsWith(conf config) bool {
 	return slices.ContainsFunc(w.slots, func(s *slot) bool {
-		return s.core != nil && s.raft != 0 && holds(conf.voters, s.raft) && (s.applied == conf.at || conf.at == 1 && s.applied == 0)
+		return s.core != nil && s.raft != 0 && holds(conf.voters, s.raft) && (s.applied == conf.at ||
+			conf.at == 1 && s.applied == 0)
 	})
 }
 
@@ -79,14 +83,16 @@ func (w *world) majority(conf config) bool {
 	return 2*n > all
 }
 
-// needs reports whether the newest configuration of a group names one of these replicas. An instance without one gives nothing up
-// that others need if it begins anew, since no voter that it knew has answered for a TTL.
+// needs reports whether the newest configuration of a group names one of these replicas. An
+// instance without one gives nothing up that others need if it begins anew, since no voter that it
+// knew has answered for a TTL.
 func (w *world) needs(group uint64, rafts ...uint64) bool {
 	g := w.groups[group]
 	return g != nil && slices.ContainsFunc(rafts, func(raft uint64) bool { return holds(g.newest().voters, raft) })
 }
 
-// mustBeFinal checks that only the asked life answers to a charter, and that a charter once refused stays refused.
+// mustBeFinal checks that only the asked life answers to a charter, and that a charter once refused
+// stays refused.
 func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
 	p, err := decodeProposal(q.Body)
 	if err != nil || answer == nil {
@@ -106,7 +112,8 @@ func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
 	}
 }
 
-// repeat lets some questions arrive once more, long after everybody has forgotten them, at whoever is there then.
+// repeat lets some questions arrive once more, long after everybody has forgotten them, at whoever
+// is there then.
 func (w *world) repeat(from Asker, q Question) {
 	if w.rng.IntN(16) == 0 {
 		w.late(from, q, 20*time.Second)

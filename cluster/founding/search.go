@@ -140,7 +140,10 @@ func (c *Core) round(random Random) time.Duration {
 	// A connection costs more than a question. So an instance that knows where the founders are
 	// asks those again that have answered, and a new address in one round of four.
 	if c.rounds++; len(told) > 0 && c.rounds%4 != 0 {
-		for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool { return p.entry != "" && c.answers(p) }) {
+		for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool {
+			return p.entry != "" &&
+				c.answers(p)
+		}) {
 			c.put(p, 0)
 			told = append(told, p)
 		}
@@ -149,7 +152,10 @@ func (c *Core) round(random Random) time.Duration {
 		c.put(p, 0)
 		told = append(told, p)
 	}
-	for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool { return p.told || c.known(p) }) {
+	for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool {
+		return p.told ||
+			c.known(p)
+	}) {
 		c.put(p, 0)
 	}
 	return c.roundAt
@@ -208,7 +214,8 @@ func (c *Core) search(random Random) time.Duration {
 	for i, p := range told {
 		c.put(p, atRandom(searchAgain, random.Spread+uint64(i)))
 	}
-	for i, p := range c.choose(random.Spread, free-len(told), func(p *place) bool { return !p.watch && p.entry != "" }) {
+	for i, p := range c.choose(random.Spread, free-len(told),
+		func(p *place) bool { return !p.watch && p.entry != "" }) {
 		c.put(p, atRandom(searchAgain, random.Spread-uint64(i)))
 	}
 	return c.searchAt

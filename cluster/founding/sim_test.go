@@ -16,7 +16,8 @@ var (
 
 const simTTL = 2 * time.Second
 
-// fleet makes the settings of a random fleet: all instances of Replicas, or some founders and some others.
+// fleet makes the settings of a random fleet: all instances of Replicas, or some founders and some
+// others.
 func fleet(w func(int) int) []Settings {
 	n := 1 + w(5)
 	base := Settings{Voters: []int{1, 3, 5}[w(3)], SessionTTL: simTTL, Grace: []time.Duration{0, simTTL}[w(2)]}
@@ -34,8 +35,9 @@ func fleet(w func(int) int) []Settings {
 	return all
 }
 
-// TestSimulation lets random fleets start, crash, move, be cut and lose messages; no two groups may ever be able to have a leader, and
-// once everything is healed everybody must be a member of one group.
+// TestSimulation lets random fleets start, crash, move, be cut and lose messages; no two groups may
+// ever be able to have a leader, and once everything is healed everybody must be a member of one
+// group.
 func TestSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulate(t, *seedFlag, "", true)

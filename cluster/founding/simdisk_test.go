@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// TestDurableSimulation is TestSimulation with directories: processes die around saves, come back at the same, new and swapped
-// addresses, directories are lost or cannot be written. A raft ID never gets a second life with other data, nobody says what is not
-// stored, a directory never gives up its group, no two groups could both have a leader, and after healing, and after people have emptied
-// the directories of groups that have lost their majority for good, everybody is a member of one group.
+// TestDurableSimulation is TestSimulation with directories: processes die around saves, come back
+// at the same, new and swapped addresses, directories are lost or cannot be written. A raft ID
+// never gets a second life with other data, nobody says what is not stored, a directory never gives
+// up its group, no two groups could both have a leader, and after healing, and after people have
+// emptied the directories of groups that have lost their majority for good, everybody is a member
+// of one group.
 func TestDurableSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulateDurably(t, *seedFlag, true)
@@ -120,7 +122,8 @@ func (w *world) troubleDisk(lossy bool) {
 	}
 }
 
-// healDisks ends all trouble, lets people do what they are told, and waits until everybody is a member of one group.
+// healDisks ends all trouble, lets people do what they are told, and waits until everybody is a
+// member of one group.
 func healDisks(w *world) bool {
 	w.brittle = 0
 	w.run(5*time.Second, nil) // whoever was to start has started
@@ -139,8 +142,8 @@ func healDisks(w *world) bool {
 	return len(w.faults) == 0 && heal(w)
 }
 
-// A checker that has never caught anything proves nothing: an answer that leaves before its save is durable has to show, and not only in
-// mustHaveStored, which is off here.
+// A checker that has never caught anything proves nothing: an answer that leaves before its save is
+// durable has to show, and not only in mustHaveStored, which is off here.
 func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 	for seed := range uint64(3000) {
 		w := troubledDisks(seed+1, "answer before save", false)
@@ -152,9 +155,10 @@ func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 	t.Error("no seed has shown it")
 }
 
-// Why rule 5 waits for everybody where there are directories. One of three has learned that the group is born, then the power fails; the
-// other two come back one after the other, each alone for longer than rule 5 gives. Had they dropped the charter, the one who keeps the
-// group for ever would be left with a third of its votes.
+// Why rule 5 waits for everybody where there are directories. One of three has learned that the
+// group is born, then the power fails; the other two come back one after the other, each alone for
+// longer than rule 5 gives. Had they dropped the charter, the one who keeps the group for ever
+// would be left with a third of its votes.
 func TestNobodyForgetsAGroupThatAnotherKnowsToBeBorn(t *testing.T) {
 	w := newWorld(3, replicas(3, 3)...).durably()
 	w.trace = true

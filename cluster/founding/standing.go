@@ -35,8 +35,8 @@ type Log struct {
 	LastIndex uint64
 }
 
-// Log takes how far the log of this instance's replica goes, at each change of its term or leader: the
-// zero Log while it has a leader, from which there may come more.
+// Log takes how far the log of this instance's replica goes, at each change of its term or leader:
+// the zero Log while it has a leader, from which there may come more.
 func (c *Core) Log(now time.Duration, raft uint64, log Log) {
 	c.now, c.logOf, c.log = now, raft, log
 }
@@ -49,8 +49,9 @@ func (c *Core) ownLog() Log {
 	return c.log
 }
 
-// ahead reports whether a voter with this log refuses its vote to one with the other for good. The term
-// of the other must be no lower: what was said of it is then not from before a leader that has added to both.
+// ahead reports whether a voter with this log refuses its vote to one with the other for good. The
+// term of the other must be no lower: what was said of it is then not from before a leader that has
+// added to both.
 func (l Log) ahead(of Log) bool {
 	known := l.Term > 0 && of.Term >= l.Term
 	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)
@@ -111,9 +112,9 @@ func (c *Core) fateOf(raft uint64) *fate {
 }
 
 // follow begins to watch over the replicas of a configuration. Only a member does: before the birth
-// a voter may have been asked that had not accepted the charter yet. A replica whose name is not known
-// is asked for it while it lives: with Founders the name is what proves later that it is over. The
-// members without a replica learn the names from those that have one.
+// a voter may have been asked that had not accepted the charter yet. A replica whose name is not
+// known is asked for it while it lives: with Founders the name is what proves later that it is
+// over. The members without a replica learn the names from those that have one.
 func (c *Core) follow(voters []Voter) {
 	for _, v := range voters {
 		if f := c.fateOf(v.Raft); f != nil {
@@ -133,7 +134,8 @@ func (c *Core) follow(voters []Voter) {
 // attest takes from the answer to a question what it proves about replicas of the group.
 func (c *Core) attest(p *place, who *Who, asked time.Duration) {
 	c.call(who.Instance, who.Name)
-	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.phase == Newborn || who.Group == c.group && c.believes(who.Instance)) {
+	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.phase == Newborn ||
+		who.Group == c.group && c.believes(who.Instance)) {
 		for i, v := range who.Voters {
 			c.call(v.Instance, s.Names[i])
 		}
@@ -141,7 +143,8 @@ func (c *Core) attest(p *place, who *Who, asked time.Duration) {
 	if c.phase != Member {
 		return
 	}
-	if s := who.Standing; s != nil && who.Group == c.group && c.runs() == 0 && s.Applied.At > c.applied.At && c.believes(who.Instance) {
+	if s := who.Standing; s != nil && who.Group == c.group && c.runs() == 0 && s.Applied.At > c.applied.At &&
+		c.believes(who.Instance) {
 		c.applied = s.Applied // the newest that is known, with its halves
 	}
 	for _, f := range c.fates {
@@ -236,7 +239,8 @@ func (r *reader) standing() *Standing {
 	for range r.length(votersMax, 1) {
 		s.Names = append(s.Names, r.text(nameBytesMax))
 	}
-	s.Applied = Configuration{At: r.upTo(atMax), Voters: r.voters(), Incoming: r.ids(votersMax), Outgoing: r.ids(votersMax)}
+	s.Applied = Configuration{At: r.upTo(atMax), Voters: r.voters(), Incoming: r.ids(votersMax),
+		Outgoing: r.ids(votersMax)}
 	s.Applied.told = s.Applied.At > 0
 	s.Log = Log{Term: r.uint(), LastTerm: r.uint(), LastIndex: r.uint()}
 	return s

@@ -7,8 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// State is what a durable instance has to find again at its next start. Whatever Ask or Tick has returned may leave only after the State
-// of that moment is stored, in one piece; see the package comment.
+// State is what a durable instance has to find again at its next start. Whatever Ask or Tick has
+// returned may leave only after the State of that moment is stored, in one piece; see the package
+// comment.
 type State struct {
 	Instance nodeid.ID // of this life
 	Phase    Phase
@@ -70,7 +71,8 @@ func (r *reader) state(s *State) {
 	s.FloorUnixMS = int64(r.upTo(wallMax))
 }
 
-// DecodeState reads what Append wrote, and refuses what no core can have been in. Voters are read by DecodeVoters.
+// DecodeState reads what Append wrote, and refuses what no core can have been in. Voters are read
+// by DecodeVoters.
 func DecodeState(b []byte) (State, error) {
 	r := open(b, kindState)
 	s := State{Instance: r.instance(), Phase: Phase(r.upTo(uint64(Member))), Group: r.uint()}
@@ -84,7 +86,8 @@ func DecodeState(b []byte) (State, error) {
 		return State{}, err
 	}
 	wrong := s.Instance.IsZero() || (s.Phase == Newborn) != (s.Group == 0) || (s.Phase == Bound && s.Charter == nil) ||
-		(s.Phase == Newborn) != (s.At == 0) || s.Raft != 0 && s.Lingers != 0 || s.Phase == Newborn && (s.Raft != 0 || s.Lingers != 0 || s.Used != nil || s.Supersedes != nil) ||
+		(s.Phase == Newborn) != (s.At == 0) || s.Raft != 0 && s.Lingers != 0 || s.Phase == Newborn &&
+		(s.Raft != 0 || s.Lingers != 0 || s.Used != nil || s.Supersedes != nil) ||
 		s.Raft != 0 && slices.ContainsFunc(s.Used, func(u Used) bool { return u.Raft == s.Raft })
 	if ch := s.Charter; ch != nil {
 		wrong = wrong || s.Phase == Newborn || ch.Group != s.Group || ch.malformed() != "" || ch.listed(s.Instance) < 0
@@ -118,11 +121,14 @@ func DecodeVoters(b []byte) ([]Voter, error) {
 // Revision changes whenever State does.
 func (c *Core) Revision() uint64 { return c.revision }
 
-// State returns what has to be stored now. It shares nothing with the core but the charter, which never changes.
+// State returns what has to be stored now. It shares nothing with the core but the charter, which
+// never changes.
 func (c *Core) State() State {
 	return State{
-		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.home, Refused: c.barred,
-		Voters: slices.Clone(c.voters), At: c.at, Raft: c.raft, Term: c.term, Used: slices.Clone(c.used), UsedAt: c.usedAt, Lingers: c.lingers,
+		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.home,
+		Refused: c.barred,
+		Voters:  slices.Clone(c.voters), At: c.at, Raft: c.raft, Term: c.term, Used: slices.Clone(c.used),
+		UsedAt: c.usedAt, Lingers: c.lingers,
 		Supersedes: slices.Clone(c.supersedes), GaveUp: slices.Clone(c.gaveUp), FloorUnixMS: c.floor,
 	}
 }

@@ -63,7 +63,8 @@ func (w *world) mustAskLittle(t *testing.T) {
 	if limit := perInstance * len(w.slots); most > limit {
 		t.Errorf("%d instances start %d questions in one second, more than %d", len(w.slots), most, limit)
 	}
-	t.Logf("%d instances start up to %d questions in a second, %.1f each", len(w.slots), most, float64(most)/float64(len(w.slots)))
+	t.Logf("%d instances start up to %d questions in a second, %.1f each", len(w.slots), most,
+		float64(most)/float64(len(w.slots)))
 }
 
 // A member with a leader asks one address and one voter in half a minute, and finds a newer
@@ -130,8 +131,9 @@ func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 			switch q.Addr {
 			case "m:1": // a member whose group has no leader at the moment
 				who := Who{
-					Instance: configuration()[0].Instance, Name: "m", Addr: "m:1", Phase: Member, Group: 7, At: 9, Settings: s,
-					Voters: []Voter{{Raft: 5, Instance: configuration()[1].Instance, Addr: "v:1", Life: 1}},
+					Instance: configuration()[0].Instance, Name: "m", Addr: "m:1", Phase: Member, Group: 7, At: 9,
+					Settings: s,
+					Voters:   []Voter{{Raft: 5, Instance: configuration()[1].Instance, Addr: "v:1", Life: 1}},
 				}
 				c.Result(c.now, q.ID, c.now, Answered, who.Instance, appendWho(nil, who))
 			default:
@@ -168,7 +170,8 @@ func TestAFounderLooksForAGroupOfOthersFirst(t *testing.T) {
 				}
 			}
 			if asked < sampleMost || silent && asked > 2*sampleMost {
-				t.Errorf("silent %v: %s asked %d other addresses behind Join, want about %d", silent, s.name, asked, sampleMost)
+				t.Errorf("silent %v: %s asked %d other addresses behind Join, want about %d", silent, s.name, asked,
+					sampleMost)
 			}
 		}
 	}

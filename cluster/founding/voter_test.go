@@ -11,9 +11,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// configuration makes one of three replicas of other instances and these raft IDs of instance 5, at a:2.
+// configuration makes one of three replicas of other instances and these raft IDs of instance 5, at
+// a:2.
 func configuration(rafts ...uint64) []Voter {
-	voters := []Voter{{Raft: 12, Instance: nodeidtest.ID(7), Addr: "b:1", Life: 1}, {Raft: 13, Instance: nodeidtest.ID(8), Addr: "c:1", Life: 1}, {Raft: 14, Instance: nodeidtest.ID(9), Addr: "d:1", Life: 1}}
+	voters := []Voter{{Raft: 12, Instance: nodeidtest.ID(7), Addr: "b:1", Life: 1},
+		{Raft: 13, Instance: nodeidtest.ID(8), Addr: "c:1", Life: 1},
+		{Raft: 14, Instance: nodeidtest.ID(9), Addr: "d:1", Life: 1}}
 	for _, raft := range rafts {
 		voters = append(voters, Voter{Raft: raft, Instance: nodeidtest.ID(5), Addr: "a:2", Life: 4, Learner: true})
 	}
@@ -26,7 +29,8 @@ func aVoter() Asker { return Asker{nodeidtest.ID(7), "b:1"} }
 // plain is instance 5 at a:2, a member of group 99 at its configuration 10, which does not name it.
 func plain(durable bool) *Core {
 	_, ch := pair()
-	c := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3, Durable: durable, Life: 4})
+	c := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3,
+		Durable: durable, Life: 4})
 	c.now, c.wall = time.Second, 1_000_000
 	c.rulesOf = ch.Settings.normal()
 	c.belong(99, 10, configuration(), "")
@@ -44,7 +48,8 @@ func (c *Core) happened() []Event {
 // bring puts a Prepare to the core.
 func (c *Core) bring(t *testing.T, raft, term, at uint64, voters []Voter) (PreparedState, string) {
 	t.Helper()
-	b := c.Ask(c.now, c.wall, aVoter(), AppendPrepare(nil, Prepare{To: c.instance, Group: 99, Raft: raft, Term: term, At: at, Voters: voters}))
+	b := c.Ask(c.now, c.wall, aVoter(),
+		AppendPrepare(nil, Prepare{To: c.instance, Group: 99, Raft: raft, Term: term, At: at, Voters: voters}))
 	a, err := DecodePrepared(c.instance, b)
 	if err != nil || a.Instance != c.instance || a.Raft != raft {
 		t.Fatalf("a Prepare of %d is answered with %+v, %v", raft, a, err)
@@ -75,7 +80,8 @@ func (s *step) run(t *testing.T, c *Core) {
 	case s.do != nil:
 		state, detail = s.do(c)
 	case s.announced:
-		if c.Ask(c.now, c.wall, aVoter(), AppendAnnounce(nil, Announce{To: c.instance, Group: 99, At: s.at, Voters: s.voters})) == nil {
+		if c.Ask(c.now, c.wall, aVoter(),
+			AppendAnnounce(nil, Announce{To: c.instance, Group: 99, At: s.at, Voters: s.voters})) == nil {
 			t.Errorf("%s: an announcement is not answered", s.why)
 		}
 	case s.voterOwn:
@@ -110,26 +116,35 @@ func TestTheLifeOfAVoter(t *testing.T) {
 		"brought in, and removed": {
 			{why: "a Prepare", prepare: 77, term: 3, at: 10, voters: configuration(), raft: 77, prepared: 77},
 			{why: "the same again", prepare: 77, term: 3, at: 10, voters: configuration(), raft: 77, unchanged: true},
-			{why: "a configuration that does not know it yet", announced: true, at: 11, voters: configuration(), raft: 77},
+			{why: "a configuration that does not know it yet", announced: true, at: 11, voters: configuration(),
+				raft: 77},
 			{why: "one that names it", voterOwn: true, at: 12, voters: configuration(77), raft: 77},
 			{why: "an older one", announced: true, at: 11, voters: configuration(), raft: 77, unchanged: true},
-			{why: "another ID while it is named", prepare: 78, term: 4, at: 12, voters: configuration(77), raft: 77, state: Declined, detail: "runs another", unchanged: true},
-			{why: "a stale leader that does not know it", prepare: 78, term: 2, at: 11, voters: configuration(), raft: 77, state: Declined, detail: "runs another", unchanged: true},
+			{why: "another ID while it is named", prepare: 78, term: 4, at: 12, voters: configuration(77), raft: 77,
+				state: Declined, detail: "runs another", unchanged: true},
+			{why: "a stale leader that does not know it", prepare: 78, term: 2, at: 11, voters: configuration(),
+				raft: 77, state: Declined, detail: "runs another", unchanged: true},
 			{why: "one that does not name it any more", announced: true, at: 14, voters: configuration(), removed: 77},
-			{why: "the Prepare of then, again", prepare: 77, term: 3, at: 10, voters: configuration(), state: Ended, unchanged: true},
-			{why: "the configuration of then, again", announced: true, at: 12, voters: configuration(77), unchanged: true},
+			{why: "the Prepare of then, again", prepare: 77, term: 3, at: 10, voters: configuration(), state: Ended,
+				unchanged: true},
+			{why: "the configuration of then, again", announced: true, at: 12, voters: configuration(77),
+				unchanged: true},
 			{why: "another ID", prepare: 79, term: 3, at: 14, voters: configuration(), raft: 79, prepared: 79},
 		},
 		"prepared anew before it was added": {
 			{why: "a Prepare", prepare: 77, term: 3, at: 10, voters: configuration(), raft: 77, prepared: 77},
-			{why: "the next leader", prepare: 78, term: 4, at: 10, voters: configuration(), raft: 78, removed: 77, prepared: 78},
-			{why: "the leader before", prepare: 76, term: 3, at: 10, voters: configuration(), raft: 78, state: Declined, detail: "later leader", unchanged: true},
-			{why: "the first again", prepare: 77, term: 3, at: 10, voters: configuration(), raft: 78, state: Ended, unchanged: true},
+			{why: "the next leader", prepare: 78, term: 4, at: 10, voters: configuration(), raft: 78, removed: 77,
+				prepared: 78},
+			{why: "the leader before", prepare: 76, term: 3, at: 10, voters: configuration(), raft: 78,
+				state: Declined, detail: "later leader", unchanged: true},
+			{why: "the first again", prepare: 77, term: 3, at: 10, voters: configuration(), raft: 78, state: Ended,
+				unchanged: true},
 		},
 		"removed by what a Prepare brings": {
 			{why: "a Prepare", prepare: 77, term: 3, at: 10, voters: configuration(), raft: 77, prepared: 77},
 			{why: "named", voterOwn: true, at: 12, voters: configuration(77), raft: 77},
-			{why: "prepared by who has removed it", prepare: 78, term: 3, at: 13, voters: configuration(), raft: 78, removed: 77, prepared: 78},
+			{why: "prepared by who has removed it", prepare: 78, term: 3, at: 13, voters: configuration(), raft: 78,
+				removed: 77, prepared: 78},
 		},
 		"it hears of its removal before it hears that it was added": {
 			{why: "a Prepare", prepare: 77, term: 3, at: 10, voters: configuration(), raft: 77, prepared: 77},
@@ -139,10 +154,13 @@ func TestTheLifeOfAVoter(t *testing.T) {
 		"it stops by itself": {
 			{why: "a Prepare", prepare: 77, term: 3, at: 10, voters: configuration(), raft: 77, prepared: 77},
 			{why: "retired", do: func(c *Core) (PreparedState, string) { c.Retired(c.now, 77); return 0, "" }},
-			{why: "retired again", do: func(c *Core) (PreparedState, string) { c.Retired(c.now, 77); return 0, "" }, unchanged: true},
-			{why: "the Prepare again", prepare: 77, term: 3, at: 10, voters: configuration(), state: Ended, unchanged: true},
+			{why: "retired again", do: func(c *Core) (PreparedState, string) { c.Retired(c.now, 77); return 0, "" },
+				unchanged: true},
+			{why: "the Prepare again", prepare: 77, term: 3, at: 10, voters: configuration(), state: Ended,
+				unchanged: true},
 			{why: "named after all", announced: true, at: 12, voters: configuration(77)},
-			{why: "an ID that is in the log and was not used here", prepare: 80, term: 3, at: 13, voters: configuration(77, 80), state: Ended},
+			{why: "an ID that is in the log and was not used here", prepare: 80, term: 3, at: 13,
+				voters: configuration(77, 80), state: Ended},
 			{why: "another ID", prepare: 78, term: 3, at: 13, voters: configuration(77), raft: 78, prepared: 78},
 		},
 	}
@@ -166,12 +184,15 @@ func TestWhoMayBePrepared(t *testing.T) {
 		silent bool
 		detail string
 	}{
-		"another life":          {func(_ *Core, p *Prepare) { p.To = nodeidtest.ID(4) }, true, ""},
-		"another group":         {func(_ *Core, p *Prepare) { p.Group = 98 }, false, "does not belong to group 0000000000000062"},
-		"a newborn":             {func(c *Core, _ *Prepare) { c.phase, c.group = Newborn, 0 }, false, "does not belong"},
-		"bound":                 {func(c *Core, _ *Prepare) { c.phase = Bound }, false, "does not belong"},
-		"it looks around":       {func(c *Core, _ *Prepare) { c.settling = true }, false, "looks around"},
-		"it cannot store it":    {func(c *Core, _ *Prepare) { c.Unsaved(Output{}, "full") }, false, "cannot be written (full)"},
+		"another life": {func(_ *Core, p *Prepare) { p.To = nodeidtest.ID(4) }, true, ""},
+		"another group": {func(_ *Core, p *Prepare) { p.Group = 98 }, false,
+			"does not belong to group 0000000000000062"},
+		"a newborn": {func(c *Core, _ *Prepare) { c.phase, c.group = Newborn, 0 }, false,
+			"does not belong"},
+		"bound":           {func(c *Core, _ *Prepare) { c.phase = Bound }, false, "does not belong"},
+		"it looks around": {func(c *Core, _ *Prepare) { c.settling = true }, false, "looks around"},
+		"it cannot store it": {func(c *Core, _ *Prepare) { c.Unsaved(Output{}, "full") }, false,
+			"cannot be written (full)"},
 		"it is not who it says": {func(c *Core, _ *Prepare) { c.bar("copied") }, true, ""},
 		"this life is over":     {func(c *Core, _ *Prepare) { c.doomed = "over" }, true, ""},
 	} {
@@ -228,18 +249,21 @@ func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 		t.Fatal(err)
 	}
 	stored.Voters = st.Voters
-	n := New(Config{Instance: nodeidtest.ID(51), Name: c.name, Addr: c.addr, Settings: c.settings, Rules: c.rules, Durable: true, Life: c.life + 1, Stored: &stored})
+	n := New(Config{Instance: nodeidtest.ID(51), Name: c.name, Addr: c.addr, Settings: c.settings, Rules: c.rules,
+		Durable: true, Life: c.life + 1, Stored: &stored})
 	n.now, n.wall = c.now, c.wall
 	events := n.happened()
 	n.now += settleWithin
 	return n, append(events, n.happened()...)
 }
 
-// After a start with a directory the host is told with which replica to go on, before it is told that it is a member.
+// After a start with a directory the host is told with which replica to go on, before it is told
+// that it is a member.
 func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	told := func(events []Event) (text []string) {
 		for _, e := range events {
-			text = append(text, map[EventKind]string{BoundTo: "bound", Prepared: "prepared", Joined: "joined", Removed: "removed"}[e.Kind])
+			text = append(text, map[EventKind]string{BoundTo: "bound", Prepared: "prepared", Joined: "joined",
+				Removed: "removed"}[e.Kind])
 			if e.Kind != Joined {
 				text[len(text)-1] += " " + strconv.FormatUint(e.Raft, 16)
 			}
@@ -252,13 +276,17 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 		do   func(c *Core)
 		want []string
 	}{
-		"a plain member":                       {plain(true), func(*Core) {}, []string{"joined"}},
-		"prepared":                             {plain(true), func(c *Core) { c.bring(t, 0x77, 3, 10, configuration()) }, []string{"prepared 77", "joined"}},
-		"a founder":                            {founder(), func(*Core) {}, []string{"bound b", "joined"}},
-		"a founder who was removed":            {founder(), func(c *Core) { c.Voters(c.now, 99, 5, configuration()) }, []string{"bound b", "joined", "removed b"}},
-		"a founder whom nobody needs any more": {founder(), func(c *Core) { c.Voters(c.now, 99, 5, configuration()); c.Retired(c.now, 11) }, []string{"joined"}},
-		"a founder who retired":                {founder(), func(c *Core) { c.Retired(c.now, 11) }, []string{"joined"}},
-		"removed and prepared again": {founder(), func(c *Core) { c.Guide(aVoter().Instance); c.bring(t, 0x77, 3, 10, configuration()) },
+		"a plain member": {plain(true), func(*Core) {}, []string{"joined"}},
+		"prepared": {plain(true),
+			func(c *Core) { c.bring(t, 0x77, 3, 10, configuration()) }, []string{"prepared 77", "joined"}},
+		"a founder": {founder(), func(*Core) {}, []string{"bound b", "joined"}},
+		"a founder who was removed": {founder(), func(c *Core) { c.Voters(c.now, 99, 5, configuration()) },
+			[]string{"bound b", "joined", "removed b"}},
+		"a founder whom nobody needs any more": {founder(),
+			func(c *Core) { c.Voters(c.now, 99, 5, configuration()); c.Retired(c.now, 11) }, []string{"joined"}},
+		"a founder who retired": {founder(), func(c *Core) { c.Retired(c.now, 11) }, []string{"joined"}},
+		"removed and prepared again": {founder(),
+			func(c *Core) { c.Guide(aVoter().Instance); c.bring(t, 0x77, 3, 10, configuration()) },
 			[]string{"prepared 77", "joined"}},
 	} {
 		tc.do(tc.c)
@@ -273,11 +301,13 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	// What it hears while it looks around is told after that, once, and is stored at once.
 	c := founder()
 	st := c.State()
-	n := New(Config{Instance: nodeidtest.ID(51), Name: "a", Addr: "a:2", Settings: c.settings, Rules: 3, Durable: true, Life: 9, Stored: &st})
+	n := New(Config{Instance: nodeidtest.ID(51), Name: "a", Addr: "a:2", Settings: c.settings, Rules: 3,
+		Durable: true, Life: 9, Stored: &st})
 	n.now = c.now
 	n.happened()
 	n.Guide(aVoter().Instance)
-	n.Ask(n.now, n.wall, aVoter(), AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 7, Voters: configuration()}))
+	n.Ask(n.now, n.wall, aVoter(),
+		AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 7, Voters: configuration()}))
 	if got := n.happened(); len(got) != 0 || n.State().Raft != 0 {
 		t.Errorf("while it looks around it tells %v, and stores raft ID %d", told(got), n.State().Raft)
 	}
@@ -287,7 +317,8 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	}
 }
 
-// A voter that was bound, and learns only from a later configuration that its group was born, knows what has become of it.
+// A voter that was bound, and learns only from a later configuration that its group was born, knows
+// what has become of it.
 func TestBornLongAgo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		voters []Voter
@@ -303,9 +334,12 @@ func TestBornLongAgo(t *testing.T) {
 			c.bind(&ch)
 			c.happened()
 			c.Guide(nodeidtest.ID(7))
-			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 99, At: 8, Voters: tc.voters, Durable: durable, Life: 1})
-			if got := kinds(c.happened()); !reflect.DeepEqual(got, tc.want) || c.Raft() != tc.raft || c.At() != 8 || len(c.voters) != len(tc.voters) {
-				t.Errorf("%s (directory: %v): it tells %v, raft ID %d, configuration %d", name, durable, got, c.Raft(), c.At())
+			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 99, At: 8,
+				Voters: tc.voters, Durable: durable, Life: 1})
+			if got := kinds(c.happened()); !reflect.DeepEqual(got, tc.want) || c.Raft() != tc.raft || c.At() != 8 ||
+				len(c.voters) != len(tc.voters) {
+				t.Errorf("%s (directory: %v): it tells %v, raft ID %d, configuration %d", name, durable, got,
+					c.Raft(), c.At())
 			}
 		}
 	}
@@ -324,7 +358,10 @@ func TestPreparedAndNotSaved(t *testing.T) {
 	if c.Raft() != 0 || len(c.happened()) != 0 {
 		t.Errorf("its raft ID is %d", c.Raft())
 	}
-	if a, err := DecodePrepared(c.instance, c.Ask(c.now, c.wall, aVoter(), AppendPrepare(nil, Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 78, Term: 3, At: 10, Voters: configuration()}))); err != nil || a.State != Declined {
+	if a, err := DecodePrepared(c.instance,
+		c.Ask(c.now, c.wall, aVoter(),
+			AppendPrepare(nil, Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 78, Term: 3, At: 10,
+				Voters: configuration()}))); err != nil || a.State != Declined {
 		t.Errorf("it answers %+v, %v", a, err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Waiting says in one sentence what this instance waits for and what its user can do about it. It is empty if nothing is awaited.
+// Waiting says in one sentence what this instance waits for and what its user can do about it. It
+// is empty if nothing is awaited.
 func (c *Core) Waiting() string {
 	switch {
 	case c.barred != "":
@@ -33,7 +34,8 @@ func (c *Core) Waiting() string {
 
 func (c *Core) waitingNewborn() string {
 	if two := c.groups(); len(two) > 1 {
-		return "two groups with leaders can be reached, " + strings.Join(two, " and ") + ": stop one of them, they never merge"
+		return "two groups with leaders can be reached, " + strings.Join(two, " and ") +
+			": stop one of them, they never merge"
 	}
 	if c.joins() {
 		return c.waitingJoiner()
@@ -78,7 +80,8 @@ func (c *Core) waitingBound() string {
 		}
 	}
 	if len(open) > 0 {
-		return "group " + groupName(c.group) + " is not born: " + some(open) + " has not accepted its charter yet" + c.keepNote()
+		return "group " + groupName(c.group) + " is not born: " + some(open) + " has not accepted its charter yet" +
+			c.keepNote()
 	}
 	return "group " + groupName(c.group) + " is not born: its voters have not committed that yet" + c.keepNote()
 }
@@ -97,7 +100,8 @@ func (c *Core) waitingMember() string {
 	return text
 }
 
-// connectFor is for how long a member without a leader may be connecting to it before it counts as cut off: longer than each start takes.
+// connectFor is for how long a member without a leader may be connecting to it before it counts as
+// cut off: longer than each start takes.
 const connectFor = 3 * time.Second
 
 // cutOff says, of a member that knows no leader, that others of its group know one, or returns "".
@@ -166,7 +170,8 @@ func (c *Core) replicaMissing(list []candidate) string {
 	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" + c.absent()
 }
 
-// absent says at which Join addresses there is nobody, or nobody of us. They block nothing, but may be why somebody is missing.
+// absent says at which Join addresses there is nobody, or nobody of us. They block nothing, but may
+// be why somebody is missing.
 func (c *Core) absent() string {
 	var refused, foreign []string
 	why := ""
@@ -216,12 +221,14 @@ func (c *Core) founderMissing(list []candidate) string {
 	return ""
 }
 
-// sameName says that two on the list have one name, or returns "". Two voters of one name could not be told from a voter and its later life.
+// sameName says that two on the list have one name, or returns "". Two voters of one name could not
+// be told from a voter and its later life.
 func sameName(list []candidate) string {
 	for i, l := range list {
 		before := slices.IndexFunc(list[:i], func(o candidate) bool { return o.name == l.name })
 		if before >= 0 {
-			return "the instances at " + list[before].addr + " and " + l.addr + " are both called " + strconv.Quote(l.name) +
+			return "the instances at " + list[before].addr + " and " + l.addr + " are both called " +
+				strconv.Quote(l.name) +
 				": give each instance a Name of its own"
 		}
 	}

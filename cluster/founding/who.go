@@ -25,9 +25,10 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// Who is what an instance says about itself when it is asked who it is. The questions "are you bound to this charter?" and "is it
-// born?" need no words of their own: Phase and Group answer them, and since a life never leaves its charter, such an answer stays true
-// for as long as the instance lives.
+// Who is what an instance says about itself when it is asked who it is. The questions "are you
+// bound to this charter?" and "is it born?" need no words of their own: Phase and Group answer
+// them, and since a life never leaves its charter, such an answer stays true for as long as the
+// instance lives.
 type Who struct {
 	Instance   nodeid.ID // as it was proved on the connection: it is not in the message
 	Name       string
@@ -47,14 +48,17 @@ type Who struct {
 	AskerLife  uint64  // the newest life of the asker that it knows of; 0: none
 	AskerAddr  string  // and where that was
 
-	At          uint64    // the number of the configuration that Voters are; the higher one is the newer one, the founding one is 1
+	// the number of the configuration that Voters are; the higher one is the newer one, the
+	// founding one is 1
+	At          uint64
 	Supersedes  []uint64  // groups that Group took the place of, or that a newborn has given up; ascending
 	FloorUnixMS int64     // its next group has to start its tokens above this
 	Standing    *Standing // of its replica; nil if its build does not say
 	Met         []string  // addresses at which it has met founders itself; a hint whom to ask, and nothing more
 }
 
-// question is the question who somebody is. It introduces the asker, so that the asked knows where to ask back.
+// question is the question who somebody is. It introduces the asker, so that the asked knows where
+// to ask back.
 type question struct {
 	Instance nodeid.ID // of the asker, and where it can be asked: both are its connection's and not in the message
 	Addr     string

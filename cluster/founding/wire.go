@@ -9,9 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// What birth says on the wire: a version byte, a kind byte, and fields without names in fixed order; numbers as uvarints, texts and
-// lists with their length before them. Decoding is strict and bounded: a message that is longer, shorter or larger than it may be is
-// refused as a whole. A later version changes the version byte, and is then not understood, which blocks birth like silence.
+// What birth says on the wire: a version byte, a kind byte, and fields without names in fixed
+// order; numbers as uvarints, texts and lists with their length before them. Decoding is strict and
+// bounded: a message that is longer, shorter or larger than it may be is refused as a whole. A
+// later version changes the version byte, and is then not understood, which blocks birth like
+// silence.
 const (
 	wireVersion = 1
 
@@ -65,7 +67,8 @@ func appendIDs(b []byte, ids []uint64) []byte {
 	return b
 }
 
-// orderly reports whether IDs are a set as it is written: ascending, none of them zero, and not too many.
+// orderly reports whether IDs are a set as it is written: ascending, none of them zero, and not too
+// many.
 func orderly(ids []uint64) bool {
 	last := uint64(0)
 	for _, id := range ids {
@@ -88,7 +91,8 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// reader takes fields off a message. After the first fault everything reads as zero, and done reports it.
+// reader takes fields off a message. After the first fault everything reads as zero, and done
+// reports it.
 type reader struct {
 	b   []byte
 	bad bool
@@ -141,7 +145,8 @@ func (r *reader) text(limit int) string {
 	return s
 }
 
-// length reads the length of a list whose elements take at least size bytes each, so that a short message cannot ask for much memory.
+// length reads the length of a list whose elements take at least size bytes each, so that a short
+// message cannot ask for much memory.
 func (r *reader) length(limit, size int) int {
 	n := int(r.upTo(uint64(limit)))
 	if n*size > len(r.b) {

@@ -15,13 +15,16 @@ func samples() [][]byte {
 	return [][]byte{
 		appendQuestion(nil, question{Instance: nodeidtest.ID(5), Addr: "a:1", Group: 7, Bound: true}),
 		appendWho(nil, Who{
-			Instance: nodeidtest.ID(5), Name: "n", Addr: "a:1", Phase: Member, Leader: true, RefusedYou: true, Group: 9, Settings: s, Rules: 1,
-			WallUnixMS: 1 << 40, Voters: []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "b:1", Life: 3}}, Obstacle: "none",
-			At: 12, Supersedes: []uint64{3, 4}, FloorUnixMS: 1 << 40,
+			Instance: nodeidtest.ID(5), Name: "n", Addr: "a:1", Phase: Member, Leader: true, RefusedYou: true,
+			Group: 9, Settings: s, Rules: 1,
+			WallUnixMS: 1 << 40, Voters: []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "b:1", Life: 3}},
+			Obstacle: "none",
+			At:       12, Supersedes: []uint64{3, 4}, FloorUnixMS: 1 << 40,
 		}),
 		appendProposal(nil, proposal{To: nodeidtest.ID(5), Charter: ch}),
 		appendVerdict(nil, verdict{Instance: nodeidtest.ID(5), Group: 6, Refusal: RefusedClock, Detail: "2 s"}),
-		AppendPrepare(nil, Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 77, Term: 3, At: 12, Voters: configuration(66)}),
+		AppendPrepare(nil, Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 77, Term: 3, At: 12,
+			Voters: configuration(66)}),
 		appendPrepared(nil, PrepareAnswer{Instance: nodeidtest.ID(5), Raft: 77, State: Declined, Detail: "not now"}),
 		AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 12, Voters: configuration(66)}),
 		AppendPlace(nil, Voter{Instance: nodeidtest.ID(5), Addr: "a:1", Life: 3}),
@@ -77,7 +80,8 @@ func TestMessagesReturn(t *testing.T) {
 		}
 	}
 	long := Who{Instance: nodeidtest.ID(1), Obstacle: strings.Repeat("ä", textBytesMax)}
-	if w, err := decodeWho(appendWho(nil, long)); err != nil || len(w.Obstacle) > textBytesMax || !strings.HasPrefix(long.Obstacle, w.Obstacle) {
+	if w, err := decodeWho(appendWho(nil, long)); err != nil || len(w.Obstacle) > textBytesMax ||
+		!strings.HasPrefix(long.Obstacle, w.Obstacle) {
 		t.Errorf("a long text came back with %d bytes, %v", len(w.Obstacle), err)
 	}
 }
@@ -114,7 +118,8 @@ func FuzzWire(f *testing.F) {
 }
 
 func TestWireValuesAreFixed(t *testing.T) {
-	got := []int{int(Newborn), int(Bound), int(Member), int(Accepted), int(RefusedMalformed), int(RefusedGroup), int(refusals),
+	got := []int{int(Newborn), int(Bound), int(Member), int(Accepted), int(RefusedMalformed), int(RefusedGroup),
+		int(refusals),
 		kindQuestion, kindWho, kindProposal, kindVerdict, wireVersion,
 		int(Running), int(Ended), int(Declined), kindPrepare, kindPrepared, kindAnnounce, kindPlace}
 	if want := []int{0, 1, 2, 0, 1, 12, 15, 1, 2, 3, 4, 1, 0, 1, 2, 7, 8, 9, 10}; !reflect.DeepEqual(got, want) {

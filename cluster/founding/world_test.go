@@ -13,8 +13,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// world is a whole fleet on one goroutine: cores, a network that delays, loses and cuts, machines that crash and move, and a stand-in
-// for raft that elects leaders among reachable voters and commits Born. One seed is one run.
+// world is a whole fleet on one goroutine: cores, a network that delays, loses and cuts, machines
+// that crash and move, and a stand-in for raft that elects leaders among reachable voters and
+// commits Born. One seed is one run.
 type world struct {
 	rng    *rand.Rand
 	now    time.Duration
@@ -49,7 +50,8 @@ type world struct {
 	calm      bool               // no configuration is changed any more
 }
 
-// slot is one place in the fleet: a name, an address that may change, and the process that runs there, if one does.
+// slot is one place in the fleet: a name, an address that may change, and the process that runs
+// there, if one does.
 type slot struct {
 	w        *world
 	id       int
@@ -117,9 +119,12 @@ func (e *events) Pop() any {
 
 func newWorld(seed uint64, settings ...Settings) *world {
 	w := &world{
-		rng: rand.New(rand.NewPCG(seed, 7)), cut: map[[2]int]bool{}, joined: map[[2]int]time.Duration{}, delay: 5 * time.Millisecond, groups: map[uint64]*group{},
-		silent: map[string]bool{}, wallBase: 1_700_000_000_000, rafts: map[uint64]uint64{}, emptied: map[nodeid.ID]bool{},
-		refusals: map[answerKey]bool{}, over: map[uint64]bool{}, givenUp: map[uint64]bool{}, lives: map[nodeid.ID]bool{}, calm: true,
+		rng: rand.New(rand.NewPCG(seed, 7)), cut: map[[2]int]bool{}, joined: map[[2]int]time.Duration{},
+		delay: 5 * time.Millisecond, groups: map[uint64]*group{},
+		silent: map[string]bool{}, wallBase: 1_700_000_000_000, rafts: map[uint64]uint64{},
+		emptied:  map[nodeid.ID]bool{},
+		refusals: map[answerKey]bool{}, over: map[uint64]bool{}, givenUp: map[uint64]bool{},
+		lives: map[nodeid.ID]bool{}, calm: true,
 	}
 	for i, s := range settings {
 		addr := fmt.Sprintf("10.0.0.%d:1", i)
@@ -355,7 +360,8 @@ func (s *slot) carryOut(e Event) {
 func (w *world) groupOf(ch Charter) *group {
 	g := w.groups[ch.Group]
 	if g == nil {
-		g = &group{charter: ch, accepted: map[nodeid.ID]bool{}, applied: map[nodeid.ID]bool{}, configs: []config{{1, ch.Voters}}, token: ch.FoundedUnixMS}
+		g = &group{charter: ch, accepted: map[nodeid.ID]bool{}, applied: map[nodeid.ID]bool{},
+			configs: []config{{1, ch.Voters}}, token: ch.FoundedUnixMS}
 		w.groups[ch.Group] = g
 	}
 	return g
@@ -399,7 +405,8 @@ func (w *world) describe() string {
 			fmt.Fprintf(&b, "%s down\n", s.name)
 			continue
 		}
-		fmt.Fprintf(&b, "%s %x %v group %x leader %v: %s\n", s.name, s.core.Instance(), s.core.Phase(), s.core.Group(), s.leader, s.core.Waiting())
+		fmt.Fprintf(&b, "%s %x %v group %x leader %v: %s\n", s.name, s.core.Instance(), s.core.Phase(),
+			s.core.Group(), s.leader, s.core.Waiting())
 	}
 	return b.String()
 }

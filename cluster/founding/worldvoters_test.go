@@ -20,7 +20,8 @@ func (g *group) voters() []Voter {
 	return slices.DeleteFunc(slices.Clone(g.newest().voters), func(v Voter) bool { return v.Learner })
 }
 
-// govern stands for a leader that changes its group's voters for no reason, for the log that carries that to them, and for grants.
+// govern stands for a leader that changes its group's voters for no reason, for the log that
+// carries that to them, and for grants.
 func (w *world) govern(g *group) {
 	l := w.runs(g.leader, g.charter.Group)
 	if l == nil || l.core.Phase() != Member {
@@ -70,7 +71,8 @@ func (w *world) apply(g *group, s *slot) {
 // prepare asks somebody who may vote to start a replica, and adds it as a learner if that runs.
 func (w *world) prepare(g *group, l *slot) {
 	s := w.slots[w.rng.IntN(len(w.slots))]
-	if s.core == nil || s.core.Group() != g.charter.Group || !g.charter.Settings.founds(s.name) || len(g.newest().voters) > 6 {
+	if s.core == nil || s.core.Group() != g.charter.Group || !g.charter.Settings.founds(s.name) ||
+		len(g.newest().voters) > 6 {
 		return
 	}
 	raft, term, instance, addr := w.id(), g.term, s.core.Instance(), s.addr
@@ -88,21 +90,26 @@ func (w *world) prepare(g *group, l *slot) {
 	}
 	l.send(q, func(_ Outcome, from nodeid.ID, answer []byte) {
 		a, err := DecodePrepared(from, answer)
-		if err != nil || a.State != Running || a.Instance != instance || a.Raft != raft || g.term != term || g.leader != l.core.Instance() {
+		if err != nil || a.State != Running || a.Instance != instance || a.Raft != raft || g.term != term ||
+			g.leader != l.core.Instance() {
 			return
 		}
-		if w.rng.IntN(4) > 0 && !slices.ContainsFunc(g.newest().voters, in) { // else the leader has thought better of it
-			w.agree(g, l, append(slices.Clone(g.newest().voters), Voter{Raft: raft, Instance: instance, Addr: addr, Life: 1, Learner: true}))
+		// else the leader has thought better of it
+		if w.rng.IntN(4) > 0 && !slices.ContainsFunc(g.newest().voters, in) {
+			w.agree(g, l, append(slices.Clone(g.newest().voters), Voter{Raft: raft, Instance: instance, Addr: addr,
+				Life: 1, Learner: true}))
 		}
 	})
 }
 
-// change promotes learners that know it, and takes others out, those that are gone first; or takes learners out.
+// change promotes learners that know it, and takes others out, those that are gone first; or takes
+// learners out.
 func (w *world) change(g *group, l *slot) {
 	next := slices.Clone(g.newest().voters)
 	at := make(map[uint64]bool)
 	for i, v := range next {
-		if s := w.replica(v.Raft); v.Learner && s != nil && s.applied == g.newest().at && w.linked(s, l) && w.rng.IntN(3) > 0 {
+		if s := w.replica(v.Raft); v.Learner && s != nil && s.applied == g.newest().at && w.linked(s, l) &&
+			w.rng.IntN(3) > 0 {
 			next[i].Learner = false
 		}
 		at[v.Raft] = w.replica(v.Raft) != nil
@@ -158,7 +165,8 @@ func (w *world) announce(g *group, l *slot) {
 // wear lets a replica stop by itself whose vote the group can spare.
 func (w *world) wear(g *group) {
 	s := w.slots[w.rng.IntN(len(w.slots))]
-	if s.core == nil || s.retired || s.raft == 0 || s.core.Group() != g.charter.Group || (w.alive(g)-1)*2 <= len(g.voters()) || w.rng.IntN(4) > 0 {
+	if s.core == nil || s.retired || s.raft == 0 || s.core.Group() != g.charter.Group ||
+		(w.alive(g)-1)*2 <= len(g.voters()) || w.rng.IntN(4) > 0 {
 		return
 	}
 	w.note("the replica %x of %s stops by itself", s.raft, s.name)
@@ -166,7 +174,8 @@ func (w *world) wear(g *group) {
 	s.raft = 0
 	s.core.Retired(w.now, raft)
 	disk := s.disk
-	if s.tick(); disk == nil || disk.decoded().Raft != raft { // else it goes on, with its log, when the directory is mended
+	// else it goes on, with its log, when the directory is mended
+	if s.tick(); disk == nil || disk.decoded().Raft != raft {
 		w.over[raft] = true
 	}
 }
@@ -188,7 +197,8 @@ func (s *slot) removed(e Event) {
 		return
 	}
 	life, disk := s.life, s.disk
-	w.after(time.Duration(w.rng.Int64N(int64(3*time.Second))), func() { // until then its vote may be needed, also by whoever starts with that directory
+	// until then its vote may be needed, also by whoever starts with that directory
+	w.after(time.Duration(w.rng.Int64N(int64(3*time.Second))), func() {
 		if s.life != life || s.disk != disk || s.core == nil {
 			return
 		}
@@ -200,11 +210,13 @@ func (s *slot) removed(e Event) {
 	})
 }
 
-// informed reports whether the slot knows the newest configuration of its group, and runs no replica that was removed. One that was added and
-// removed while its process was down, or out of reach, has nothing to be told by: it stays as it was prepared, and nobody speaks to it.
+// informed reports whether the slot knows the newest configuration of its group, and runs no
+// replica that was removed. One that was added and removed while its process was down, or out of
+// reach, has nothing to be told by: it stays as it was prepared, and nobody speaks to it.
 func (s *slot) informed() bool {
 	g := s.w.groups[s.core.Group()]
-	return s.core.At() == g.newest().at && s.raft == s.core.Raft() && (holds(g.newest().voters, s.raft) || s.raft == 0 || s.named != s.raft)
+	return s.core.At() == g.newest().at && s.raft == s.core.Raft() && (holds(g.newest().voters, s.raft) ||
+		s.raft == 0 || s.named != s.raft)
 }
 
 // mustNotForget checks that what is known of the group's configuration never goes back.

@@ -9,7 +9,8 @@ import (
 
 func TestAliasesLeadBack(t *testing.T) {
 	var a aliases
-	for _, addr := range []string{"10.1.2.3:80", "[fd00::1]:80", "pod-1.locks:7947", "pod-2.locks:7947", "pod-1.locks:7948"} {
+	for _, addr := range []string{"10.1.2.3:80", "[fd00::1]:80", "pod-1.locks:7947", "pod-2.locks:7947",
+		"pod-1.locks:7948"} {
 		ip, port, err := a.ip(addr)
 		if err != nil {
 			t.Fatal(err)
@@ -17,7 +18,8 @@ func TestAliasesLeadBack(t *testing.T) {
 		if got := a.addr(joinIP(ip, port)); got != addr {
 			t.Errorf("%s became %v:%d, which leads back to %s", addr, ip, port, got)
 		}
-		if strings.HasPrefix(addr, "pod") && !(&net.IPNet{IP: net.ParseIP("100::"), Mask: net.CIDRMask(64, 128)}).Contains(ip) {
+		if strings.HasPrefix(addr, "pod") &&
+			!(&net.IPNet{IP: net.ParseIP("100::"), Mask: net.CIDRMask(64, 128)}).Contains(ip) {
 			t.Errorf("%s stands for %v, which is not in the discard prefix", addr, ip)
 		}
 	}

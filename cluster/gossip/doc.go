@@ -1,4 +1,5 @@
-// Package gossip says which instances are here: it wraps memberlist, and no other package imports it.
+// Package gossip says which instances are here: it wraps memberlist, and no other package imports
+// it.
 //
 // Each instance says a few things about itself ([Meta]), and hears what others say about themselves
 // ([News]). It is advice: it names members, addresses and groups for people to read and for others

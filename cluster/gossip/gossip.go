@@ -81,7 +81,8 @@ func Start(cfg Config, first Meta) (*Gossip, error) {
 	var name [12]byte
 	cfg.Random(name[:])
 	mc := memberlist.DefaultLANConfig()
-	mc.Name = hex.EncodeToString(name[:]) // new at every start: a known name at a new address would be refused as a conflict
+	// new at every start: a known name at a new address would be refused as a conflict
+	mc.Name = hex.EncodeToString(name[:])
 	mc.Label, mc.Transport = cfg.Label, wire
 	mc.BindAddr, mc.BindPort, mc.AdvertisePort = "", 0, 0
 	mc.TCPTimeout = streamTimeout

@@ -97,7 +97,8 @@ func TestALabelKeepsClustersApart(t *testing.T) {
 // is left.
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	for _, silent := range []bool{false, true} {
-		for _, after := range []time.Duration{0, time.Millisecond, 500 * time.Millisecond, 1300 * time.Millisecond, 7 * time.Second} {
+		for _, after := range []time.Duration{0, time.Millisecond, 500 * time.Millisecond, 1300 * time.Millisecond,
+			7 * time.Second} {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWeb(t)
 				w.crowd(3)
@@ -148,7 +149,8 @@ func TestGhostsAreBounded(t *testing.T) {
 		for i := 0; i < ghosts; i += 4 {
 			var parts [][]byte
 			for n := i; n < i+4; n++ {
-				m := Meta{Instance: nodeidtest.ID(uint64(n) + 1e6), Name: fmt.Sprint("ghost-", n), Addr: "10.66.0.1:7947"}
+				m := Meta{Instance: nodeidtest.ID(uint64(n) + 1e6), Name: fmt.Sprint("ghost-", n),
+					Addr: "10.66.0.1:7947"}
 				parts = append(parts, append([]byte{4}, aliveBody(fmt.Sprintf("%024d", n), 1, m)...))
 			}
 			packet := labelled(compound(parts...), label)
@@ -192,7 +194,8 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		lie := append(text([]byte{0x81}, "Name"), 0xdb, 0x7f, 0xff, 0xff, 0xff, 'x')
 		for _, attack := range [][]byte{
-			header(1<<20, 0), header(1, 20<<20), append(header(exchangeNodesMax, 0), lie...), append(header(1, 0), exchanged(0xa1, 1)...),
+			header(1<<20, 0), header(1, 20<<20), append(header(exchangeNodesMax, 0), lie...),
+			append(header(1, 0), exchanged(0xa1, 1)...),
 		} {
 			for range 16 {
 				conn, err := attacker.DialStream(t.Context(), addrOf(0))

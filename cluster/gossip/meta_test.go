@@ -10,7 +10,8 @@ import (
 func TestMetaFitsAndReturns(t *testing.T) {
 	m := Meta{
 		Instance: nodeidtest.ID(1<<64 - 1), Group: 1<<64 - 1, At: atMax, Leader: true,
-		Name: strings.Repeat("n", NameBytesMax), Zone: strings.Repeat("z", ZoneBytesMax), Addr: strings.Repeat("a", AddrBytesMax),
+		Name: strings.Repeat("n", NameBytesMax), Zone: strings.Repeat("z", ZoneBytesMax),
+		Addr: strings.Repeat("a", AddrBytesMax),
 	}
 	b := m.append(nil)
 	if len(b) > metaBytesMax {

@@ -97,16 +97,17 @@ func TestUnsoundStreams(t *testing.T) {
 		head []byte
 		want bool
 	}{
-		"an exchange":              {header(0, 0), true},
-		"with a label":             {append([]byte{msgLabel, 1, 'x'}, header(0, 0)...), true},
-		"a probe":                  {[]byte("\x00\x82\xa5SeqNo\x07\xa4Node\xa1x"), true},
-		"too many members":         {header(exchangeNodesMax+1, 0), false},
-		"a million members":        {header(1<<20, 0), false},
-		"a state of another kind":  {header(1, 20<<20), false},
-		"compressed":               {[]byte{9, 0x82}, false},
-		"encrypted":                {[]byte{10, 0, 0, 0, 0}, false},
-		"a message of the user":    {[]byte{8, 0x81}, false},
-		"a field twice":            {append(text(append(text([]byte{msgPushPull, 0x83}, "Nodes"), 1), "Nodes"), 2), false},
+		"an exchange":             {header(0, 0), true},
+		"with a label":            {append([]byte{msgLabel, 1, 'x'}, header(0, 0)...), true},
+		"a probe":                 {[]byte("\x00\x82\xa5SeqNo\x07\xa4Node\xa1x"), true},
+		"too many members":        {header(exchangeNodesMax+1, 0), false},
+		"a million members":       {header(1<<20, 0), false},
+		"a state of another kind": {header(1, 20<<20), false},
+		"compressed":              {[]byte{9, 0x82}, false},
+		"encrypted":               {[]byte{10, 0, 0, 0, 0}, false},
+		"a message of the user":   {[]byte{8, 0x81}, false},
+		"a field twice": {append(text(append(text([]byte{msgPushPull, 0x83}, "Nodes"), 1), "Nodes"), 2),
+			false},
 		"a field nobody knows":     {append(text([]byte{msgPushPull, 0x83}, "Other"), 1), false},
 		"a negative number":        {append(text([]byte{msgPushPull, 0x83}, "Nodes"), 0xff), false},
 		"a text for a number":      {append(text([]byte{msgPushPull, 0x83}, "Nodes"), 0xa1, 'x'), false},
@@ -116,7 +117,8 @@ func TestUnsoundStreams(t *testing.T) {
 		near, far := net.Pipe()
 		go func() { _, _ = far.Write(append(c.head, "the rest"...)); far.Close() }()
 		got, err := io.ReadAll(newExchange(near))
-		if c.want && (err != nil || string(got) != string(c.head)+"the rest") || !c.want && (!errors.Is(err, errUnsound) || len(got) > 0) {
+		if c.want && (err != nil || string(got) != string(c.head)+"the rest") ||
+			!c.want && (!errors.Is(err, errUnsound) || len(got) > 0) {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
 		near.Close()
@@ -158,28 +160,30 @@ func TestUnsoundMembers(t *testing.T) {
 		member []byte
 		want   bool
 	}{
-		"as memberlist sends it":     {sound, true},
-		"bytes":                      {exchanged(0xc4, 6, 1, 5, 2, 2, 5, 4), true},
-		"a long text":                {exchanged(0xda, 0, 6, 1, 5, 2, 2, 5, 4), true},
-		"no versions":                {exchanged(0xa0), true},
-		"nothing for versions":       {exchanged(0xc0), true},
-		"one version":                {exchanged(0xa1, 1), false},
-		"five versions":              {exchanged(0xc4, 5, 1, 5, 2, 2, 5), false},
-		"a list of versions":         {exchanged(0x92, 1, 5), false},
-		"a number for versions":      {exchanged(1), false},
-		"a text that is too long":    {exchanged(0xdb, 0, 0, 0x20, 0), false},
-		"a text of two gigabytes":    {exchanged(0xdb, 0x7f, 0xff, 0xff, 0xff), false},
-		"a list":                     {[]byte{0x97, 1, 2, 3, 4, 5, 6, 7}, false},
-		"a map of any size":          {[]byte{0xde, 0, 7}, false},
-		"a map for a value":          {append(text([]byte{0x81}, "Meta"), 0x80), false},
-		"versions that come twice":   {append(append(text([]byte{0x82}, "Vsn"), 0xc0), append(text(nil, "Vsn"), 0xa1, 1)...), false},
+		"as memberlist sends it":  {sound, true},
+		"bytes":                   {exchanged(0xc4, 6, 1, 5, 2, 2, 5, 4), true},
+		"a long text":             {exchanged(0xda, 0, 6, 1, 5, 2, 2, 5, 4), true},
+		"no versions":             {exchanged(0xa0), true},
+		"nothing for versions":    {exchanged(0xc0), true},
+		"one version":             {exchanged(0xa1, 1), false},
+		"five versions":           {exchanged(0xc4, 5, 1, 5, 2, 2, 5), false},
+		"a list of versions":      {exchanged(0x92, 1, 5), false},
+		"a number for versions":   {exchanged(1), false},
+		"a text that is too long": {exchanged(0xdb, 0, 0, 0x20, 0), false},
+		"a text of two gigabytes": {exchanged(0xdb, 0x7f, 0xff, 0xff, 0xff), false},
+		"a list":                  {[]byte{0x97, 1, 2, 3, 4, 5, 6, 7}, false},
+		"a map of any size":       {[]byte{0xde, 0, 7}, false},
+		"a map for a value":       {append(text([]byte{0x81}, "Meta"), 0x80), false},
+		"versions that come twice": {append(append(text([]byte{0x82}, "Vsn"), 0xc0),
+			append(text(nil, "Vsn"), 0xa1, 1)...), false},
 		"a name of another encoding": {append([]byte{0x81, 0xd9, 3}, "Vsn\xa1\x01"...), false},
 	} {
 		near, far := net.Pipe()
 		before := append(header(2, 0), sound...)
 		go func() { _, _ = far.Write(append(before, c.member...)); far.Close() }()
 		got, err := io.ReadAll(newExchange(near))
-		if c.want && (err != nil || string(got) != string(before)+string(c.member)) || !c.want && (!errors.Is(err, errUnsound) || string(got) != string(before)) {
+		if c.want && (err != nil || string(got) != string(before)+string(c.member)) ||
+			!c.want && (!errors.Is(err, errUnsound) || string(got) != string(before)) {
 			t.Errorf("%s: %d of %d bytes, %v", name, len(got), len(before)+len(c.member), err)
 		}
 		near.Close()

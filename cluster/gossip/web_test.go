@@ -74,8 +74,9 @@ func (w *web) start(i int, label string) *instance {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	g, err := Start(Config{
-		Net: n.port, Label: label, Advertise: addrOf(i), Random: func(b []byte) { _, _ = rand.Read(b) }, Logger: slog.New(slog.DiscardHandler),
-		News: func() { time.AfterFunc(0, n.hear) },
+		Net: n.port, Label: label, Advertise: addrOf(i), Random: func(b []byte) { _, _ = rand.Read(b) },
+		Logger: slog.New(slog.DiscardHandler),
+		News:   func() { time.AfterFunc(0, n.hear) },
 	}, n.first)
 	if err != nil {
 		w.t.Fatal(err)

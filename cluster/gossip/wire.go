@@ -139,8 +139,8 @@ func (w *wire) track(conn net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// Shutdown ends the pumps and all streams and releases the goroutines that wait for a probe. memberlist calls
-// it while its listeners still run.
+// Shutdown ends the pumps and all streams and releases the goroutines that wait for a probe.
+// memberlist calls it while its listeners still run.
 func (w *wire) Shutdown() error {
 	w.cancel()
 	w.pumps.Wait()

@@ -8,9 +8,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is what a leader asks other instances for the sake of the voters, and what it makes of the
-// answers. Each answer names the term in which it was asked for: one of a lead that is over means
-// nothing any more.
+// This file is what a leader asks other instances for the sake of the voters, and what it makes of
+// the answers. Each answer names the term in which it was asked for: one of a lead that is over
+// means nothing any more.
 
 // Term is that of the lead in which the last look was.
 func (l *Lead) Term() uint64 { return l.term }
@@ -24,10 +24,11 @@ func (l *Lead) Question(step voters.Step, group, at uint64, configuration []foun
 	})
 }
 
-// Answered takes what became of such a question, and reports whether to look again. Silence and what
-// cannot be understood are no answer: the steward waits, and asks anew. That the instance is not there
-// any more is one. declined is why an instance does not do it.
-func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcome founding.Outcome, answer []byte) (look bool, declined string) {
+// Answered takes what became of such a question, and reports whether to look again. Silence and
+// what cannot be understood are no answer: the steward waits, and asks anew. That the instance is
+// not there any more is one. declined is why an instance does not do it.
+func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcome founding.Outcome,
+	answer []byte) (look bool, declined string) {
 	if !l.governs(term) || outcome == founding.Silent {
 		return false, ""
 	}
@@ -51,9 +52,9 @@ func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcom
 }
 
 // Probed takes what became of a probe, and reports whether to look again. A life is over if the
-// connection to its address is refused, or if another instance proves that it is there. An instance that
-// is silent may be slow. What listens there without being one of ours proves nothing: the address may be
-// shared, or have been given to another service.
+// connection to its address is refused, or if another instance proves that it is there. An instance
+// that is silent may be slow. What listens there without being one of ours proves nothing: the
+// address may be shared, or have been given to another service.
 func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome founding.Outcome) (look bool) {
 	if !l.governs(term) {
 		return false
@@ -63,8 +64,8 @@ func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome fo
 	return over
 }
 
-// Gone takes that an instance has said on its own connection that the replica that it had is over, and
-// reports whether to look again. With directories the next process may go on with it.
+// Gone takes that an instance has said on its own connection that the replica that it had is over,
+// and reports whether to look again. With directories the next process may go on with it.
 func (l *Lead) Gone(instance nodeid.ID, configuration []founding.Voter) (look bool) {
 	if !l.leads || l.facts.Settings.Durable {
 		return false

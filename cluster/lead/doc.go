@@ -1,6 +1,6 @@
-// Package lead is what a leader decides about the voters of its group: when to look at them, which step
-// to hand to its log and when to try it again, which instances to ask for the sake of that, and what
-// to tell one that leaves. The cluster's owner and the simulation run the same code.
+// Package lead is what a leader decides about the voters of its group: when to look at them, which
+// step to hand to its log and when to try it again, which instances to ask for the sake of that,
+// and what to tell one that leaves. The cluster's owner and the simulation run the same code.
 //
 //	          Due ──▶ Look(facts) ──▶ Orders: carry a step, ask for a replica, probe a life
 //	Answered, Probed, Retired ──▶ another look

@@ -17,8 +17,8 @@ const (
 	never    = time.Hour
 )
 
-// Lead is the leader's look at the voters, and what became of it. The zero Lead has not looked; it is
-// at rest on an instance that does not lead.
+// Lead is the leader's look at the voters, and what became of it. The zero Lead has not looked; it
+// is at rest on an instance that does not lead.
 type Lead struct {
 	steward voters.Steward
 	leads   bool
@@ -110,8 +110,8 @@ func (l *Lead) Look(now time.Duration, facts voters.Facts, term, fresh uint64) (
 	return o
 }
 
-// carry hands a step to the log, once: what the log does with it takes a while to show in the facts, and
-// meanwhile every look asks for it.
+// carry hands a step to the log, once: what the log does with it takes a while to show in the
+// facts, and meanwhile every look asks for it.
 func (l *Lead) carry(now time.Duration, step voters.Step) *Carry {
 	if now < l.carried.until && step.Same(l.carried.step) && l.facts.Same(&l.carried.facts) {
 		return nil
@@ -131,8 +131,8 @@ func (l *Lead) carry(now time.Duration, step voters.Step) *Carry {
 // Where is the address of an instance, as the last look has seen it.
 func (l *Lead) Where(instance nodeid.ID) string { return l.facts.Where(instance) }
 
-// Attached returns the addresses of the instances whose sessions are attached to the leader, but for the
-// replicas named, which hear of a new configuration by the log.
+// Attached returns the addresses of the instances whose sessions are attached to the leader, but
+// for the replicas named, which hear of a new configuration by the log.
 func (l *Lead) Attached(replicas []founding.Voter) (all []founding.Voter) {
 	if !l.leads {
 		return nil
@@ -163,15 +163,16 @@ type Counsel struct {
 	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
 }
 
-// Counsel answers an instance that asks for a replica, by the last look. It reports false on one that
-// does not lead. The caller names the leader.
+// Counsel answers an instance that asks for a replica, by the last look. It reports false on one
+// that does not lead. The caller names the leader.
 func (l *Lead) Counsel(raft uint64, asker nodeid.ID) (Counsel, bool) {
 	if !l.leads {
 		return Counsel{}, false
 	}
 	report := l.steward.Report()
 	return Counsel{
-		MayStop: l.steward.MayStop(raft), AllLeaving: l.steward.AllLeaving(), Due: report.Due, Known: l.facts.Knows(asker),
+		MayStop: l.steward.MayStop(raft), AllLeaving: l.steward.AllLeaving(), Due: report.Due,
+		Known:  l.facts.Knows(asker),
 		Report: report, Remarks: l.facts.Remarks,
 	}, true
 }

@@ -14,13 +14,15 @@ import (
 // instance could take its place.
 func shrunk() voters.Facts {
 	f := voters.Facts{
-		Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c", "d"}}, Config: voters.Config{Voters: []uint64{1, 2, 3}},
+		Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c", "d"}},
+		Config: voters.Config{Voters: []uint64{1, 2, 3}},
 	}
 	for id := range uint64(4) {
 		who := nodeidtest.ID(id + 1)
 		if id < 3 {
 			f.Replicas = append(f.Replicas, voters.Replica{
-				ID: id + 1, Instance: who, Addr: "x:1", Active: id < 2, Linked: id < 2, CaughtUp: id < 2, Full: id < 2, Settled: id < 2, SilentFor: time.Duration(id/2) * time.Hour,
+				ID: id + 1, Instance: who, Addr: "x:1", Active: id < 2, Linked: id < 2, CaughtUp: id < 2,
+				Full: id < 2, Settled: id < 2, SilentFor: time.Duration(id/2) * time.Hour,
 			})
 		}
 		if id != 2 {
@@ -32,7 +34,8 @@ func shrunk() voters.Facts {
 	return f
 }
 
-// prepared has the fourth instance run a replica, as far as its answer says, and returns what follows.
+// prepared has the fourth instance run a replica, as far as its answer says, and returns what
+// follows.
 func prepared(t *testing.T, l *Lead) (now time.Duration, o Orders) {
 	t.Helper()
 	now = time.Hour
@@ -58,7 +61,8 @@ func answer(step voters.Step, state founding.PreparedState) []byte {
 	return append(binary.AppendUvarint([]byte{1, 8}, step.ID), byte(state), 0)
 }
 
-// TestAStepIsCarriedOnce: as long as nothing changes, and again after a second, and at once in the next term.
+// TestAStepIsCarriedOnce: as long as nothing changes, and again after a second, and at once in the
+// next term.
 func TestAStepIsCarriedOnce(t *testing.T) {
 	var l Lead
 	now, o := prepared(t, &l)
@@ -70,7 +74,8 @@ func TestAStepIsCarriedOnce(t *testing.T) {
 	for at := now; at < now+tryAgain; at += Pause {
 		if c := l.Look(at, shrunk(), 5, 99).Carry; c != nil {
 			carried++
-			if c.Step.Kind != voters.AddLearner || c.About.Instance != step.Instance || c.About.Raft != step.ID || c.Term != 5 || c.Again {
+			if c.Step.Kind != voters.AddLearner || c.About.Instance != step.Instance || c.About.Raft != step.ID ||
+				c.Term != 5 || c.Again {
 				t.Errorf("carried %+v", c)
 			}
 		}
@@ -83,21 +88,25 @@ func TestAStepIsCarriedOnce(t *testing.T) {
 	}
 }
 
-// TestAnswersOfAnotherLeadMeanNothing: nor do those of another replica, and those that cannot be read.
+// TestAnswersOfAnotherLeadMeanNothing: nor do those of another replica, and those that cannot be
+// read.
 func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 	var l Lead
 	now, o := prepared(t, &l)
 	step, other := *o.Prepare, *o.Prepare
 	other.ID++
 	for name, look := range map[string]bool{
-		"silence":                     first(l.Answered(now, 5, step, founding.Silent, nil)),
-		"another term":                first(l.Answered(now, 4, step, founding.Answered, answer(step, founding.Running))),
-		"another replica":             first(l.Answered(now, 5, step, founding.Answered, answer(other, founding.Running))),
-		"no words":                    first(l.Answered(now, 5, step, founding.Answered, []byte{1, 2, 3})),
-		"a probe of another term":     l.Probed(now, 4, voters.Probe{ID: 2}, founding.Refused),
-		"a stranger at the address":   l.Probed(now, 5, voters.Probe{ID: 2}, founding.Foreign),
-		"silence at the address":      l.Probed(now, 5, voters.Probe{ID: 2}, founding.Silent),
-		"the end of an unnamed voter": l.Gone(nodeidtest.ID(9), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}),
+		"silence": first(l.Answered(now, 5, step, founding.Silent, nil)),
+		"another term": first(l.Answered(now, 4, step, founding.Answered,
+			answer(step, founding.Running))),
+		"another replica": first(l.Answered(now, 5, step, founding.Answered,
+			answer(other, founding.Running))),
+		"no words":                  first(l.Answered(now, 5, step, founding.Answered, []byte{1, 2, 3})),
+		"a probe of another term":   l.Probed(now, 4, voters.Probe{ID: 2}, founding.Refused),
+		"a stranger at the address": l.Probed(now, 5, voters.Probe{ID: 2}, founding.Foreign),
+		"silence at the address":    l.Probed(now, 5, voters.Probe{ID: 2}, founding.Silent),
+		"the end of an unnamed voter": l.Gone(nodeidtest.ID(9),
+			[]founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}),
 	} {
 		if look {
 			t.Errorf("%s calls for a look", name)
@@ -106,18 +115,21 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 	if look, why := l.Answered(now, 5, step, founding.Answered, answer(step, founding.Declined)); !look || why != "" {
 		t.Errorf("an instance that declines: %v, %q", look, why)
 	}
-	if !l.Probed(now, 5, voters.Probe{ID: 2}, founding.Other) || !l.Gone(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
+	if !l.Probed(now, 5, voters.Probe{ID: 2}, founding.Other) ||
+		!l.Gone(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
 		t.Error("the end of a life calls for no look")
 	}
 	l.Rest(now)
-	if _, leads := l.Counsel(1, nodeidtest.ID(1)); leads || l.Leads() || l.Gone(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
+	if _, leads := l.Counsel(1, nodeidtest.ID(1)); leads || l.Leads() ||
+		l.Gone(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
 		t.Error("it does not lead, and speaks for the group")
 	}
 }
 
 func first(look bool, _ string) bool { return look }
 
-// TestWhenToLook: not within 50 ms, after a second while it leads, and when something may have changed.
+// TestWhenToLook: not within 50 ms, after a second while it leads, and when something may have
+// changed.
 func TestWhenToLook(t *testing.T) {
 	var l Lead
 	if due := l.Due(7, true); due != 7 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// bringIn asks for the replicas that are missing, and adds those that run (rule 9). It asks all before it adds one, since adding keeps
-// everything else waiting.
+// bringIn asks for the replicas that are missing, and adds those that run (rule 9). It asks all
+// before it adds one, since adding keeps everything else waiting.
 func (s *survey) bringIn() (Step, bool) {
 	have := slices.Concat(where(s.voters, (*member).fit), where(s.learners, (*member).fit))
 	ready, waiting := (*candidate)(nil), false
@@ -50,7 +50,8 @@ func (s *survey) preferred(list []candidate, have []*member) int {
 	return best
 }
 
-// spread brings in one more than is wanted if it could take the place of a voter in a zone that has too many.
+// spread brings in one more than is wanted if it could take the place of a voter in a zone that has
+// too many.
 func (s *survey) spread() (Step, bool) {
 	if slices.ContainsFunc(s.learners, s.spreads) {
 		return Step{}, false // it is on its way
@@ -76,7 +77,8 @@ func (s *survey) spreads(l *member) bool {
 }
 
 func (s *survey) prepare(c candidate, why string, about ...any) (Step, bool) {
-	if s.v.Fresh == 0 || s.inConfig(s.v.Fresh) || slices.ContainsFunc(s.v.Prepared, func(p Prepared) bool { return p.ID == s.v.Fresh }) {
+	if s.v.Fresh == 0 || s.inConfig(s.v.Fresh) ||
+		slices.ContainsFunc(s.v.Prepared, func(p Prepared) bool { return p.ID == s.v.Fresh }) {
 		return Step{}, false
 	}
 	return Step{Kind: Prepare, ID: s.v.Fresh, Instance: c.who.Instance, Next: again,

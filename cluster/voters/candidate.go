@@ -28,7 +28,8 @@ const (
 )
 
 const (
-	// patience is how long the answer to Prepare is waited for, and how long one that refused or did not answer is then left alone.
+	// patience is how long the answer to Prepare is waited for, and how long one that refused or
+	// did not answer is then left alone.
 	patience = 5 * time.Second
 	// restless is from how many losses on an instance is not brought in.
 	restless = 3
@@ -48,7 +49,8 @@ func (s *survey) count(records []Registered) {
 	floor := odd(min(s.most(), staying+len(open)))/2 + 1 // a majority of those who could be there
 	for _, c := range open {
 		if c.wild() && odd(min(s.most(), staying+len(s.candidates))) >= floor {
-			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and is not brought in until it is steady", c.who.Name, c.who.Lost)
+			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and is not brought in until it is steady",
+				c.who.Name, c.who.Lost)
 			continue
 		}
 		s.candidates = append(s.candidates, c)
@@ -69,8 +71,9 @@ func (s *survey) unrivalled(list []candidate) []candidate {
 	})
 }
 
-// wild reports whether the candidate is better left out. Where too few would vote without it, it is not: two restarts of all in a row make
-// everybody restless, and then one vote is a greater danger than a change.
+// wild reports whether the candidate is better left out. Where too few would vote without it, it is
+// not: two restarts of all in a row make everybody restless, and then one vote is a greater danger
+// than a change.
 func (c candidate) wild() bool { return c.who.Lost >= restless }
 
 // most is how many voters the settings allow.
@@ -79,7 +82,8 @@ func (s *survey) most() int { return max(odd(s.v.Settings.Voters), 1) }
 // odd returns the largest odd number that is not above n, or 0.
 func odd(n int) int { return max(n-(n+1)%2, 0) }
 
-// candidate reports whether an instance could get a replica now (rules 8 and 9), and how far that has come.
+// candidate reports whether an instance could get a replica now (rules 8 and 9), and how far that
+// has come.
 func (s *survey) candidate(r Registered) (candidate, bool) {
 	c := candidate{who: r, stage: unasked}
 	if !r.Session || !r.Reachable || r.Leaving || !s.founder(r.Name) {
@@ -90,8 +94,9 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 			if s.rivals(r, m.who, r.Instance, m.Instance) {
 				if m.fit() {
 					if r.Instance != m.Instance && m.Active && m.voter && len(s.namesakes) < namesakesMax {
-						s.namesakes = append(s.namesakes, fmt.Sprintf("%q at %s gets no vote beside %s at %s, which has its name: give each "+
-							"instance a Name of its own", r.Name, r.Addr, m.label(), m.Addr))
+						s.namesakes = append(s.namesakes,
+							fmt.Sprintf("%q at %s gets no vote beside %s at %s, which has its name: give each "+
+								"instance a Name of its own", r.Name, r.Addr, m.label(), m.Addr))
 					}
 					return c, false
 				}
@@ -100,7 +105,8 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 		}
 	}
 	for _, p := range s.v.Prepared {
-		if p.Instance == r.Instance && (p.Since > c.prepared.Since || p.Since == c.prepared.Since && p.ID > c.prepared.ID) {
+		if p.Instance == r.Instance && (p.Since > c.prepared.Since || p.Since == c.prepared.Since &&
+			p.ID > c.prepared.ID) {
 			c.prepared = p
 		}
 	}
@@ -123,7 +129,8 @@ func (s *survey) inConfig(id ID) bool {
 	return slices.Contains(s.v.Config.Voters, id) || slices.Contains(s.v.Config.Learners, id)
 }
 
-// compare orders candidates: what is begun goes on; who lost a replica before, or was lost itself, comes later; then the emptier zone.
+// compare orders candidates: what is begun goes on; who lost a replica before, or was lost itself,
+// comes later; then the emptier zone.
 func (c candidate) compare(o candidate, load, otherLoad int) int {
 	return cmp.Or(cmp.Compare(c.stage, o.stage), last(c.replaces)-last(o.replaces), cmp.Compare(c.who.Lost, o.who.Lost),
 		load-otherLoad, nodeid.Compare(c.who.Instance, o.who.Instance))

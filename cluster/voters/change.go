@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// change returns the step that makes these the voters, and what becomes of the others: whoever is dead or goes is removed, and who lives on is
-// kept as a learner as long as the replicas are not more than wanted (rule 10).
+// change returns the step that makes these the voters, and what becomes of the others: whoever is
+// dead or goes is removed, and who lives on is kept as a learner as long as the replicas are not
+// more than wanted (rule 10).
 func (s *survey) change(voters []*member) Step {
 	step := Step{Kind: Change, Next: again}
 	var rest, said []*member
@@ -46,8 +47,8 @@ func (s *survey) change(voters []*member) Step {
 	return step
 }
 
-// spare reports whether a learner is kept that nobody needs now: while a voter is silent or was lost lately, it may be needed in a moment, and
-// would be added and removed by turns.
+// spare reports whether a learner is kept that nobody needs now: while a voter is silent or was
+// lost lately, it may be needed in a moment, and would be added and removed by turns.
 func (s *survey) spare(voters []*member) bool {
 	return slices.ContainsFunc(voters, func(m *member) bool { return !m.fit() || !m.Active || m.who.Lost > 0 })
 }

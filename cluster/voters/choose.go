@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// choose returns the best voters that can be had by one change of what is in the configuration now, or nil if those that vote are as good.
+// choose returns the best voters that can be had by one change of what is in the configuration now,
+// or nil if those that vote are as good.
 func (s *survey) choose() []*member {
 	now := s.rank(s.voters)
 	for n := s.size(); n > 0; n -= 2 {
@@ -19,17 +20,20 @@ func (s *survey) choose() []*member {
 	return nil
 }
 
-// rank is by what a change is due: odd counts, the number that is wanted, nobody who is dead or goes. Lower is better. Being silent is not in
-// it, nor zones: neither is a reason to change by itself.
+// rank is by what a change is due: odd counts, the number that is wanted, nobody who is dead or
+// goes. Lower is better. Being silent is not in it, nor zones: neither is a reason to change by
+// itself.
 func (s *survey) rank(list []*member) []int {
 	even := 1 - len(list)%2
 	return []int{even, max(len(list)-s.target, s.target-len(list)), len(list) - len(where(list, (*member).fit))}
 }
 
-// leads reports whether the leader may stay in the configuration. If it may not, all that it does is to find a successor (rule 12).
+// leads reports whether the leader may stay in the configuration. If it may not, all that it does
+// is to find a successor (rule 12).
 func (s *survey) leads() bool { return s.self.fit() }
 
-// size is how many voters there can be after one change. A leader that goes is not alone among them.
+// size is how many voters there can be after one change. A leader that goes is not alone among
+// them.
 func (s *survey) size() int {
 	reach := len(s.voters)
 	for _, l := range s.learners {
@@ -44,8 +48,9 @@ func (s *survey) size() int {
 	return n
 }
 
-// compose returns n voters: the leader, then as few as possible that are dead or go, of these as few as possible that are silent, and as few
-// promotions as possible, in this order; a majority of them is active. It returns nil if that cannot be.
+// compose returns n voters: the leader, then as few as possible that are dead or go, of these as
+// few as possible that are silent, and as few promotions as possible, in this order; a majority of
+// them is active. It returns nil if that cannot be.
 func (s *survey) compose(n int) []*member {
 	fit := func(active bool) func(*member) bool {
 		return func(m *member) bool { return m.fit() && m.Active == active }
@@ -66,7 +71,8 @@ func (s *survey) compose(n int) []*member {
 	return s.even(chosen)
 }
 
-// take adds members to those chosen until there are n, always from the emptiest zone, and none beside a rival if either is new.
+// take adds members to those chosen until there are n, always from the emptiest zone, and none
+// beside a rival if either is new.
 func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	for len(chosen) < n {
 		free := where(from, func(m *member) bool {

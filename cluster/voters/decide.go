@@ -28,7 +28,8 @@ func (s *survey) decide() (Step, bool) {
 	case pending:
 		return s.none("a change of voters is in flight"), true
 	case !majority(s.voters):
-		return s.none(fmt.Sprintf("only %d of %d voters are heard of: no change can be committed", active(s.voters), len(s.voters))), true
+		return s.none(fmt.Sprintf("only %d of %d voters are heard of: no change can be committed", active(s.voters),
+			len(s.voters))), true
 	case s.target == 0:
 		return s.none(s.noHeir()), false
 	}
@@ -98,8 +99,12 @@ func (s *survey) handOver() (Step, bool) {
 		step.Next = poll
 		return step, true
 	}
-	to := slices.MinFunc(ready, func(a, b *member) int { return cmp.Or(cmp.Compare(a.who.Lost, b.who.Lost), cmp.Compare(a.ID, b.ID)) })
-	return Step{Kind: Transfer, ID: to.ID, Instance: to.Instance, Next: again, Why: "the leader goes: it hands the lead to " + to.label() + " first"}, true
+	to := slices.MinFunc(ready, func(a, b *member) int {
+		return cmp.Or(cmp.Compare(a.who.Lost, b.who.Lost),
+			cmp.Compare(a.ID, b.ID))
+	})
+	return Step{Kind: Transfer, ID: to.ID, Instance: to.Instance, Next: again,
+		Why: "the leader goes: it hands the lead to " + to.label() + " first"}, true
 }
 
 // succeeds reports whether somebody among the voters could take over from a leader that goes.

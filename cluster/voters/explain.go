@@ -5,18 +5,22 @@ import (
 	"time"
 )
 
-// Report is what Status says about the voters. It tells people only; nothing is decided by it but whether Ready waits.
+// Report is what Status says about the voters. It tells people only; nothing is decided by it but
+// whether Ready waits.
 type Report struct {
 	// Eligible is how many instances could vote (rule 8), Target how many should.
 	Eligible, Target int
-	// Quorum is set while a majority of the voters is heard of; of both majorities if the configuration is joint.
+	// Quorum is set while a majority of the voters is heard of; of both majorities if the
+	// configuration is joint.
 	Quorum bool
 	// Missing are the voters that are not heard of, by ID.
 	Missing []Missing
-	// CannotSurvive are the voters that are heard of and whose loss now would cost the majority, by ID. Without a Quorum it is empty.
+	// CannotSurvive are the voters that are heard of and whose loss now would cost the majority, by
+	// ID. Without a Quorum it is empty.
 	CannotSurvive []ID
-	// Due is set while a change of voters is due or in flight, also if it has to wait. A voter that is silent but not yet dead makes it true: a rolling
-	// restart that went on now could take the majority with it.
+	// Due is set while a change of voters is due or in flight, also if it has to wait. A voter that
+	// is silent but not yet dead makes it true: a rolling restart that went on now could take the
+	// majority with it.
 	Due bool
 	// Next is the next step.
 	Next Step
@@ -59,7 +63,8 @@ func Explain(v View) Report {
 	r.Quorum = majority(s.voters) && (len(outgoing) == 0 || majority(outgoing))
 	for _, m := range both {
 		if !m.Active {
-			r.Missing = append(r.Missing, Missing{ID: m.ID, Instance: m.Instance, Name: m.who.Name, SilentFor: m.SilentFor})
+			r.Missing = append(r.Missing, Missing{ID: m.ID, Instance: m.Instance, Name: m.who.Name,
+				SilentFor: m.SilentFor})
 			continue
 		}
 		if r.Quorum && !(survives(s.voters, m.ID) && (len(outgoing) == 0 || survives(outgoing, m.ID))) {

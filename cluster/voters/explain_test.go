@@ -34,13 +34,15 @@ func TestExplain(t *testing.T) {
 		for _, m := range r.Missing {
 			ids = append(ids, m.ID)
 		}
-		got := fmt.Sprint(r.Eligible, " ", r.Target, " ", r.Quorum, " ", ids, " ", append([]ID{}, r.CannotSurvive...), " ", r.Due)
+		got := fmt.Sprint(r.Eligible, " ", r.Target, " ", r.Quorum, " ", ids, " ", append([]ID{}, r.CannotSurvive...),
+			" ", r.Due)
 		if got != c.want {
 			t.Errorf("%q: %s, want %s", c.scene, got, c.want)
 		}
 	}
 	r := Explain(scene(t, "a* b c/silent", three))
-	if want := (Missing{ID: 3, Instance: nodeidtest.ID(103), Name: "c", SilentFor: 4 * time.Second}); r.Missing[0] != want {
+	if want := (Missing{ID: 3, Instance: nodeidtest.ID(103), Name: "c",
+		SilentFor: 4 * time.Second}); r.Missing[0] != want {
 		t.Errorf("missing: %+v, want %+v", r.Missing[0], want)
 	}
 	// In a joint configuration either majority can be lost.

@@ -13,9 +13,10 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
-// TestFlapping lets one or two instances come and go for five minutes, in all the ways that take somebody for dead and give it back. The number of
-// changes is bounded (hazard 43): a voter that was replaced does not come back for being there, and who was lost three times stays out where
-// the others are enough. Where they are not, each loss costs three changes.
+// TestFlapping lets one or two instances come and go for five minutes, in all the ways that take
+// somebody for dead and give it back. The number of changes is bounded (hazard 43): a voter that
+// was replaced does not come back for being there, and who was lost three times stays out where the
+// others are enough. Where they are not, each loss costs three changes.
 func TestFlapping(t *testing.T) {
 	for _, c := range []struct {
 		n, flappers int
@@ -23,7 +24,8 @@ func TestFlapping(t *testing.T) {
 		kill        bool
 		most        int
 	}{
-		{3, 1, 5500 * time.Millisecond, 5 * time.Second, false, 90}, // three for each loss: the third vote is needed whenever it is there
+		// three for each loss: the third vote is needed whenever it is there
+		{3, 1, 5500 * time.Millisecond, 5 * time.Second, false, 90},
 		{4, 1, 5500 * time.Millisecond, 5 * time.Second, false, 14}, // a learner waits until it knows the others
 		{4, 2, 5500 * time.Millisecond, 5 * time.Second, false, 60},
 		{5, 2, 5500 * time.Millisecond, 3 * time.Second, false, 20},
@@ -53,7 +55,8 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// TestFlappingUncounted is the same where nobody counts losses: then each of them costs a few changes, and no more.
+// TestFlappingUncounted is the same where nobody counts losses: then each of them costs a few
+// changes, and no more.
 func TestFlappingUncounted(t *testing.T) {
 	for seed := range uint64(4) {
 		w := newWorld(seed, 3+int(seed), Settings{Voters: 3}, []string{"a", "b", "c"})
@@ -90,8 +93,9 @@ func (w *world) flap(name string, away time.Duration, kill bool) {
 	}
 }
 
-// TestRollingRestart restarts every instance in turn, with Leave and without: as soon as the one before is back and nothing is due, as Ready says.
-// The majority is never lost (hazards 31, A10, L6).
+// TestRollingRestart restarts every instance in turn, with Leave and without: as soon as the one
+// before is back and nothing is due, as Ready says. The majority is never lost (hazards 31, A10,
+// L6).
 func TestRollingRestart(t *testing.T) {
 	for seed := range uint64(60) {
 		n, leave := []int{3, 5, 9}[seed%3], seed/3%2 == 0
@@ -118,7 +122,8 @@ func TestRollingRestart(t *testing.T) {
 			w.start(p.name, p.zone)
 		}
 		w.run(20 * time.Second)
-		if w.fault != "" || w.leader == 0 || Explain(w.view()).Due || len(w.config.Voters) != odd(min(n, w.settings.Voters)) {
+		if w.fault != "" || w.leader == 0 || Explain(w.view()).Due ||
+			len(w.config.Voters) != odd(min(n, w.settings.Voters)) {
 			t.Fatalf("seed %d: %s, %+v\n%s", seed, w.fault, w.config, w.dump())
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// vigil is the watch over a replica that the leader has no stream with, to learn as soon as can be whether its life is over (rule 11).
+// vigil is the watch over a replica that the leader has no stream with, to learn as soon as can be
+// whether its life is over (rule 11).
 type vigil struct {
 	id      ID
 	away    bool // there is no stream, and it is not known that the life is over
@@ -19,13 +20,15 @@ type vigil struct {
 
 const (
 	probeEvery = 100 * time.Millisecond
-	// probePatience is after how long a probe without an answer is given up, here and by the caller.
+	// probePatience is after how long a probe without an answer is given up, here and by the
+	// caller.
 	probePatience = 1500 * time.Millisecond
 	// retiredMax bounds what is kept between two looks.
 	retiredMax = 64
 )
 
-// watch returns the replicas, judged: those that are known to be over are marked. The others without a stream are watched.
+// watch returns the replicas, judged: those that are known to be over are marked. The others
+// without a stream are watched.
 func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 	list := slices.Clone(f.Replicas)
 	s.relent(func(id ID) bool {
@@ -45,8 +48,8 @@ func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 	return list
 }
 
-// relent ends the vigils over those for whom it holds. One whose probe is under way is kept until that is over, so that its answer is not taken
-// for that of a later one.
+// relent ends the vigils over those for whom it holds. One whose probe is under way is kept until
+// that is over, so that its answer is not taken for that of a later one.
 func (s *Steward) relent(holds func(ID) bool) {
 	for i := range s.vigils {
 		if v := &s.vigils[i]; holds(v.id) {
@@ -70,9 +73,10 @@ func (s *Steward) probedOver(id ID) bool {
 	return slices.ContainsFunc(s.vigils, func(v vigil) bool { return v.id == id && v.over })
 }
 
-// replaced reports whether the name of an instance has been registered anew, by a later life. A name is a claim: it says that a replica is
-// over only if nothing was heard of that for a while, and only if it was not in use already while there was a stream with the replica, or when
-// this lead began: such an instance runs beside the replica and follows nothing.
+// replaced reports whether the name of an instance has been registered anew, by a later life. A
+// name is a claim: it says that a replica is over only if nothing was heard of that for a while,
+// and only if it was not in use already while there was a stream with the replica, or when this
+// lead began: such an instance runs beside the replica and follows nothing.
 func (s *Steward) replaced(f Facts, who Instance) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
@@ -81,7 +85,8 @@ func (s *Steward) replaced(f Facts, who Instance) bool {
 	})
 }
 
-// namesakes remembers which instances have the name of a replica that lives, or had it when this lead began.
+// namesakes remembers which instances have the name of a replica that lives, or had it when this
+// lead began.
 func (s *Steward) namesakes(f Facts) {
 	var beside map[Instance]bool
 	for _, k := range s.known {
@@ -103,8 +108,9 @@ func (s *Steward) namesakes(f Facts) {
 	s.beside = beside
 }
 
-// Probes returns whom to ask now, of those that the last Look saw no stream with, and counts them as asked: at once, then every 100 ms while it
-// stays so. The caller gives a question up after 1.5 s. With a directory nobody is asked, since nothing would come of it.
+// Probes returns whom to ask now, of those that the last Look saw no stream with, and counts them
+// as asked: at once, then every 100 ms while it stays so. The caller gives a question up after 1.5
+// s. With a directory nobody is asked, since nothing would come of it.
 func (s *Steward) Probes(now time.Duration) []Probe {
 	var list []Probe
 	for i := range s.vigils {
@@ -121,8 +127,9 @@ func (s *Steward) Probes(now time.Duration) []Probe {
 	return list
 }
 
-// Probed is what came of a Probe: over is set if its address refused, or another instance answered there. It is false if that instance
-// answered, and if nobody did. What was asked before there was a stream again says nothing.
+// Probed is what came of a Probe: over is set if its address refused, or another instance answered
+// there. It is false if that instance answered, and if nobody did. What was asked before there was
+// a stream again says nothing.
 func (s *Steward) Probed(now time.Duration, id ID, over bool) {
 	for i := range s.vigils {
 		switch v := &s.vigils[i]; {
@@ -135,19 +142,22 @@ func (s *Steward) Probed(now time.Duration, id ID, over bool) {
 	}
 }
 
-// Retired says that a replica has said itself that it has retired: it never comes back under that ID, though its instance may go on.
+// Retired says that a replica has said itself that it has retired: it never comes back under that
+// ID, though its instance may go on.
 func (s *Steward) Retired(id ID) {
 	if !slices.Contains(s.retired, id) {
 		s.retired = append(s.retired[max(0, len(s.retired)-retiredMax+1):], id)
 	}
 }
 
-// remember keeps the registrations of the instances of the configuration: the session of one that is gone ends before the replica is removed,
-// and then its name and that it was leaving must still be known.
+// remember keeps the registrations of the instances of the configuration: the session of one that
+// is gone ends before the replica is removed, and then its name and that it was leaving must still
+// be known.
 func (s *Steward) remember(f Facts) {
 	var known []Registered
 	for _, r := range slices.Concat(f.Registered, s.known) {
-		if r.Instance.IsZero() || !slices.ContainsFunc(f.Replicas, func(m Replica) bool { return m.Instance == r.Instance }) {
+		if r.Instance.IsZero() || !slices.ContainsFunc(f.Replicas,
+			func(m Replica) bool { return m.Instance == r.Instance }) {
 			continue
 		}
 		i := slices.IndexFunc(known, func(k Registered) bool { return k.Instance == r.Instance })

@@ -8,7 +8,8 @@ import (
 // lossMemory is how long a loss counts.
 const lossMemory = 2 * time.Minute
 
-// loss is one loss of a replica, under the name of its instance, since the next life has another ID and instance.
+// loss is one loss of a replica, under the name of its instance, since the next life has another ID
+// and instance.
 type loss struct {
 	name string
 	at   time.Duration
@@ -21,8 +22,8 @@ type absence struct {
 	counted bool
 }
 
-// count looks for losses (Registered.Lost): replicas that are dead by rule 11, once in each absence, and those that come back after as long a
-// silence. A leaver is no loss.
+// count looks for losses (Registered.Lost): replicas that are dead by rule 11, once in each
+// absence, and those that come back after as long a silence. A leaver is no loss.
 func (s *Steward) count() {
 	now, seen := s.view.Now, look(s.view)
 	s.losses = slices.DeleteFunc(s.losses, func(l loss) bool { return now-l.at >= lossMemory })

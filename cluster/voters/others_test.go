@@ -23,8 +23,10 @@ func TestAllLeavingCountsTheOthers(t *testing.T) {
 	voter := Registered{Instance: nodeidtest.ID(1), Name: "a", Session: true, Reachable: true, Leaving: true}
 	view := func(others Others) View {
 		return View{
-			Self: 1, Settings: Settings{Voters: 1, Founders: []string{"a"}}, Config: Config{Voters: []ID{1}}, Others: others,
-			Replicas: []Replica{{ID: 1, Instance: voter.Instance, Active: true, Linked: true}}, Registered: []Registered{voter},
+			Self: 1, Settings: Settings{Voters: 1, Founders: []string{"a"}}, Config: Config{Voters: []ID{1}},
+			Others:     others,
+			Replicas:   []Replica{{ID: 1, Instance: voter.Instance, Active: true, Linked: true}},
+			Registered: []Registered{voter},
 		}
 	}
 	other := Registered{Instance: nodeidtest.ID(2), Name: "x", Session: true, Reachable: true}
@@ -34,23 +36,27 @@ func TestAllLeavingCountsTheOthers(t *testing.T) {
 		others Others
 		want   bool
 	}{
-		"none": {nil, true}, "one stays": {bystanders{leaves, other}, false}, "all leave": {bystanders{leaves}, true}, "one is out of reach": {bystanders{away}, true},
+		"none": {nil, true}, "one stays": {bystanders{leaves, other}, false}, "all leave": {bystanders{leaves}, true},
+		"one is out of reach": {bystanders{away}, true},
 	} {
 		if got := AllLeaving(view(c.others)); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
 	f := Facts{Registered: []Registered{voter}, Others: bystanders{other}}
-	if n := len(slices.Collect(f.All())); n != 2 || !f.Knows(other.Instance) || !f.Knows(voter.Instance) || f.Knows(nodeidtest.ID(3)) {
+	if n := len(slices.Collect(f.All())); n != 2 || !f.Knows(other.Instance) || !f.Knows(voter.Instance) ||
+		f.Knows(nodeidtest.ID(3)) {
 		t.Errorf("%d instances have a session", n)
 	}
 }
 
 // TestAFounderIsOneCandidate: of two instances under one founder's name one is brought in.
 func TestAFounderIsOneCandidate(t *testing.T) {
-	v := View{Self: 1, Now: time.Minute, Settings: Settings{Voters: 5, Founders: []string{"a", "b", "c"}}, Config: Config{Voters: []ID{1}}, Fresh: 9}
+	v := View{Self: 1, Now: time.Minute, Settings: Settings{Voters: 5, Founders: []string{"a", "b", "c"}},
+		Config: Config{Voters: []ID{1}}, Fresh: 9}
 	add := func(id uint64, name string) {
-		v.Registered = append(v.Registered, Registered{Instance: nodeidtest.ID(id), Name: name, Session: true, Reachable: true})
+		v.Registered = append(v.Registered, Registered{Instance: nodeidtest.ID(id), Name: name, Session: true,
+			Reachable: true})
 	}
 	v.Replicas = []Replica{{ID: 1, Instance: nodeidtest.ID(1), Active: true, Linked: true}}
 	for i, name := range []string{"a", "b", "b", "b", "c", "c"} {

@@ -14,7 +14,8 @@ func oneIn(rng *rand.Rand, n int) bool { return rng.IntN(n) == 0 }
 
 // randomView makes a view up: mostly one that can be, with a few things that should not.
 func randomView(rng *rand.Rand) View {
-	v := View{Now: time.Hour, Fresh: 900, Settings: Settings{Voters: []int{1, 3, 3, 3, 5, 5, 7, 4}[rng.IntN(8)], Durable: oneIn(rng, 4)}}
+	v := View{Now: time.Hour, Fresh: 900, Settings: Settings{Voters: []int{1, 3, 3, 3, 5, 5, 7, 4}[rng.IntN(8)],
+		Durable: oneIn(rng, 4)}}
 	n := 1 + rng.IntN(7)
 	healthy := 1 + rng.IntN(6) // how rarely something is wrong
 	for i := range n {
@@ -44,7 +45,8 @@ func randomView(rng *rand.Rand) View {
 		v.Replicas = slices.Delete(v.Replicas, 0, 1)
 	}
 	for i := range rng.IntN(4) {
-		p := Prepared{ID: ID(30 + i), Instance: nodeidtest.ID(uint64(100 + rng.IntN(n+1))), State: State(rng.IntN(4)), Since: time.Hour - time.Duration(rng.IntN(12000))*time.Millisecond}
+		p := Prepared{ID: ID(30 + i), Instance: nodeidtest.ID(uint64(100 + rng.IntN(n+1))), State: State(rng.IntN(4)),
+			Since: time.Hour - time.Duration(rng.IntN(12000))*time.Millisecond}
 		if oneIn(rng, 20) {
 			p.ID = ID(20 + rng.IntN(3))
 		}
@@ -61,7 +63,8 @@ func randomView(rng *rand.Rand) View {
 }
 
 func randomInstance(rng *rand.Rand, i, healthy int) Registered {
-	r := Registered{Instance: nodeidtest.ID(uint64(100 + i)), Name: fmt.Sprint("n", i), Session: !oneIn(rng, 2+healthy*2), Reachable: !oneIn(rng, 2+healthy*2),
+	r := Registered{Instance: nodeidtest.ID(uint64(100 + i)), Name: fmt.Sprint("n", i),
+		Session: !oneIn(rng, 2+healthy*2), Reachable: !oneIn(rng, 2+healthy*2),
 		Leaving: oneIn(rng, 1+healthy*2), Zone: []string{"", "a", "b", "c"}[rng.IntN(4)]}
 	if oneIn(rng, 3+healthy) {
 		r.Lost = rng.IntN(5)
@@ -73,11 +76,13 @@ func randomInstance(rng *rand.Rand, i, healthy int) Registered {
 }
 
 func randomReplica(rng *rand.Rand, id ID, who Instance, healthy int) Replica {
-	r := Replica{ID: id, Instance: who, Active: !oneIn(rng, 1+healthy), CaughtUp: !oneIn(rng, 3), LifeOver: oneIn(rng, 2+healthy*3)}
+	r := Replica{ID: id, Instance: who, Active: !oneIn(rng, 1+healthy), CaughtUp: !oneIn(rng, 3),
+		LifeOver: oneIn(rng, 2+healthy*3)}
 	r.Full = r.CaughtUp && !oneIn(rng, 3)
 	r.Settled = r.CaughtUp && !oneIn(rng, 3)
 	if !r.Active {
-		r.SilentFor = []time.Duration{time.Second, 4999 * time.Millisecond, 5 * time.Second, 59 * time.Second, time.Minute}[rng.IntN(5)]
+		r.SilentFor = []time.Duration{time.Second, 4999 * time.Millisecond, 5 * time.Second, 59 * time.Second,
+			time.Minute}[rng.IntN(5)]
 	}
 	if oneIn(rng, 30) {
 		r.Instance = nodeidtest.ID(0)
@@ -88,7 +93,8 @@ func randomReplica(rng *rand.Rand, id ID, who Instance, healthy int) Replica {
 // shuffled is the same view in another order.
 func shuffled(rng *rand.Rand, v View) View {
 	v.Config.Voters, v.Config.Learners = shuffle(rng, v.Config.Voters), shuffle(rng, v.Config.Learners)
-	v.Replicas, v.Registered, v.Prepared = shuffle(rng, v.Replicas), shuffle(rng, v.Registered), shuffle(rng, v.Prepared)
+	v.Replicas, v.Registered, v.Prepared = shuffle(rng, v.Replicas), shuffle(rng, v.Registered),
+		shuffle(rng, v.Prepared)
 	v.Settings.Founders = shuffle(rng, v.Settings.Founders)
 	return v
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// TestRestlessFounders: three founders, of which one is killed every 5 s for two minutes. Each time it is back, it votes again within 5 s
-// although it was lost more than three times: the two others, who are there all the time, never rest with one vote for all.
+// TestRestlessFounders: three founders, of which one is killed every 5 s for two minutes. Each time
+// it is back, it votes again within 5 s although it was lost more than three times: the two others,
+// who are there all the time, never rest with one vote for all.
 func TestRestlessFounders(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(seed, 3, Settings{Voters: 3, Founders: []string{"n0", "n1", "n2"}}, []string{"a"})
@@ -51,8 +52,9 @@ func (w *world) votes(name string) bool {
 	return false
 }
 
-// TestThreeRollingRestarts kills each of three founders in turn, three times over within two minutes, as fast as Ready lets it. In the third round
-// all are restless; the majority is never lost, nor is any process ever the only voter while all three are there and nothing is due.
+// TestThreeRollingRestarts kills each of three founders in turn, three times over within two
+// minutes, as fast as Ready lets it. In the third round all are restless; the majority is never
+// lost, nor is any process ever the only voter while all three are there and nothing is due.
 func TestThreeRollingRestarts(t *testing.T) {
 	for seed := range uint64(40) {
 		w := newWorld(seed, 3, Settings{Voters: 3, Founders: []string{"n0", "n1", "n2"}}, []string{"a"})

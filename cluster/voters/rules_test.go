@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// scene makes a view of a line: voters | learners | other instances. A name with a star leads; after slashes stands what is wrong with it.
+// scene makes a view of a line: voters | learners | other instances. A name with a star leads;
+// after slashes stands what is wrong with it.
 func scene(t *testing.T, line string, settings Settings) View {
 	v := View{Now: time.Hour, Fresh: 99, Settings: settings}
 	for part, names := range strings.Split(line, "|") {
@@ -138,9 +139,11 @@ func TestRules(t *testing.T) {
 		{"8: founders only (S3)", abc, "a* | | d e f", "none"},
 		{"8: a voter that is no founder any more goes", abc, "a* b d | c |", "change +c -d"},
 		{"8: no majority, no change", three, "a* b/dead c/dead | d |", "none"},
-		{"8: 41: the new majority must be able to commit", five, "a* b/silent c/silent d/leaving e/leaving", "change ~c -e"},
+		{"8: 41: the new majority must be able to commit", five, "a* b/silent c/silent d/leaving e/leaving",
+			"change ~c -e"},
 		{"8: who leaves is not brought in", three, "a* | | b/leaving c/unreachable d/nosession", "none"},
-		{"8: zones: a third is chosen where nobody is", three, "a*/zone=x b/zone=y c/dead/zone=y | | d/zone=x e/zone=y f/zone=z", "prepare f"},
+		{"8: zones: a third is chosen where nobody is", three,
+			"a*/zone=x b/zone=y c/dead/zone=y | | d/zone=x e/zone=y f/zone=z", "prepare f"},
 		{"8: zones: spread when all is quiet", three, "a*/zone=x b/zone=x c/zone=y | | d/zone=z", "prepare d"},
 		{"8: zones: exchanged in one change", three, "a*/zone=x b/zone=x c/zone=y | d/zone=z |", "change +d -b"},
 		{"8: zones: the leader stays where it is", three, "a/zone=x b*/zone=x c/zone=y | d/zone=z |", "change +d -a"},
@@ -235,7 +238,8 @@ func TestOneChangeAtATime(t *testing.T) {
 	}
 }
 
-// One process, or one founder's name, has one vote: the second would make a majority out of too few.
+// One process, or one founder's name, has one vote: the second would make a majority out of too
+// few.
 func TestOneVoteEach(t *testing.T) {
 	v := scene(t, "a* b c | d e/unreachable |", Settings{Voters: 5})
 	v.Replicas[4].Instance = v.Replicas[1].Instance
@@ -285,7 +289,8 @@ func TestSentences(t *testing.T) {
 			t.Errorf("%q: %s, want %s", line, got, want)
 		}
 	}
-	if got := fmt.Sprint(None, Prepare, AddLearner, Change, Transfer, Kind(9)); got != "none prepare add learner change transfer unknown" {
+	if got := fmt.Sprint(None, Prepare, AddLearner, Change, Transfer,
+		Kind(9)); got != "none prepare add learner change transfer unknown" {
 		t.Error(got)
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// rollout changes the founders of a world by a rolling update: each process names some, and the group
-// adopts what all name that have a session and do not leave, if one of those named is among them.
+// rollout changes the founders of a world by a rolling update: each process names some, and the
+// group adopts what all name that have a session and do not leave, if one of those named is among
+// them.
 type rollout struct {
 	*world
 	names map[*proc][]string
@@ -25,7 +26,10 @@ func foundersTo(n int) (names []string) {
 func (r *rollout) accord() {
 	var common []string
 	here := false
-	staying := slices.DeleteFunc(slices.Clone(r.procs), func(p *proc) bool { return p.leaving > 0 || p.sessionUntil <= r.now })
+	staying := slices.DeleteFunc(slices.Clone(r.procs), func(p *proc) bool {
+		return p.leaving > 0 ||
+			p.sessionUntil <= r.now
+	})
 	for i, p := range staying {
 		if i > 0 && !slices.Equal(common, r.names[p]) {
 			return
@@ -58,7 +62,8 @@ func (r *rollout) enter(i, founders int) {
 	r.pass(20*time.Second, p.name+" is registered", func() bool { return p.leaving > 0 || p.sessionUntil > r.now })
 }
 
-// goes has a process leave, which must be allowed to stop within the time of Leave. The session ends with it.
+// goes has a process leave, which must be allowed to stop within the time of Leave. The session
+// ends with it.
 func (r *rollout) goes(i int) {
 	at := slices.IndexFunc(r.procs, func(p *proc) bool { return p.alive && p.name == fmt.Sprint("n", i) })
 	p := r.procs[at]
@@ -72,7 +77,8 @@ func (r *rollout) goes(i int) {
 func (r *rollout) rest(founders int) {
 	r.pass(30*time.Second, fmt.Sprint("all founders vote, and no other, of ", founders), func() bool {
 		e := Explain(r.view())
-		return r.leader != 0 && len(r.config.Outgoing) == 0 && !e.Due && e.Eligible == founders && len(r.config.Voters) == odd(min(founders, r.settings.Voters))
+		return r.leader != 0 && len(r.config.Outgoing) == 0 && !e.Due && e.Eligible == founders &&
+			len(r.config.Voters) == odd(min(founders, r.settings.Voters))
 	})
 }
 
@@ -91,19 +97,21 @@ func (r *rollout) scale(from, to int) {
 	}
 	for i := from - 1; i >= to; i-- {
 		if r.chance(0.5) {
-			r.rest(len(slices.DeleteFunc(slices.Clone(r.settings.Founders), func(f string) bool { return f > fmt.Sprint("n", i) })))
+			r.rest(len(slices.DeleteFunc(slices.Clone(r.settings.Founders),
+				func(f string) bool { return f > fmt.Sprint("n", i) })))
 		}
 		r.goes(i)
 	}
 	r.rest(to)
 }
 
-// TestScaling goes from one founder to three, to five and back: every leaver may stop in time, and the
-// majority of the voters of the moment is never lost.
+// TestScaling goes from one founder to three, to five and back: every leaver may stop in time, and
+// the majority of the voters of the moment is never lost.
 func TestScaling(t *testing.T) {
 	for seed := range budget(200) {
 		r := &rollout{names: map[*proc][]string{}}
-		r.world = newWorld(uint64(seed), 1, Settings{Voters: []int{3, 5}[seed%2], Founders: foundersTo(1), Durable: seed%3 == 0}, []string{"a"})
+		r.world = newWorld(uint64(seed), 1, Settings{Voters: []int{3, 5}[seed%2], Founders: foundersTo(1),
+			Durable: seed%3 == 0}, []string{"a"})
 		r.careful, r.names[r.procs[0]] = true, foundersTo(1)
 		for _, to := range [...][2]int{{1, 3}, {3, 5}, {5, 3}, {3, 1}} {
 			r.scale(to[0], to[1])

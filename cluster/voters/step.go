@@ -10,22 +10,26 @@ type Kind uint8
 
 // The kinds of steps.
 const (
-	None       Kind = iota // nothing now
-	Prepare                // ask Instance to start an empty replica under ID; nothing is proposed
-	AddLearner             // propose to add ID, which Instance runs, as a learner; the entry carries ID, instance and address
-	Change                 // propose one joint change that raft leaves by itself (AutoLeave): Promote, Demote, Remove
-	Transfer               // hand the lead to ID, then look again there
+	None    Kind = iota // nothing now
+	Prepare             // ask Instance to start an empty replica under ID; nothing is proposed
+	// propose to add ID, which Instance runs, as a learner; the entry carries ID, instance and
+	// address
+	AddLearner
+	Change   // propose one joint change that raft leaves by itself (AutoLeave): Promote, Demote, Remove
+	Transfer // hand the lead to ID, then look again there
 )
 
 func (k Kind) String() string {
-	names := [...]string{None: "none", Prepare: "prepare", AddLearner: "add learner", Change: "change", Transfer: "transfer"}
+	names := [...]string{None: "none", Prepare: "prepare", AddLearner: "add learner", Change: "change",
+		Transfer: "transfer"}
 	if int(k) < len(names) {
 		return names[k]
 	}
 	return "unknown"
 }
 
-// Step is the one thing to do now. The caller carries it out once, and asks again when anything in its View has changed, and after Next.
+// Step is the one thing to do now. The caller carries it out once, and asks again when anything in
+// its View has changed, and after Next.
 type Step struct {
 	// Kind says which of the fields count.
 	Kind Kind
@@ -41,12 +45,14 @@ type Step struct {
 	Remove []ID
 	// Why is a sentence for Status and logs.
 	Why string
-	// Next is after how long to look again although nothing has changed, since a limit of time ends then. 0: never.
+	// Next is after how long to look again although nothing has changed, since a limit of time ends
+	// then. 0: never.
 	Next time.Duration
 }
 
-// Reconcile returns the next step towards the voters that the group should have. It is a pure function: equal views give equal steps, and a
-// new leader that calls it with what it sees goes on where the one before stopped.
+// Reconcile returns the next step towards the voters that the group should have. It is a pure
+// function: equal views give equal steps, and a new leader that calls it with what it sees goes on
+// where the one before stopped.
 func Reconcile(v View) Step {
 	step, _ := look(v).decide()
 	return step

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Steward is what a leader must remember to make a View of the Facts: whom it has asked, which lives are over, who was lost lately, and by which
-// name. It decides nothing itself, and there is one for each instance, for all times that it leads. The zero value is ready. It belongs to one
+// Steward is what a leader must remember to make a View of the Facts: whom it has asked, which
+// lives are over, who was lost lately, and by which name. It decides nothing itself, and there is
+// one for each instance, for all times that it leads. The zero value is ready. It belongs to one
 // goroutine.
 type Steward struct {
 	view   View
@@ -21,8 +22,8 @@ type Steward struct {
 	beside   map[Instance]bool // those that have had the name of a replica beside it: they do not follow it
 }
 
-// Begin says that a new lead of this instance begins: what was asked and probed before means nothing now. What an ID or an instance is for ever
-// stays, and so do the counts of losses.
+// Begin says that a new lead of this instance begins: what was asked and probed before means
+// nothing now. What an ID or an instance is for ever stays, and so do the counts of losses.
 func (s *Steward) Begin() {
 	s.prepared = nil
 	s.view, s.looked = View{}, false
@@ -30,13 +31,15 @@ func (s *Steward) Begin() {
 	s.absences = slices.DeleteFunc(s.absences, func(a absence) bool { return !a.counted })
 }
 
-// Look is Reconcile of the facts and of what is remembered. fresh is a raft ID that was never used, 0: none; a Prepare in the answer uses it,
-// and is remembered as asked. The caller looks again as Step says, and after Answered, Probed and Retired. After each Look come Probes.
+// Look is Reconcile of the facts and of what is remembered. fresh is a raft ID that was never used,
+// 0: none; a Prepare in the answer uses it, and is remembered as asked. The caller looks again as
+// Step says, and after Answered, Probed and Retired. After each Look come Probes.
 func (s *Steward) Look(now time.Duration, f Facts, fresh ID) Step {
 	s.remember(f)
 	s.namesakes(f)
 	s.review(now, f)
-	s.view = View{Now: now, Self: f.Self, Settings: f.Settings, Config: f.Config, Pending: f.Pending, Replicas: s.watch(now, f),
+	s.view = View{Now: now, Self: f.Self, Settings: f.Settings, Config: f.Config, Pending: f.Pending,
+		Replicas:   s.watch(now, f),
 		Registered: s.records(f), Others: f.Others, Prepared: slices.Clone(s.prepared), Fresh: fresh}
 	s.count()
 	for i := range s.view.Registered {
@@ -53,8 +56,9 @@ func (s *Steward) Look(now time.Duration, f Facts, fresh ID) Step {
 	return step
 }
 
-// Report is Explain of what the last Look saw. A voter whose stream has ended makes something due also while it was heard of a moment ago, and
-// nobody has said yet that its life is over: who stops the next one now, since the last was replaced, would take the majority.
+// Report is Explain of what the last Look saw. A voter whose stream has ended makes something due
+// also while it was heard of a moment ago, and nobody has said yet that its life is over: who stops
+// the next one now, since the last was replaced, would take the majority.
 func (s *Steward) Report() Report {
 	r := Explain(s.view)
 	if r.Due {
@@ -75,8 +79,8 @@ func (s *Steward) MayStop(leaver ID) bool { return s.looked && MayStop(s.view, l
 // AllLeaving is AllLeaving of what the last Look saw.
 func (s *Steward) AllLeaving() bool { return AllLeaving(s.view) }
 
-// Answered says what became of a Prepare. An answer to a question that this lead has not asked, or has asked anew since, is dropped: whoever
-// answers the newer one has ended the older replica.
+// Answered says what became of a Prepare. An answer to a question that this lead has not asked, or
+// has asked anew since, is dropped: whoever answers the newer one has ended the older replica.
 func (s *Steward) Answered(now time.Duration, id ID, state State) {
 	for i := range s.prepared {
 		p := &s.prepared[i]
@@ -86,7 +90,8 @@ func (s *Steward) Answered(now time.Duration, id ID, state State) {
 	}
 }
 
-// review ends the IDs that have been in a configuration or have retired, and forgets what means nothing any more.
+// review ends the IDs that have been in a configuration or have retired, and forgets what means
+// nothing any more.
 func (s *Steward) review(now time.Duration, f Facts) {
 	for i := range s.prepared {
 		p := &s.prepared[i]

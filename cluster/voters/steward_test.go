@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// lead is a steward with what its leader sees: a line as in scene, with links as streams are, and every name's order that of its place.
+// lead is a steward with what its leader sees: a line as in scene, with links as streams are, and
+// every name's order that of its place.
 type lead struct {
 	Steward
 	t     *testing.T
@@ -35,9 +36,15 @@ func (l *lead) see(line string, settings Settings) {
 	for i := range l.f.Replicas {
 		r := &l.f.Replicas[i]
 		r.Addr, r.LifeOver = fmt.Sprint("host", r.ID), false
-		r.Linked = slices.ContainsFunc(v.Registered, func(g Registered) bool { return g.Instance == r.Instance && g.Reachable })
+		r.Linked = slices.ContainsFunc(v.Registered, func(g Registered) bool {
+			return g.Instance == r.Instance &&
+				g.Reachable
+		})
 	}
-	l.f.Registered = slices.DeleteFunc(l.f.Registered, func(r Registered) bool { return !r.Session || r.Instance.IsZero() })
+	l.f.Registered = slices.DeleteFunc(l.f.Registered, func(r Registered) bool {
+		return !r.Session ||
+			r.Instance.IsZero()
+	})
 }
 
 // look looks after some time, with a fresh ID each time.
@@ -88,7 +95,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// An ID has one stay in the configuration, whatever its instance says (S4, B1): it may have heard of neither its addition nor its removal.
+// An ID has one stay in the configuration, whatever its instance says (S4, B1): it may have heard
+// of neither its addition nor its removal.
 func TestUsedIDIsEnded(t *testing.T) {
 	l := newLead(t, "a* b c/dead | | d", three)
 	l.want(0, Prepare, 201, "rule 9")
@@ -122,7 +130,8 @@ func TestLifeOver(t *testing.T) {
 	}
 	linked := func(l *lead, is bool) { l.f.Replicas[2].Linked = is }
 	anew := func(l *lead, order uint64) {
-		l.f.Registered = append(l.f.Registered, Registered{Instance: nodeidtest.ID(300), Name: "c", Session: true, Reachable: true, Order: order})
+		l.f.Registered = append(l.f.Registered, Registered{Instance: nodeidtest.ID(300), Name: "c", Session: true,
+			Reachable: true, Order: order})
 	}
 	l := newLead(t, "a* b c/unreachable | d |", three)
 	if over(l, 0) {
@@ -153,7 +162,8 @@ func TestLifeOver(t *testing.T) {
 	if anew(l, 9); !over(l, 0) {
 		t.Error("A10: its name is registered anew, by a later life")
 	}
-	l.f.Registered = slices.DeleteFunc(l.f.Registered, func(r Registered) bool { return r.Instance == nodeidtest.ID(103) })
+	l.f.Registered = slices.DeleteFunc(l.f.Registered,
+		func(r Registered) bool { return r.Instance == nodeidtest.ID(103) })
 	if !over(l, 0) {
 		t.Error("its session has expired, and its name is forgotten")
 	}
@@ -190,7 +200,8 @@ func TestLifeOver(t *testing.T) {
 	}
 }
 
-// Ready waits by Report: the next of three that is stopped, because the last one was heard of a moment ago, would be the end of the group.
+// Ready waits by Report: the next of three that is stopped, because the last one was heard of a
+// moment ago, would be the end of the group.
 func TestAStreamThatEndedIsDue(t *testing.T) {
 	l := newLead(t, "a* b c | |", three)
 	if l.look(0); l.Report().Due {
@@ -212,7 +223,8 @@ func TestProbes(t *testing.T) {
 		t.Helper()
 		l.now += later
 		p := l.Probes(l.now)
-		if s := l.look(0); len(p) != want || want == 1 && p[0] != (Probe{ID: 3, Instance: nodeidtest.ID(103), Addr: "host3"}) || s.Next != next {
+		if s := l.look(0); len(p) != want ||
+			want == 1 && p[0] != (Probe{ID: 3, Instance: nodeidtest.ID(103), Addr: "host3"}) || s.Next != next {
 			t.Fatalf("%s: %+v, next look in %v, want %d and %v", why, p, s.Next, want, next)
 		}
 	}
@@ -255,12 +267,14 @@ func TestProbes(t *testing.T) {
 		t.Fatal("the answer to an earlier lead's probe counts")
 	}
 	probes(2*time.Second, 1, 1500*time.Millisecond, "a new lead asks itself")
-	if l.f.Config, l.f.Replicas = (Config{Voters: []ID{1}}), l.f.Replicas[:1]; l.look(0).Kind == Change || len(l.Probes(l.now+time.Hour)) > 0 {
+	if l.f.Config, l.f.Replicas = (Config{Voters: []ID{1}}), l.f.Replicas[:1]; l.look(0).Kind == Change ||
+		len(l.Probes(l.now+time.Hour)) > 0 {
 		t.Fatal("who is gone is asked")
 	}
 }
 
-// A leaver that has stopped closes its session before it is removed: it is remembered that it left, and the group waits for nothing.
+// A leaver that has stopped closes its session before it is removed: it is remembered that it left,
+// and the group waits for nothing.
 func TestRemembered(t *testing.T) {
 	l := newLead(t, "a* b c/leaving | |", three)
 	l.f.Pending = true
@@ -294,12 +308,15 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
-// What is remembered of an instance with several sessions is the sum of them; and it is remembered as one without a session.
+// What is remembered of an instance with several sessions is the sum of them; and it is remembered
+// as one without a session.
 func TestRememberedTwice(t *testing.T) {
 	l := newLead(t, "a* b c/leaving/unreachable | |", three)
-	l.f.Registered = append(l.f.Registered, Registered{Instance: nodeidtest.ID(103), Name: "c", Session: true, Order: 9})
+	l.f.Registered = append(l.f.Registered, Registered{Instance: nodeidtest.ID(103), Name: "c", Session: true,
+		Order: 9})
 	l.look(0)
-	l.f.Registered = append(l.f.Registered[:2], Registered{Instance: nodeidtest.ID(300), Name: "c", Session: true, Reachable: true, Order: 5})
+	l.f.Registered = append(l.f.Registered[:2], Registered{Instance: nodeidtest.ID(300), Name: "c", Session: true,
+		Reachable: true, Order: 5})
 	if l.look(0); l.view.Replicas[2].LifeOver {
 		t.Error("a session that is older than its last ends its life")
 	}
@@ -358,7 +375,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// Three losses in two minutes keep an instance out, and it comes back by the passing of time alone: Next says when.
+// Three losses in two minutes keep an instance out, and it comes back by the passing of time alone:
+// Next says when.
 func TestBarredForTwoMinutes(t *testing.T) {
 	five := Settings{Voters: 5}
 	l := newLead(t, "a* b c d e | |", five)

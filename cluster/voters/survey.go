@@ -21,15 +21,16 @@ type member struct {
 	double  bool // a learner beside a staying replica of the same process, or the same name
 }
 
-// fit reports whether the member may stay. Being silent for a moment and having no session are no reasons to go.
+// fit reports whether the member may stay. Being silent for a moment and having no session are no
+// reasons to go.
 func (m *member) fit() bool {
 	return !m.dead && !m.who.Leaving && !m.foreign && !m.double
 }
 
 // promotable reports whether the member is a learner that can vote now. It must know the present
-// configuration, which names every replica that may get a vote with it: an instance ignores messages
-// under a raft ID of which it does not know whose it is. If the leader dies, replicas that do not know
-// each other could not elect the next, though they were a majority.
+// configuration, which names every replica that may get a vote with it: an instance ignores
+// messages under a raft ID of which it does not know whose it is. If the leader dies, replicas that
+// do not know each other could not elect the next, though they were a majority.
 func (m *member) promotable() bool {
 	return !m.voter && m.fit() && m.Active && m.who.Session && m.CaughtUp && m.Settled
 }
@@ -52,7 +53,8 @@ type survey struct {
 	learners   []*member // by ID
 	candidates []candidate
 	self       *member // nil: this replica has no vote
-	// eligible is how many instances could vote (rule 8); wanted is how many replicas there should be, target how many of them vote.
+	// eligible is how many instances could vote (rule 8); wanted is how many replicas there should
+	// be, target how many of them vote.
 	eligible, wanted, target int
 	resting                  []string // who refused or did not answer, and is asked again later, for people
 	barred                   string   // who is left out for now although it is here, for people
@@ -109,7 +111,8 @@ func (s *survey) records() []Registered {
 	for _, r := range list {
 		if n := len(all); n > 0 && all[n-1].Instance == r.Instance {
 			last := &all[n-1]
-			last.Leaving, last.Reachable, last.Session = last.Leaving || r.Leaving, last.Reachable || r.Reachable, last.Session || r.Session
+			last.Leaving, last.Reachable, last.Session = last.Leaving || r.Leaving, last.Reachable || r.Reachable,
+				last.Session || r.Session
 			last.Lost = max(last.Lost, r.Lost)
 			continue
 		}
@@ -126,7 +129,8 @@ func (s *survey) member(id ID, voter bool, records []Registered) *member {
 	if i := slices.IndexFunc(s.v.Replicas, func(r Replica) bool { return r.ID == id }); i >= 0 {
 		m.Replica = s.v.Replicas[i]
 	}
-	if i, ok := slices.BinarySearchFunc(records, m.Instance, func(r Registered, who Instance) int { return nodeid.Compare(r.Instance, who) }); ok {
+	if i, ok := slices.BinarySearchFunc(records, m.Instance,
+		func(r Registered, who Instance) int { return nodeid.Compare(r.Instance, who) }); ok {
 		m.who, m.known = records[i], true
 	}
 	m.foreign = m.known && !s.founder(m.who.Name)
@@ -145,7 +149,8 @@ func (s *survey) founder(name string) bool {
 	return len(s.v.Settings.Founders) == 0 || slices.Contains(s.v.Settings.Founders, name)
 }
 
-// rivals reports whether two replicas must not both vote: they are the same process, or go by the same name.
+// rivals reports whether two replicas must not both vote: they are the same process, or go by the
+// same name.
 func (s *survey) rivals(a, b Registered, x, y Instance) bool {
 	named := true
 	return !x.IsZero() && x == y || named && a.Name != "" && a.Name == b.Name

@@ -29,10 +29,12 @@ func (t *twin) judge(s Step) string {
 		return "a step without a reason"
 	}
 	t.survey()
-	if s.Kind != None && (t.v.Pending || len(t.v.Config.Outgoing) > 0 || !t.isVoter(t.v.Self) || !t.majority(t.v.Config.Voters) || t.target == 0) {
+	if s.Kind != None && (t.v.Pending || len(t.v.Config.Outgoing) > 0 || !t.isVoter(t.v.Self) ||
+		!t.majority(t.v.Config.Voters) || t.target == 0) {
 		return "nothing can be done in this view"
 	}
-	if t.v.Pending || len(t.v.Config.Outgoing) > 0 || !t.isVoter(t.v.Self) || !t.majority(t.v.Config.Voters) || t.target == 0 {
+	if t.v.Pending || len(t.v.Config.Outgoing) > 0 || !t.isVoter(t.v.Self) || !t.majority(t.v.Config.Voters) ||
+		t.target == 0 {
 		return ""
 	}
 	if !t.sound(t.v.Self) && t.heir(t.v.Config.Voters) {
@@ -54,7 +56,8 @@ func (t *twin) judge(s Step) string {
 		return t.judgeComing(s)
 	}
 	next := after(t.v.Config, s)
-	if why := t.forbidden(next.Voters); why != "" && !reflect.DeepEqual(sorted(next.Voters), sorted(t.v.Config.Voters)) {
+	if why := t.forbidden(next.Voters); why != "" && !reflect.DeepEqual(sorted(next.Voters),
+		sorted(t.v.Config.Voters)) {
 		return why
 	}
 	switch got := t.worth(next.Voters); {
@@ -119,7 +122,8 @@ func (t *twin) judgeComing(s Step) string {
 	isOpen := false
 	for _, r := range t.open {
 		p, asked := t.newest(r.Instance)
-		runs := asked && p.State == Running && !slices.Contains(slices.Concat(t.v.Config.Voters, t.v.Config.Learners), p.ID)
+		runs := asked && p.State == Running && !slices.Contains(slices.Concat(t.v.Config.Voters, t.v.Config.Learners),
+			p.ID)
 		waits := asked && p.State == Asked && t.v.Now-p.Since < 5*time.Second
 		if !waits {
 			free++
@@ -144,7 +148,8 @@ func (t *twin) judgeComing(s Step) string {
 		return "more are brought in than are wanted"
 	case s.Kind == None && have < t.wanted && free == len(t.open) && free > 0 && t.v.Fresh != 0:
 		return "a replica is missing, and nobody is asked"
-	case s.Kind == None && have >= t.wanted && slices.ContainsFunc(t.v.Config.Learners, func(id ID) bool { return !t.sound(id) }):
+	case s.Kind == None && have >= t.wanted && slices.ContainsFunc(t.v.Config.Learners,
+		func(id ID) bool { return !t.sound(id) }):
 		return "a learner that is dead or goes is kept"
 	}
 	return ""
@@ -181,7 +186,8 @@ func TestTwin(t *testing.T) {
 		kinds[s.Kind.String()+sizes(v, s)]++
 	}
 	t.Log(kinds)
-	for _, want := range []string{"prepare", "add learner", "transfer", "none", "change 1>3", "change 3>1", "change 3>3", "change 1>2", "change 2>1", "change 5>3", "change 3>5", "change 1>1"} {
+	for _, want := range []string{"prepare", "add learner", "transfer", "none", "change 1>3", "change 3>1",
+		"change 3>3", "change 1>2", "change 2>1", "change 5>3", "change 3>5", "change 1>1"} {
 		if kinds[want] < n/20_000 {
 			t.Errorf("only %d random views lead to %q: they prove nothing about it", kinds[want], want)
 		}

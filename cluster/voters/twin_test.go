@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// twin is the rules once more, slowly: it judges each replica by the words of the rules, enumerates every set of voters that one change can
-// reach, drops those that are forbidden, and says what the best of them is worth. It shares nothing with the package but its types.
+// twin is the rules once more, slowly: it judges each replica by the words of the rules, enumerates
+// every set of voters that one change can reach, drops those that are forbidden, and says what the
+// best of them is worth. It shares nothing with the package but its types.
 type twin struct {
 	v                        View
 	eligible, wanted, target int
@@ -101,7 +102,8 @@ func (t *twin) ready(id ID) bool { return t.judged[id].ready }
 
 func (t *twin) isReady(id ID) bool {
 	r, _ := t.record(t.replica(id).Instance)
-	return !t.isVoter(id) && t.isSound(id) && t.active(id) && r.Session && t.replica(id).CaughtUp && t.replica(id).Settled
+	return !t.isVoter(id) && t.isSound(id) && t.active(id) && r.Session && t.replica(id).CaughtUp &&
+		t.replica(id).Settled
 }
 
 // newest is what became of the last Prepare of an instance.
@@ -121,7 +123,8 @@ func (t *twin) survey() {
 	t.judged = map[ID]facts{}
 	for _, id := range all {
 		r, known := t.record(t.replica(id).Instance)
-		t.judged[id] = facts{sound: t.isSound(id), active: t.active(id), ready: t.isReady(id), known: known, zone: r.Zone, who: t.replica(id).Instance}
+		t.judged[id] = facts{sound: t.isSound(id), active: t.active(id), ready: t.isReady(id), known: known,
+			zone: r.Zone, who: t.replica(id).Instance}
 	}
 	for _, id := range all {
 		if t.sound(id) {
@@ -132,11 +135,13 @@ func (t *twin) survey() {
 	for _, r := range t.v.Registered {
 		p, prepared := t.newest(r.Instance)
 		age := t.v.Now - p.Since
-		resting := prepared && (p.State == Asked && age >= 5*time.Second && age < 10*time.Second || p.State != Asked && age < 5*time.Second)
+		resting := prepared && (p.State == Asked && age >= 5*time.Second && age < 10*time.Second ||
+			p.State != Asked && age < 5*time.Second)
 		if prepared && p.State == Running && !slices.Contains(all, p.ID) {
 			resting = false
 		}
-		has := slices.ContainsFunc(all, func(id ID) bool { return t.sound(id) && t.rivals(r.Instance, t.replica(id).Instance) })
+		has := slices.ContainsFunc(all,
+			func(id ID) bool { return t.sound(id) && t.rivals(r.Instance, t.replica(id).Instance) })
 		if !r.Session || !r.Reachable || r.Leaving || !t.mayVote(r) || has || resting {
 			continue
 		}
@@ -149,7 +154,8 @@ func (t *twin) survey() {
 	most := max(t.v.Settings.Voters-1+t.v.Settings.Voters%2, 1)
 	there := t.uneven(min(most, staying+t.names(slices.Concat(calm, wild))))
 	t.open, t.eligible = calm, staying+t.names(calm)
-	for 2*t.uneven(min(most, t.eligible)) <= there && there > 0 { // the restless come where less than a majority would vote without them
+	// the restless come where less than a majority would vote without them
+	for 2*t.uneven(min(most, t.eligible)) <= there && there > 0 {
 		t.open = slices.Concat(calm, wild)
 		t.eligible++
 	}
@@ -285,7 +291,8 @@ func (t *twin) quiet() bool {
 	return len(t.v.Config.Voters) == t.target
 }
 
-// spread returns the fewest pairs of voters in one zone after one exchange for the sake of the zones. Those who come are ready learners.
+// spread returns the fewest pairs of voters in one zone after one exchange for the sake of the
+// zones. Those who come are ready learners.
 func (t *twin) spread() (best int, some bool) {
 	best = t.pairs(t.v.Config.Voters)
 	if !t.quiet() {

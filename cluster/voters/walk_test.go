@@ -30,7 +30,8 @@ func (w *world) nemesis(most int) {
 	switch kind {
 	case 0:
 		if len(living) < most {
-			if i := w.rng.IntN(most); !slices.ContainsFunc(w.procs, func(p *proc) bool { return p.alive && p.name == fmt.Sprint("n", i) }) {
+			if i := w.rng.IntN(most); !slices.ContainsFunc(w.procs,
+				func(p *proc) bool { return p.alive && p.name == fmt.Sprint("n", i) }) {
 				w.start(fmt.Sprint("n", i), []string{"a", "b", "c"}[i%3])
 			}
 		}
@@ -56,7 +57,8 @@ func (w *world) nemesis(most int) {
 	}
 }
 
-// survives reports whether the group keeps its majorities, that of the change in flight too, if a process goes.
+// survives reports whether the group keeps its majorities, that of the change in flight too, if a
+// process goes.
 func (w *world) survives(p *proc) bool {
 	sets := [][]ID{w.config.Voters, w.config.Outgoing}
 	if len(w.config.Voters) == 1 && w.replicas[w.config.Voters[0]].of.leaving > 0 {
@@ -74,8 +76,9 @@ func (w *world) survives(p *proc) bool {
 	return true
 }
 
-// missed lets the leader of a careful world know at once that somebody is not heard of. Whoever goes unseen can make any change hang that counts
-// on it, if another is missing too: that is a limit of the view, and not what these worlds are to find.
+// missed lets the leader of a careful world know at once that somebody is not heard of. Whoever
+// goes unseen can make any change hang that counts on it, if another is missing too: that is a
+// limit of the view, and not what these worlds are to find.
 func (w *world) missed(p *proc) {
 	for _, r := range w.replicas {
 		if r.of == p && w.careful {
@@ -91,7 +94,11 @@ func (w *world) comeBack(share float64) {
 		case !w.chance(share):
 		case p.cut:
 			p.cut = false
-		case !p.alive && p.leaving == 0 && !slices.ContainsFunc(w.procs, func(o *proc) bool { return o.name == p.name && o != p && (o.alive || nodeid.Compare(o.who, p.who) > 0) }):
+		case !p.alive && p.leaving == 0 &&
+			!slices.ContainsFunc(w.procs, func(o *proc) bool {
+				return o.name == p.name && o != p &&
+					(o.alive || nodeid.Compare(o.who, p.who) > 0)
+			}):
 			if p.alive = w.settings.Durable; p.alive {
 				p.announced = false
 				continue
@@ -140,8 +147,9 @@ func (w *world) settle() string {
 
 func (w *world) dump() string { return strings.Join(w.trace[max(0, len(w.trace)-60):], "\n") }
 
-// TestWalk lets whole fleets live for a while, and then rest. In every second world so much is down at most that the voters of the moment keep
-// their majority: if it is lost there, it was a change that lost it.
+// TestWalk lets whole fleets live for a while, and then rest. In every second world so much is down
+// at most that the voters of the moment keep their majority: if it is lost there, it was a change
+// that lost it.
 func TestWalk(t *testing.T) {
 	runs, healed, changes := budget(500), 0, 0
 	for seed := range runs {
@@ -166,7 +174,8 @@ func TestWalk(t *testing.T) {
 			continue // too many were lost at a time; the instances found anew (rule 6)
 		}
 		if wrong := w.settle(); wrong != "" && len(w.living()) > 0 && (w.careful || !w.over()) {
-			t.Fatalf("MORTISE_SEED=%d: %s (%+v)\n%s\n%+v\n%+v", seed, wrong, settings, w.dump(), w.view(), Explain(w.view()))
+			t.Fatalf("MORTISE_SEED=%d: %s (%+v)\n%s\n%+v\n%+v", seed, wrong, settings, w.dump(), w.view(),
+				Explain(w.view()))
 		}
 		healed++
 		changes += w.changes
@@ -177,5 +186,6 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// over reports whether the group has lost its majority, by the end of those who left, after the world went quiet.
+// over reports whether the group has lost its majority, by the end of those who left, after the
+// world went quiet.
 func (w *world) over() bool { return w.fault == "" && !w.majority(w.config.Voters) }

@@ -9,8 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// world is a fleet and its group without raft: a change is committed as soon as the majorities that it needs are up, and who is up, silent or gone
-// is known to the leader late and in part. One seed is one run.
+// world is a fleet and its group without raft: a change is committed as soon as the majorities that
+// it needs are up, and who is up, silent or gone is known to the leader late and in part. One seed
+// is one run.
 type world struct {
 	rng       *rand.Rand
 	now       time.Duration
@@ -81,12 +82,14 @@ type flight struct {
 const tick = 100 * time.Millisecond
 
 func newWorld(seed uint64, n int, settings Settings, zones []string) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 11)), now: time.Hour, settings: settings, replicas: map[ID]*replica{}, used: map[ID]bool{}, lastID: 1}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 11)), now: time.Hour, settings: settings, replicas: map[ID]*replica{},
+		used: map[ID]bool{}, lastID: 1}
 	for i := range n {
 		w.start(fmt.Sprint("n", i), zones[i%len(zones)])
 	}
 	for _, p := range w.procs { // birth: the largest odd number of those who may
-		if (len(settings.Founders) == 0 || slices.Contains(settings.Founders, p.name)) && len(w.config.Voters) < odd(min(settings.Voters, n)) {
+		if (len(settings.Founders) == 0 || slices.Contains(settings.Founders, p.name)) &&
+			len(w.config.Voters) < odd(min(settings.Voters, n)) {
 			id := w.newReplica(p)
 			w.config.Voters = append(w.config.Voters, id)
 			w.used[id] = true
@@ -143,13 +146,17 @@ func (w *world) crash(p *proc) {
 	}
 }
 
-// elect makes somebody leader who can be: in the configuration, with the majorities up, and with the log.
+// elect makes somebody leader who can be: in the configuration, with the majorities up, and with
+// the log.
 func (w *world) elect() {
 	w.leader = 0
 	if !w.majority(w.config.Voters) || !w.majority(w.config.Outgoing) {
 		return
 	}
-	able := slices.DeleteFunc(slices.Clone(w.config.Voters), func(id ID) bool { return !w.up(id) || w.replicas[id].caughtAt > w.now })
+	able := slices.DeleteFunc(slices.Clone(w.config.Voters), func(id ID) bool {
+		return !w.up(id) ||
+			w.replicas[id].caughtAt > w.now
+	})
 	if len(able) == 0 {
 		return
 	}
@@ -173,12 +180,15 @@ func (w *world) facts() Facts {
 	for _, id := range slices.Concat(w.config.Voters, w.config.Learners) {
 		r := w.replicas[id]
 		silent := w.now - max(r.heard, w.since)
-		f.Replicas = append(f.Replicas, Replica{ID: id, Instance: r.of.who, Addr: r.of.name, Linked: r.of.alive && !r.of.cut, Settled: w.now > w.applied+300*time.Millisecond,
-			CaughtUp: r.caughtAt <= w.now, Full: r.caughtAt <= w.now && r.heard == w.now, Active: silent < 500*time.Millisecond && (r.heard > w.since || id == w.leader), SilentFor: silent})
+		f.Replicas = append(f.Replicas, Replica{ID: id, Instance: r.of.who, Addr: r.of.name, Linked: r.of.alive &&
+			!r.of.cut, Settled: w.now > w.applied+300*time.Millisecond,
+			CaughtUp: r.caughtAt <= w.now, Full: r.caughtAt <= w.now && r.heard == w.now,
+			Active: silent < 500*time.Millisecond && (r.heard > w.since || id == w.leader), SilentFor: silent})
 	}
 	for _, p := range w.procs {
 		if p.sessionUntil > w.now {
-			r := Registered{Instance: p.who, Name: p.name, Zone: p.zone, Leaving: p.leaving > 0, Reachable: p.alive && !p.cut, Session: true, Order: nodeidtest.Number(p.who)}
+			r := Registered{Instance: p.who, Name: p.name, Zone: p.zone, Leaving: p.leaving > 0, Reachable: p.alive &&
+				!p.cut, Session: true, Order: nodeidtest.Number(p.who)}
 			if w.uncounted {
 				r.Name = ""
 			}

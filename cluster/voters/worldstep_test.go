@@ -25,7 +25,8 @@ func (w *world) step() {
 	if w.careful && (!w.majority(w.config.Voters) || !w.majority(w.config.Outgoing)) {
 		w.fail("the majority of %v is lost", w.config)
 	}
-	if w.leader != 0 && (!w.up(w.leader) || !w.majority(w.config.Voters) || !w.majority(w.config.Outgoing) || !slices.Contains(w.config.Voters, w.leader)) {
+	if w.leader != 0 && (!w.up(w.leader) || !w.majority(w.config.Voters) || !w.majority(w.config.Outgoing) ||
+		!slices.Contains(w.config.Voters, w.leader)) {
 		w.leader, w.gone = 0, w.now
 	}
 	if w.leader == 0 {
@@ -48,13 +49,15 @@ func (w *world) step() {
 		return
 	}
 	for _, p := range st.Probes(w.now) {
-		w.errands = append(w.errands, errand{term: w.term, by: w.replicas[w.leader].of, id: p.ID, instance: p.Instance, probe: true})
+		w.errands = append(w.errands, errand{term: w.term, by: w.replicas[w.leader].of, id: p.ID,
+			instance: p.Instance, probe: true})
 	}
 	w.leave(st)
 }
 
-// fingerprint is the facts without the times: the steward looks when they change, when it is told something, and when the last Next is over, not
-// more often. So a Next that is missing shows as a world that does not settle.
+// fingerprint is the facts without the times: the steward looks when they change, when it is told
+// something, and when the last Next is over, not more often. So a Next that is missing shows as a
+// world that does not settle.
 func (w *world) fingerprint(f Facts) string {
 	f.Replicas = slices.Clone(f.Replicas)
 	for i := range f.Replicas {
@@ -97,7 +100,8 @@ func (w *world) leave(st *Steward) {
 	}
 }
 
-// answer carries questions there and back. The answer to one of an earlier lead is heard by nobody, or by the steward that has forgotten it.
+// answer carries questions there and back. The answer to one of an earlier lead is heard by nobody,
+// or by the steward that has forgotten it.
 func (w *world) answer() {
 	var open []errand
 	for _, q := range w.errands {
@@ -188,7 +192,8 @@ func (w *world) carryOut(v View, s Step) {
 	if s.Kind == None {
 		return
 	}
-	w.note("leader %d of %v %v: %v %d/%d +%v v%v -%v: %s", v.Self, v.Config.Voters, v.Config.Learners, s.Kind, s.ID, s.Instance, s.Promote, s.Demote, s.Remove, s.Why)
+	w.note("leader %d of %v %v: %v %d/%d +%v v%v -%v: %s", v.Self, v.Config.Voters, v.Config.Learners, s.Kind, s.ID,
+		s.Instance, s.Promote, s.Demote, s.Remove, s.Why)
 	if w.flight != nil || len(w.config.Outgoing) > 0 {
 		w.fail("a step while a change is in flight")
 	}
@@ -223,7 +228,8 @@ func (w *world) check(v View, s Step) {
 	if why := t.forbidden(next.Voters); why != "" && !slices.Equal(sorted(next.Voters), sorted(v.Config.Voters)) {
 		w.fail("%s", why)
 	}
-	if len(next.Voters)%2 == 0 && !(len(v.Config.Voters) == 1 && !t.sound(v.Self) || len(next.Voters) == len(v.Config.Voters)) {
+	if len(next.Voters)%2 == 0 && !(len(v.Config.Voters) == 1 && !t.sound(v.Self) ||
+		len(next.Voters) == len(v.Config.Voters)) {
 		w.fail("%d voters outside rule 12", len(next.Voters))
 	}
 	if t.spareLosses(next.Voters) < t.spareLosses(v.Config.Voters) && t.target == len(v.Config.Voters) {

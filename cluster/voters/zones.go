@@ -2,8 +2,8 @@ package voters
 
 import "slices"
 
-// A set of voters is spread the better, the fewer pairs of them share a zone. A replica whose registration is not known shares none: what is
-// not known is no reason for a change.
+// A set of voters is spread the better, the fewer pairs of them share a zone. A replica whose
+// registration is not known shares none: what is not known is no reason for a change.
 
 // load is how many of the members are in a zone.
 func load(list []*member, zone string) int {
@@ -29,11 +29,13 @@ func pairs(list []*member) int {
 
 // settled reports whether the voters are right except, perhaps, for their zones.
 func (s *survey) settled() bool {
-	return len(s.voters) == s.target && len(where(s.voters, func(m *member) bool { return m.fit() && m.Active && m.who.Lost == 0 })) == len(s.voters)
+	return len(s.voters) == s.target &&
+		len(where(s.voters, func(m *member) bool { return m.fit() && m.Active && m.who.Lost == 0 })) == len(s.voters)
 }
 
-// displaced returns the voter that an instance should take the place of for the sake of the zones, or nil. The leader stays, so that zones never
-// move the lead; and somebody who was lost lately does not come back for them, since whoever replaced it would go and come by turns.
+// displaced returns the voter that an instance should take the place of for the sake of the zones,
+// or nil. The leader stays, so that zones never move the lead; and somebody who was lost lately
+// does not come back for them, since whoever replaced it would go and come by turns.
 func (s *survey) displaced(r Registered, who Instance) *member {
 	if !s.settled() || r.Lost > 0 {
 		return nil
@@ -95,8 +97,9 @@ func exchange(list []*member, out, in *member) []*member {
 	return changed
 }
 
-// even exchanges members for others of the same kind, one or two at a time, as long as that spreads them better. Taking each from the emptiest
-// zone is not enough where some must be active and others need not: the choice of one kind spoils that of the other.
+// even exchanges members for others of the same kind, one or two at a time, as long as that spreads
+// them better. Taking each from the emptiest zone is not enough where some must be active and
+// others need not: the choice of one kind spoils that of the other.
 func (s *survey) even(chosen []*member) []*member {
 	for pairs(chosen) > 0 {
 		better := s.better(chosen, pairs(chosen), 2)
@@ -108,11 +111,13 @@ func (s *survey) even(chosen []*member) []*member {
 	return chosen
 }
 
-// better returns the members with at most so many exchanged that fewer than n pairs share a zone, or nil.
+// better returns the members with at most so many exchanged that fewer than n pairs share a zone,
+// or nil.
 func (s *survey) better(list []*member, n, exchanges int) []*member {
 	for _, out := range list {
 		for _, in := range slices.Concat(s.voters, s.learners) {
-			alike := !out.self && in.voter == out.voter && in.fit() == out.fit() && in.Active == out.Active && (in.voter || in.promotable())
+			alike := !out.self && in.voter == out.voter && in.fit() == out.fit() && in.Active == out.Active &&
+				(in.voter || in.promotable())
 			if !alike || slices.Contains(list, in) {
 				continue
 			}

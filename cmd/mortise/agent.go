@@ -34,10 +34,12 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 	}
 	fs.StringVar(&c.agent.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"),
 		"a file with tokens, one a line: every request shows one, or a derived secret; "+agentToken+"_FILE, or one token in "+agentToken)
-	fs.StringVar(&c.agent.listen, "listen", standard, "where programs ask, with a derived secret of their own or with the agent's rights: a loopback address, "+
-		"or unix:/path of a socket; "+prefix+"_LISTEN")
-	fs.StringVar(&c.agent.observe, "observe", os.Getenv(prefix+"_OBSERVE"), "another address with the metrics and the page only: "+
-		"as -listen, or with -token-file any address; "+prefix+"_OBSERVE")
+	fs.StringVar(&c.agent.listen, "listen", standard,
+		"where programs ask, with a derived secret of their own or with the agent's rights: a loopback address, "+
+			"or unix:/path of a socket; "+prefix+"_LISTEN")
+	fs.StringVar(&c.agent.observe, "observe", os.Getenv(prefix+"_OBSERVE"),
+		"another address with the metrics and the page only: "+
+			"as -listen, or with -token-file any address; "+prefix+"_OBSERVE")
 }
 
 // agent is the command agent: a whole instance, and a door for programs of this machine.

@@ -41,7 +41,8 @@ func (a *agentProcess) post(t *testing.T, path string, body, answer any) int {
 
 type object map[string]any
 
-// TestTheAgentsClients: what a client holds goes when the client does, by whichever of the two ways it keeps its lease.
+// TestTheAgentsClients: what a client holds goes when the client does, by whichever of the two ways
+// it keeps its lease.
 func TestTheAgentsClients(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -51,33 +52,40 @@ func TestTheAgentsClients(t *testing.T) {
 		t.Fatal(code)
 	}
 	var lock lockText
-	if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": "k", "wait_seconds": 0}, &lock); code != http.StatusOK || lock.Token == 0 {
+	if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": "k", "wait_seconds": 0},
+		&lock); code != http.StatusOK || lock.Token == 0 {
 		t.Fatal(code, lock)
 	}
 	var other struct{ Lease string }
 	b.post(t, "/v1/leases", object{"ttl_seconds": 60}, &other)
 	var p problem
-	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": 0}, &p); code != http.StatusConflict || p.Held == nil || p.Held.Value != "shop" || p.Held.Holder != "a" {
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": 0},
+		&p); code != http.StatusConflict || p.Held == nil || p.Held.Value != "shop" || p.Held.Holder != "a" {
 		t.Errorf("%d %+v", code, p)
 	}
-	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": 0.1}, &p); code != http.StatusConflict || p.Kind != "busy" {
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": 0.1},
+		&p); code != http.StatusConflict || p.Kind != "busy" {
 		t.Errorf("%d %+v", code, p)
 	}
 	var kept struct{ Locks []lockText }
-	if code := a.post(t, "/v1/keepalive", object{"lease": lease.Lease}, &kept); code != http.StatusOK || len(kept.Locks) != 1 || kept.Locks[0] != lock {
+	if code := a.post(t, "/v1/keepalive", object{"lease": lease.Lease}, &kept); code != http.StatusOK ||
+		len(kept.Locks) != 1 || kept.Locks[0] != lock {
 		t.Errorf("%d %+v", code, kept)
 	}
 	// Now it falls silent; the one who waits gets the lock.
 	var next lockText
-	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": patience.Seconds()}, &next); code != http.StatusOK || next.Token <= lock.Token {
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": patience.Seconds()},
+		&next); code != http.StatusOK || next.Token <= lock.Token {
 		t.Fatal(code, next)
 	}
-	if code := a.post(t, "/v1/keepalive", object{"lease": lease.Lease}, &p); code != http.StatusNotFound || p.Kind != "no lease" {
+	if code := a.post(t, "/v1/keepalive", object{"lease": lease.Lease}, &p); code != http.StatusNotFound ||
+		p.Kind != "no lease" {
 		t.Errorf("%d %+v", code, p)
 	}
 	// One whose connection is its lease.
 	var held, released bool
-	hold, err := a.client().Post("http://localhost/v1/hold", "application/json", strings.NewReader(`{"name":"streamer"}`))
+	hold, err := a.client().Post("http://localhost/v1/hold", "application/json",
+		strings.NewReader(`{"name":"streamer"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +101,8 @@ func TestTheAgentsClients(t *testing.T) {
 		agent.post(t, "/v1/check", body, &answer)
 		return answer.Held
 	}
-	held = check(a, object{"lease": lease.Lease, "token": lock.Token}) && check(b, object{"key": "s", "token": lock.Token})
+	held = check(a, object{"lease": lease.Lease, "token": lock.Token}) &&
+		check(b, object{"key": "s", "token": lock.Token})
 	f.mortise("unlock", "--force", "s", "--token", tokenText(lock.Token), "--reason", "a test").wants(t, exitOK)
 	var lost lockText
 	if err := lines.Decode(&lost); err != nil || lost.Token != lock.Token || !strings.Contains(lost.Lost, "a test") {
@@ -105,7 +114,8 @@ func TestTheAgentsClients(t *testing.T) {
 	}
 	a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": "s"}, &lock)
 	_ = hold.Body.Close()
-	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "s", "wait_seconds": patience.Seconds()}, &next); code != http.StatusOK {
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "s", "wait_seconds": patience.Seconds()},
+		&next); code != http.StatusOK {
 		t.Error(code)
 	}
 	// An agent that ends in good order leaves nothing held behind.
@@ -116,8 +126,8 @@ func TestTheAgentsClients(t *testing.T) {
 	f.mortise("run", "-n", "s", "--", "true").wants(t, exitOK)
 }
 
-// TestALostClientsLockKeepsItsDelay: a client that dies gives nothing back, so its lock stays taken for its lock_delay, and the audit names it. One
-// that ends its lease has given it back.
+// TestALostClientsLockKeepsItsDelay: a client that dies gives nothing back, so its lock stays taken
+// for its lock_delay, and the audit names it. One that ends its lease has given it back.
 func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 2 * time.Second
@@ -135,7 +145,8 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 		end := lose[key]
 		switch key {
 		case "hold":
-			answer, err := a.client().Post("http://localhost/v1/hold", "application/json", strings.NewReader(`{"name":"shop"}`))
+			answer, err := a.client().Post("http://localhost/v1/hold", "application/json",
+				strings.NewReader(`{"name":"shop"}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,14 +157,16 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 		default:
 			a.post(t, "/v1/leases", object{"ttl_seconds": 1, "name": "shop"}, &lease)
 		}
-		if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": key, "lock_delay_seconds": delay.Seconds()}, &lock); code != http.StatusOK {
+		if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": key,
+			"lock_delay_seconds": delay.Seconds()}, &lock); code != http.StatusOK {
 			t.Fatal(key, code)
 		}
 		began := time.Now()
 		if end != nil {
 			end()
 		}
-		if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": key, "wait_seconds": patience.Seconds()}, &next); code != http.StatusOK {
+		if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": key, "wait_seconds": patience.Seconds()},
+			&next); code != http.StatusOK {
 			t.Fatal(key, code)
 		}
 		if waited := time.Since(began); (waited >= delay) != (key != "/v1/end") {
@@ -161,10 +174,12 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 		}
 		b.post(t, "/v1/unlock", object{"lease": other.Lease, "token": next.Token}, nil)
 	}
-	f.mortise("audit").wants(t, exitOK, `client "shop" of the agent did not keep its lease alive for 1s`, `client "shop" of the agent closed its connection, or died`)
+	f.mortise("audit").wants(t, exitOK, `client "shop" of the agent did not keep its lease alive for 1s`,
+		`client "shop" of the agent closed its connection, or died`)
 }
 
-// TestPython runs the client that we ship: it takes turns, sees who is busy, learns of a loss, and what it holds goes with its process.
+// TestPython runs the client that we ship: it takes turns, sees who is busy, learns of a loss, and
+// what it holds goes with its process.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -173,8 +188,10 @@ func TestPython(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
 	run := func(script string) *exec.Cmd {
-		cmd := exec.Command(python, "-c", "import os\nfrom mortise import *\nagent = 'unix:' + os.environ['AGENT']\n"+script)
-		cmd.Env = append(os.Environ(), "PYTHONPATH=python", "PYTHONDONTWRITEBYTECODE=1", "AGENT="+f.agents[0].socket, "OTHER="+f.agents[1].socket)
+		cmd := exec.Command(python, "-c",
+			"import os\nfrom mortise import *\nagent = 'unix:' + os.environ['AGENT']\n"+script)
+		cmd.Env = append(os.Environ(), "PYTHONPATH=python", "PYTHONDONTWRITEBYTECODE=1", "AGENT="+f.agents[0].socket,
+			"OTHER="+f.agents[1].socket)
 		return cmd
 	}
 	out, err := run(`
@@ -260,7 +277,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestTheDoorIsForThisMachine: no page in a browser gets in, and nothing is done for whoever does not say what he sends.
+// TestTheDoorIsForThisMachine: no page in a browser gets in, and nothing is done for whoever does
+// not say what he sends.
 func TestTheDoorIsForThisMachine(t *testing.T) {
 	f := &fleet{t: t}
 	dir := t.TempDir()
@@ -278,7 +296,8 @@ func TestTheDoorIsForThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func(change func(*http.Request)) int {
-		r, _ := http.NewRequest(http.MethodPost, "http://"+at.Listen+"/v1/leases", strings.NewReader(`{"ttl_seconds": 5}`))
+		r, _ := http.NewRequest(http.MethodPost, "http://"+at.Listen+"/v1/leases",
+			strings.NewReader(`{"ttl_seconds": 5}`))
 		r.Header.Set("Content-Type", "application/json")
 		change(r)
 		answer, err := http.DefaultClient.Do(r)

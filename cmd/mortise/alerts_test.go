@@ -12,7 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file is the alert rules of adapters/mortiseotel in Go, for TestStates: on the figures that the metrics are made of.
+// This file is the alert rules of adapters/mortiseotel in Go, for TestStates: on the figures that
+// the metrics are made of.
 
 // reading is what the metrics of one process say.
 type reading struct {
@@ -57,7 +58,8 @@ func (c *counters) hooks() *mortise.Hooks {
 func (c *counters) reading(s mortise.Status) reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := reading{life: c, status: s, granted: c.granted, jeopardy: c.jeopardy, leaders: c.leaders, losses: map[mortise.Outcome]int{}}
+	r := reading{life: c, status: s, granted: c.granted, jeopardy: c.jeopardy, leaders: c.leaders,
+		losses: map[mortise.Outcome]int{}}
 	for reason, n := range c.losses {
 		r.losses[reason] = n
 	}
@@ -88,7 +90,8 @@ func anyOf(h history, is func(reading) bool) bool { return slices.ContainsFunc(h
 func increase(h history, r reading, d time.Duration, of func(reading) int) int {
 	now := h[len(h)-1].at
 	for _, s := range h {
-		if i := slices.IndexFunc(s.all, func(o reading) bool { return o.life == r.life }); i >= 0 && now.Sub(s.at) <= d {
+		if i := slices.IndexFunc(s.all, func(o reading) bool { return o.life == r.life }); i >= 0 &&
+			now.Sub(s.at) <= d {
 			return of(r) - of(s.all[i])
 		}
 	}
@@ -115,7 +118,8 @@ func rules() []rule {
 		return func(reason mortise.Outcome) bool { return reason == outcome }
 	}
 	return []rule{
-		{"MortiseNoLeader", time.Minute, func(h history) bool { return !anyOf(h, func(r reading) bool { return r.status.Leader != "" }) }},
+		{"MortiseNoLeader", time.Minute,
+			func(h history) bool { return !anyOf(h, func(r reading) bool { return r.status.Leader != "" }) }},
 		{"MortiseTwoLeaders", 2 * time.Minute, func(h history) bool {
 			n := 0
 			anyOf(h, func(r reading) bool {
@@ -126,7 +130,8 @@ func rules() []rule {
 			})
 			return n > 1
 		}},
-		{"MortiseRetired", time.Minute, func(h history) bool { return anyOf(h, func(r reading) bool { return r.status.Err != nil }) }},
+		{"MortiseRetired", time.Minute,
+			func(h history) bool { return anyOf(h, func(r reading) bool { return r.status.Err != nil }) }},
 		{"MortiseNotReady", 5 * time.Minute, func(h history) bool {
 			return anyOf(h, func(r reading) bool {
 				milli := func(d func(reading) time.Duration) int {
@@ -137,7 +142,8 @@ func rules() []rule {
 			})
 		}},
 		{"MortiseLocksLost", 0, lostBy(func(reason mortise.Outcome) bool {
-			return !slices.Contains([]mortise.Outcome{mortise.OutcomeOverdue, mortise.OutcomeForced, mortise.OutcomeStopped, mortise.OutcomeResumed}, reason)
+			return !slices.Contains([]mortise.Outcome{mortise.OutcomeOverdue, mortise.OutcomeForced,
+				mortise.OutcomeStopped, mortise.OutcomeResumed}, reason)
 		})},
 		{"MortiseHeldTooLong", 0, lostBy(is(mortise.OutcomeOverdue))},
 		{"MortiseForcedUnlocks", 0, lostBy(is(mortise.OutcomeForced))},
@@ -148,7 +154,8 @@ func rules() []rule {
 		}},
 		{"MortiseStuck", 5 * time.Minute, func(h history) bool {
 			return anyOf(h, func(r reading) bool {
-				return r.status.Waiters-r.status.Standby > 0 && increase(h, r, time.Minute, func(r reading) int { return r.granted }) == 0
+				return r.status.Waiters-r.status.Standby > 0 &&
+					increase(h, r, time.Minute, func(r reading) int { return r.granted }) == 0
 			})
 		}},
 		{"MortiseLeaderFlaps", 0, func(h history) bool {
@@ -158,22 +165,32 @@ func rules() []rule {
 		}},
 		{"MortiseVoterMissing", 3 * time.Minute, func(h history) bool {
 			return anyOf(h, func(r reading) bool {
-				votes := slices.DeleteFunc(slices.Clone(r.status.Voters), func(m mortise.Member) bool { return !m.Votes })
-				return r.status.Health != nil && (len(r.status.Health.Missing) > 0 || r.status.VotersWanted > len(votes))
+				votes := slices.DeleteFunc(slices.Clone(r.status.Voters),
+					func(m mortise.Member) bool { return !m.Votes })
+				return r.status.Health != nil && (len(r.status.Health.Missing) > 0 ||
+					r.status.VotersWanted > len(votes))
 			})
 		}},
 		{"MortiseDiskFault", 0, func(h history) bool {
-			return anyOf(h, func(r reading) bool { return r.status.Disk != nil && r.status.Disk.State != mortise.DiskLow })
+			return anyOf(h, func(r reading) bool {
+				return r.status.Disk != nil &&
+					r.status.Disk.State != mortise.DiskLow
+			})
 		}},
 		{"MortiseDiskLow", 5 * time.Minute, func(h history) bool {
-			return anyOf(h, func(r reading) bool { return r.status.Disk != nil && r.status.Disk.State == mortise.DiskLow })
+			return anyOf(h, func(r reading) bool {
+				return r.status.Disk != nil &&
+					r.status.Disk.State == mortise.DiskLow
+			})
 		}},
 	}
 }
 
-// notPlayed are rules about what no state of TestStates has: many short waits, full queues, slow disks, and faults of the program.
+// notPlayed are rules about what no state of TestStates has: many short waits, full queues, slow
+// disks, and faults of the program.
 var notPlayed = []string{
-	"MortiseLeakedHandles", "MortiseQueueLong", "MortiseRefused", "MortiseDeadlocks", "MortiseLogSyncSlow", "MortiseTelemetryDropped",
+	"MortiseLeakedHandles", "MortiseQueueLong", "MortiseRefused", "MortiseDeadlocks", "MortiseLogSyncSlow",
+	"MortiseTelemetryDropped",
 }
 
 // firing lists the alerts that fired at any moment of a history.
@@ -197,7 +214,8 @@ func firing(h history) (names []string) {
 	return names
 }
 
-// TestRulesAreThoseOfTheFile: a rule that is added to alerts.yml, or whose time is changed, is added or changed here.
+// TestRulesAreThoseOfTheFile: a rule that is added to alerts.yml, or whose time is changed, is
+// added or changed here.
 func TestRulesAreThoseOfTheFile(t *testing.T) {
 	text, err := os.ReadFile("../../adapters/mortiseotel/alerts.yml")
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 )
 
 // asks is where the door takes locks and puts questions for a program: the agent's own node, or the
-// guest of the program's derived secret. No other handler that a program with a derived secret reaches
-// uses the node, so it never acts with the agent's rights: see forAgent. Implementations are safe for concurrent
-// use.
+// guest of the program's derived secret. No other handler that a program with a derived secret
+// reaches uses the node, so it never acts with the agent's rights: see forAgent. Implementations
+// are safe for concurrent use.
 type asks interface {
 	acquire(context.Context, mortise.Request) (holding, error)
 	check(ctx context.Context, key string, token mortise.Token) (bool, error)

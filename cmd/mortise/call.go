@@ -43,7 +43,8 @@ type call struct {
 	data    dataOptions
 }
 
-// prefix begins the names of our variables, and unless -env-prefix says otherwise of those that describe the cluster.
+// prefix begins the names of our variables, and unless -env-prefix says otherwise of those that
+// describe the cluster.
 const prefix = "MORTISE"
 
 // flagFor is a flag that stands for a variable of mortise.ConfigFromEnv.
@@ -55,11 +56,13 @@ func guestFlags() []flagFor {
 		{"join", "JOIN", "where instances are: host:port, dns:///host:port, srv:///name, file:///path, separated by commas"},
 		{"cluster", "CLUSTER", "label of the cluster (mortise)"},
 		{"name", "NAME", "what others are shown (the host name)"},
-		{"secret-file", "SECRET_FILE", "a file with the cluster's secret, or one derived from it; or set MORTISE_SECRET"},
+		{"secret-file", "SECRET_FILE",
+			"a file with the cluster's secret, or one derived from it; or set MORTISE_SECRET"},
 		{"tls-cert", "TLS_CERT_FILE", "certificate, instead of a secret"},
 		{"tls-key", "TLS_KEY_FILE", "its key"},
 		{"tls-ca", "TLS_CA_FILE", "the authorities of the instances' certificates"},
-		{"tls-server-name", "TLS_SERVER_NAME", "the name to ask for; without -tls-peers the one name that all instances' certificates carry"},
+		{"tls-server-name", "TLS_SERVER_NAME",
+			"the name to ask for; without -tls-peers the one name that all instances' certificates carry"},
 		{"tls-peers", "TLS_PEERS", "names that only instances' certificates carry: DNS names or SPIFFE IDs, separated by commas"},
 		{"ttl", "SESSION_TTL", "how long locks outlive the last sign of life (10s)"},
 	}
@@ -74,7 +77,8 @@ func nodeFlags() []flagFor {
 		{"voters", "VOTERS", "how many vote (3)"},
 		{"zone", "ZONE", "failure domain"},
 		{"dir", "DIR", "directory for the replicated state (none: memory)"},
-		{"tls-guests-file", "TLS_GUESTS_FILE", "names in other certificates and their rights, a name and a right a line"},
+		{"tls-guests-file", "TLS_GUESTS_FILE",
+			"names in other certificates and their rights, a name and a right a line"},
 		{"grace", "GRACE", "how long a new group grants nothing (the TTL), or none"},
 	}
 }
@@ -115,11 +119,15 @@ func (c *call) flagsOf(cmd command) *flag.FlagSet {
 		list = append(list, nodeFlags()...)
 	}
 	for _, f := range list {
-		fs.Func(f.name, f.about+"; "+prefix+"_"+f.variable, func(v string) error { c.changed[f.variable] = v; return nil })
+		fs.Func(f.name, f.about+"; "+prefix+"_"+f.variable,
+			func(v string) error { c.changed[f.variable] = v; return nil })
 	}
-	fs.BoolFunc("insecure", "the cluster has neither secret nor certificates; "+prefix+"_INSECURE", func(string) error { c.changed["INSECURE"] = "true"; return nil })
-	fs.StringVar(&c.prefix, "env-prefix", prefix, "begins the variables that describe the cluster: that of a service, as ORDERS_LOCK, lets it use the service's own")
-	fs.StringVar(&c.context, "context", "", "the name of a cluster in the file of contexts; "+prefix+"_CONTEXT, and "+prefix+"_CONTEXTS for the file")
+	fs.BoolFunc("insecure", "the cluster has neither secret nor certificates; "+prefix+"_INSECURE",
+		func(string) error { c.changed["INSECURE"] = "true"; return nil })
+	fs.StringVar(&c.prefix, "env-prefix", prefix,
+		"begins the variables that describe the cluster: that of a service, as ORDERS_LOCK, lets it use the service's own")
+	fs.StringVar(&c.context, "context", "",
+		"the name of a cluster in the file of contexts; "+prefix+"_CONTEXT, and "+prefix+"_CONTEXTS for the file")
 	fs.DurationVar(&c.within, "timeout", 3*time.Second, "how long to look for an answer")
 	fs.Func("o", "output: table or json (table)", func(v string) error {
 		if v != "table" && v != "json" {
@@ -140,7 +148,8 @@ func (c *call) config() (mortise.Config, error) {
 		return mortise.Config{}, err
 	}
 	// Ours, and no field of a Config.
-	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "LISTEN", "OBSERVE", "AGENT_TOKEN", "AGENT_TOKEN_FILE"} {
+	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "LISTEN", "OBSERVE", "AGENT_TOKEN",
+		"AGENT_TOKEN_FILE"} {
 		_ = os.Unsetenv(prefix + "_" + own)
 	}
 	if c.changed["SECRET_FILE"] != "" {
@@ -168,7 +177,8 @@ func (c *call) guest() (*guest.Guest, error) {
 		return nil, err
 	}
 	if len(config.Join) == 0 {
-		return nil, usageError("where is the cluster? Name an instance with -join host:port, or set " + c.prefix + "_JOIN")
+		return nil, usageError("where is the cluster? Name an instance with -join host:port, or set " + c.prefix +
+			"_JOIN")
 	}
 	g, err := guest.Open(config)
 	if err != nil {

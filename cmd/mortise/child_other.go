@@ -7,7 +7,8 @@ import (
 	"os/exec"
 )
 
-// passedOn are the signals that end the wait for the lock. The command is in our console and gets them itself.
+// passedOn are the signals that end the wait for the lock. The command is in our console and gets
+// them itself.
 func passedOn() []os.Signal { return []os.Signal{os.Interrupt} }
 
 func typed(os.Signal) bool { return true }

@@ -10,14 +10,15 @@ import (
 
 // passedOn are the signals that the command gets from us.
 func passedOn() []os.Signal {
-	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
+	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1,
+		syscall.SIGUSR2}
 }
 
 // typed reports whether s comes from the keyboard where there is one.
 func typed(s os.Signal) bool { return s == syscall.SIGINT || s == syscall.SIGQUIT }
 
-// apart gives the command a process group of its own, so that what it has started gets its signals too. At a terminal it stays in ours: it could
-// not read from it otherwise.
+// apart gives the command a process group of its own, so that what it has started gets its signals
+// too. At a terminal it stays in ours: it could not read from it otherwise.
 func apart(cmd *exec.Cmd, terminal bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal}
 	endWithUs(cmd.SysProcAttr)
@@ -41,7 +42,8 @@ func left(cmd *exec.Cmd, terminal bool) bool {
 	return !terminal && syscall.Kill(-cmd.Process.Pid, 0) == nil
 }
 
-// private makes files that are created until its result is called this user's own. Nobody else may create any meanwhile.
+// private makes files that are created until its result is called this user's own. Nobody else may
+// create any meanwhile.
 func private() (restore func()) {
 	before := syscall.Umask(0o177)
 	return func() { syscall.Umask(before) }

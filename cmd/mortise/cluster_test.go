@@ -19,7 +19,8 @@ import (
 	"time"
 )
 
-// asMortise makes this test binary be the command: so what is tested is what is built, with the race detector if the tests have it.
+// asMortise makes this test binary be the command: so what is tested is what is built, with the
+// race detector if the tests have it.
 const asMortise = "THIS_TEST_IS_MORTISE"
 
 func TestMain(m *testing.M) {
@@ -61,7 +62,8 @@ func startFleet(t *testing.T, durable bool, names ...string) *fleet {
 		t.Fatal(err)
 	}
 	f := &fleet{t: t, dir: dir, peers: filepath.Join(dir, "peers")}
-	f.common = []string{"JOIN=file://" + f.peers, "SECRET=" + testSecret, "SESSION_TTL=5s", "GRACE=none", "REPLICAS=" + fmt.Sprint(len(names))}
+	f.common = []string{"JOIN=file://" + f.peers, "SECRET=" + testSecret, "SESSION_TTL=5s", "GRACE=none",
+		"REPLICAS=" + fmt.Sprint(len(names))}
 	f.publish()
 	t.Cleanup(f.end)
 	for _, name := range names {
@@ -118,7 +120,8 @@ func (f *fleet) start(a *agentProcess) {
 	f.t.Helper()
 	a.socket = filepath.Join(f.dir, a.name+".sock")
 	var err error
-	if a.log, err = os.OpenFile(filepath.Join(f.dir, a.name+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600); err != nil {
+	if a.log, err = os.OpenFile(filepath.Join(f.dir, a.name+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR,
+		0o600); err != nil {
 		f.t.Fatal(err)
 	}
 	a.cmd = exec.Command(os.Args[0], "agent", "-o", "json", "-listen", "unix:"+a.socket)
@@ -164,7 +167,8 @@ func (a *agentProcess) kill() {
 
 // client speaks HTTP with an agent.
 func (a *agentProcess) client() *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", a.socket)
 	}}}
@@ -220,7 +224,8 @@ type said struct {
 func (f *fleet) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = f.environ("NAME=tester")
-	cmd.WaitDelay = time.Second // a process that is left behind, against the rules, must not hold up the test that says so
+	// a process that is left behind, against the rules, must not hold up the test that says so
+	cmd.WaitDelay = time.Second
 	return cmd
 }
 
@@ -240,7 +245,8 @@ func (f *fleet) finish(cmd *exec.Cmd) (s said) {
 		f.t.Fatal(err)
 	}
 	s = said{out.String(), errs.String(), cmd.ProcessState.ExitCode(), time.Since(began)}
-	f.t.Logf("$ mortise %s\n%s%s[code %d after %v]", strings.Join(cmd.Args[1:], " "), s.out, s.errs, s.code, s.took.Round(time.Millisecond))
+	f.t.Logf("$ mortise %s\n%s%s[code %d after %v]", strings.Join(cmd.Args[1:], " "), s.out, s.errs, s.code,
+		s.took.Round(time.Millisecond))
 	return s
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// completion is the command completion. It prints a script that knows all commands and their flags: they are read from
-// what the commands themselves are made of.
+// completion is the command completion. It prints a script that knows all commands and their flags:
+// they are read from what the commands themselves are made of.
 func completion(_ context.Context, c *call) error {
 	shells := map[string]func([]completed) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 	if len(c.words) != 1 || shells[c.words[0]] == nil {
@@ -49,7 +49,8 @@ func bashCompletion(list []completed) string {
 	var b strings.Builder
 	b.WriteString("# mortise, for bash: source <(mortise completion bash)\n_mortise() {\n\tlocal word=${COMP_WORDS[COMP_CWORD]} flags=\n\tCOMPREPLY=()\n" +
 		"\tif ((COMP_CWORD == 1)); then\n")
-	fmt.Fprintf(&b, "\t\tCOMPREPLY=($(compgen -W %s -- \"$word\"))\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]} in\n", single(namesOf(list)))
+	fmt.Fprintf(&b, "\t\tCOMPREPLY=($(compgen -W %s -- \"$word\"))\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]} in\n",
+		single(namesOf(list)))
 	for _, one := range list {
 		fmt.Fprintf(&b, "\t%s) flags=%s ;;\n", one.name, single(namesOf(one.flags)))
 	}
@@ -81,7 +82,8 @@ func fishCompletion(list []completed) string {
 	for _, one := range list {
 		fmt.Fprintf(&b, "complete -c mortise -n __fish_use_subcommand -f -a %s -d %s\n", one.name, single(one.about))
 		for _, f := range one.flags {
-			fmt.Fprintf(&b, "complete -c mortise -n '__fish_seen_subcommand_from %s' -o %s -d %s\n", one.name, strings.TrimPrefix(f.name, "-"), single(f.about))
+			fmt.Fprintf(&b, "complete -c mortise -n '__fish_seen_subcommand_from %s' -o %s -d %s\n", one.name,
+				strings.TrimPrefix(f.name, "-"), single(f.about))
 		}
 	}
 	return b.String()

@@ -91,7 +91,8 @@ func readContext(path, name string) (clusterContext, error) {
 		return fail(err)
 	}
 	if perm := info.Mode().Perm(); perm&0o022 != 0 && runtime.GOOS != "windows" {
-		return fail(fmt.Errorf("others may change it (mode %04o), and so which cluster is asked: run chmod 600 on it", perm))
+		return fail(fmt.Errorf("others may change it (mode %04o), and so which cluster is asked: run chmod 600 on it",
+			perm))
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -175,8 +176,8 @@ func security(variable string) string {
 	return ""
 }
 
-// warnOfOthers says that other users may read or replace a file of secrets. Group rights are left to
-// those who grant them.
+// warnOfOthers says that other users may read or replace a file of secrets. Group rights are left
+// to those who grant them.
 func (c *call) warnOfOthers(path string) {
 	info, err := os.Stat(path)
 	if err != nil || runtime.GOOS == "windows" { // reading it says so

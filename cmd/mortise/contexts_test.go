@@ -47,7 +47,8 @@ func TestContexts(t *testing.T) {
 	x.mortise("ls").wants(t, exitUsage, "-join") // none is chosen, none is used
 
 	x.mortise("ls", "-context", "her").wants(t, exitUsage, `no context "her"; it has: certs, here, none, own`, path)
-	for variable, value := range map[string]string{"JOIN": "127.0.0.1:2", "SECRET": testSecret, "SECRET_FILE": "/other"} {
+	for variable, value := range map[string]string{"JOIN": "127.0.0.1:2", "SECRET": testSecret,
+		"SECRET_FILE": "/other"} {
 		differs, _ := contexts(t, text, variable+"="+value)
 		differs.mortise("ls", "-context", "here").wants(t, exitUsage, `"here"`, "MORTISE_"+variable, "different things")
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// TestDataOnTheCommandLine: data is read as it was put, and changed only at the revision that is named.
+// TestDataOnTheCommandLine: data is read as it was put, and changed only at the revision that is
+// named.
 func TestDataOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")
@@ -49,8 +50,10 @@ func TestDataOnTheCommandLine(t *testing.T) {
 	f.mortise("data", "rm", "k").wants(t, exitOK)
 
 	for _, wrong := range [][]string{
-		{"data"}, {"data", "get"}, {"data", "look", "k"}, {"data", "get", "k", "x"}, {"data", "rm", "k", "x"}, {"data", "put", "k", "a", "b"},
-		{"data", "put", "k", ""}, {"data", "put", "k", strings.Repeat("x", 4097)}, {"data", "get", "k", "-revision", "1"},
+		{"data"}, {"data", "get"}, {"data", "look", "k"}, {"data", "get", "k", "x"}, {"data", "rm", "k", "x"},
+		{"data", "put", "k", "a", "b"},
+		{"data", "put", "k", ""}, {"data", "put", "k", strings.Repeat("x", 4097)},
+		{"data", "get", "k", "-revision", "1"},
 		{"data", "put", "k", "x", "-revision", "one"}, {"data", "get", ""},
 	} {
 		f.mortise(wrong...).wants(t, exitUsage)

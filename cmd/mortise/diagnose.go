@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file says what is wrong with a cluster, from what its instances have answered. It asks nobody and is told everything.
+// This file says what is wrong with a cluster, from what its instances have answered. It asks
+// nobody and is told everything.
 
 // facts are what doctor has found.
 type facts struct {
@@ -162,7 +163,8 @@ func (f facts) fate(instance, address string) string {
 		case guest.Refused:
 			return plain.Sprintf("its process does not run: %s refuses the connection", address)
 		case guest.Silent:
-			return plain.Sprintf("its machine or the network to it is gone, or it is stopped: %s does not answer", address)
+			return plain.Sprintf("its machine or the network to it is gone, or it is stopped: %s does not answer",
+				address)
 		}
 		return plain.Sprintf("at %s is somebody else: %v", address, r.Err)
 	}
@@ -206,12 +208,14 @@ func (f facts) headless(d *diagnosis) {
 		d.why("disk of %s: %v", ill.Name, ill.DiskFault)
 		d.step("%s: %s", ill.Name, ill.Remedy)
 	}
-	d.why("group %s has %d voters and needs %d of them; %d answer: %s", view.Status.Group, len(voters), need, len(alive), f.list(alive))
+	d.why("group %s has %d voters and needs %d of them; %d answer: %s", view.Status.Group, len(voters), need,
+		len(alive), f.list(alive))
 	for _, v := range missing {
 		d.why("missing: %s: %s", f.named(v), f.fate(v.Instance, v.Address))
 	}
 	for _, r := range f.leaders() { // who have not noticed yet, or who do not answer in time
-		d.why("%s still takes %s for the leader, which has not said within the time how the voters stand", r.Status.Name, r.Status.Leader)
+		d.why("%s still takes %s for the leader, which has not said within the time how the voters stand",
+			r.Status.Name, r.Status.Leader)
 	}
 	if len(alive) >= need {
 		d.Problem = "there is no leader" + since + ", although a majority of the voters answers"
@@ -222,7 +226,8 @@ func (f facts) headless(d *diagnosis) {
 		d.step("if they do: an election takes a second; ask again, and look at their logs if it stays so")
 		return
 	}
-	d.Problem = plain.Sprintf("the quorum is lost%s: %d of %d voters are missing, nothing is granted", since, len(missing), len(voters))
+	d.Problem = plain.Sprintf("the quorum is lost%s: %d of %d voters are missing, nothing is granted", since,
+		len(missing), len(voters))
 	if time.Duration(view.Answer.Leaderless) > settledAfter { // by then it has asked everybody itself
 		d.why("%s says: %s", view.Status.Name, view.Status.Waiting)
 	}
@@ -241,7 +246,8 @@ func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Mem
 		for _, r := range f.silent() {
 			places = append(places, f.place(r))
 		}
-		d.step("start what does not answer (%s) again, or others in its place: %s", strings.Join(places, ", "), "the group is in memory, its locks end with it, and it founds the next one by itself one TTL after the loss, as soon as all that "+foundedBy(view)+" asks for are there")
+		d.step("start what does not answer (%s) again, or others in its place: %s", strings.Join(places, ", "),
+			"the group is in memory, its locks end with it, and it founds the next one by itself one TTL after the loss, as soon as all that "+foundedBy(view)+" asks for are there")
 		d.step("where a missing one still runs and is only cut off, mend the network: with %d of them back this group goes on", need)
 		return
 	}
@@ -253,7 +259,8 @@ func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Mem
 func (f facts) view() guest.Report {
 	members := f.members()
 	return slices.MaxFunc(members, func(a, b guest.Report) int {
-		return cmp.Or(cmp.Compare(a.Status.Term, b.Status.Term), cmp.Compare(len(a.Status.Voters), len(b.Status.Voters)))
+		return cmp.Or(cmp.Compare(a.Status.Term, b.Status.Term),
+			cmp.Compare(len(a.Status.Voters), len(b.Status.Voters)))
 	})
 }
 
@@ -281,7 +288,8 @@ func (f facts) failed(d *diagnosis) {
 	}
 }
 
-// clocksApart is how much wall clocks may differ before it is worth a word: a fifth of what they may by default.
+// clocksApart is how much wall clocks may differ before it is worth a word: a fifth of what they
+// may by default.
 const clocksApart = time.Second
 
 // clocks adds wall clocks that differ, as far as it can be known over the network.

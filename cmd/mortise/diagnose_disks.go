@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// disks returns the disks that have a fault, each once, as the leader and all that answer know them:
-// those that cost a vote before those that are almost full.
+// disks returns the disks that have a fault, each once, as the leader and all that answer know
+// them: those that cost a vote before those that are almost full.
 func (f facts) disks() (list []mortise.FaultyDisk) {
 	add := func(faults []mortise.FaultyDisk) {
 		for _, d := range faults {
@@ -42,5 +42,8 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 
 // ill reports whether the disk of an instance has a fault that costs its vote.
 func (f facts) ill(instance string) bool {
-	return slices.ContainsFunc(f.disks(), func(d mortise.FaultyDisk) bool { return d.Instance == instance && d.State != mortise.DiskLow })
+	return slices.ContainsFunc(f.disks(), func(d mortise.FaultyDisk) bool {
+		return d.Instance == instance &&
+			d.State != mortise.DiskLow
+	})
 }

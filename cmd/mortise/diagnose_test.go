@@ -15,7 +15,9 @@ import (
 func instance(name string, change func(*guest.Report)) guest.Report {
 	r := guest.Report{
 		Addr: name + ":1", From: "test", Outcome: guest.Answered,
-		Status: &mortise.Status{Name: name, Instance: name, Address: name + ":1", Phase: mortise.PhaseMember, Group: "g", Leader: "a", Votes: true, Lease: mortise.LeaseSafe, Session: mortise.SessionAttached, Voters: voting("a", "b", "c")},
+		Status: &mortise.Status{Name: name, Instance: name, Address: name + ":1", Phase: mortise.PhaseMember,
+			Group: "g", Leader: "a", Votes: true, Lease: mortise.LeaseSafe, Session: mortise.SessionAttached,
+			Voters: voting("a", "b", "c")},
 		Answer: &query.HereAnswer{Replicas: 3},
 	}
 	if change != nil {
@@ -59,79 +61,107 @@ func TestDiagnose(t *testing.T) {
 		not   []string
 	}{
 		"all is well": {
-			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)}, health: well},
-			well:  true, want: []string{"a leads group g", "any one instance may be stopped"}, not: []string{"differ", "recover"},
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)},
+				health: well},
+			well: true, want: []string{"a leads group g", "any one instance may be stopped"},
+			not: []string{"differ", "recover"},
 		},
 		"nobody answers": {
-			facts: facts{reports: []guest.Report{missing("a", guest.Refused), missing("b", guest.Silent), missing("c", guest.Foreign)}, lookups: []error{errors.New("dns:///x leads to no address")}},
-			want:  []string{"no instance answers", "a:1: refused", "start the instances", "firewall", "secret", "leads to no address"},
+			facts: facts{reports: []guest.Report{missing("a", guest.Refused), missing("b", guest.Silent),
+				missing("c", guest.Foreign)}, lookups: []error{errors.New("dns:///x leads to no address")}},
+			want: []string{"no instance answers", "a:1: refused", "start the instances", "firewall", "secret",
+				"leads to no address"},
 		},
 		"Join leads nowhere": {want: []string{"no instance answers", "correct Join"}},
 		"two groups": {
-			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", func(r *guest.Report) { r.Status.Group, r.Status.Leader = "h", "b" })}, health: well},
-			want:  []string{"two groups", "b belongs to group h", "stop the instances of one"},
+			facts: facts{reports: []guest.Report{instance("a", nil),
+				instance("b", func(r *guest.Report) { r.Status.Group, r.Status.Leader = "h", "b" })}, health: well},
+			want: []string{"two groups", "b belongs to group h", "stop the instances of one"},
 		},
 		"not founded": {
 			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) {
-				r.Status.Phase, r.Status.Group, r.Status.Leader, r.Status.Waiting = mortise.PhaseNewborn, "", "", "waits for 3 instances"
+				r.Status.Phase, r.Status.Group, r.Status.Leader, r.Status.Waiting = mortise.PhaseNewborn, "", "",
+					"waits for 3 instances"
 			}), missing("b", guest.Refused)}},
 			want: []string{"no group is founded yet", "waits for 3 instances", "b:1", "Replicas (3)"},
 		},
 		"quorum lost, with directories": {
-			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) { leaderless(r); r.Answer.Durable = true }), missing("b", guest.Silent), instance("new", func(r *guest.Report) {
-				r.Addr, r.Status.Phase, r.Status.Group, r.Status.Leader = "c:1", mortise.PhaseNewborn, "", ""
-			})}},
-			want: []string{"the quorum is lost for 1m30s", "2 of 3 voters are missing", "b at b:1: its machine or the network", "c at c:1: its process has been started anew: at c:1 is somebody new, new", "bring back 1 of the missing", "mortise recover g"},
+			facts: facts{reports: []guest.Report{instance("a",
+				func(r *guest.Report) { leaderless(r); r.Answer.Durable = true }), missing("b", guest.Silent),
+				instance("new", func(r *guest.Report) {
+					r.Addr, r.Status.Phase, r.Status.Group, r.Status.Leader = "c:1", mortise.PhaseNewborn, "", ""
+				})}},
+			want: []string{"the quorum is lost for 1m30s", "2 of 3 voters are missing",
+				"b at b:1: its machine or the network",
+				"c at c:1: its process has been started anew: at c:1 is somebody new, new",
+				"bring back 1 of the missing", "mortise recover g"},
 		},
 		"quorum lost, in memory": {
-			facts: facts{reports: []guest.Report{instance("a", leaderless), missing("b", guest.Refused), missing("c", guest.Refused)}},
-			want:  []string{"the quorum is lost", "its process does not run", "the group is in memory", "b at b:1, c at c:1"}, not: []string{"recover g"},
+			facts: facts{reports: []guest.Report{instance("a", leaderless), missing("b", guest.Refused),
+				missing("c", guest.Refused)}},
+			want: []string{"the quorum is lost", "its process does not run", "the group is in memory",
+				"b at b:1, c at c:1"}, not: []string{"recover g"},
 		},
 		"a majority answers and nobody leads": {
-			facts: facts{reports: []guest.Report{instance("a", leaderless), instance("b", leaderless), missing("c", guest.Refused)}},
-			want:  []string{"there is no leader for 1m30s, although a majority of the voters answers", "a at a:1, b at b:1"}, not: []string{"recover g", "the quorum is lost"},
+			facts: facts{reports: []guest.Report{instance("a", leaderless), instance("b", leaderless),
+				missing("c", guest.Refused)}},
+			want: []string{"there is no leader for 1m30s, although a majority of the voters answers",
+				"a at a:1, b at b:1"}, not: []string{"recover g", "the quorum is lost"},
 		},
 		"the leader has just gone": {
 			facts: facts{reports: []guest.Report{missing("a", guest.Refused), instance("b", nil), instance("c", nil)}},
 			want:  []string{"although a majority", "b still takes a for the leader"},
 		},
 		"one is cut off": {
-			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", leaderless)}, health: &mortise.Health{
-				Missing: []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}}, Advice: "stop nobody now",
-			}},
-			want: []string{"c at c:1 knows no leader", "the voter c is not heard of for 7s: it answers here, so it is the network between them that is cut"},
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", leaderless)},
+				health: &mortise.Health{
+					Missing: []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}},
+					Advice:  "stop nobody now",
+				}},
+			want: []string{"c at c:1 knows no leader",
+				"the voter c is not heard of for 7s: it answers here, so it is the network between them that is cut"},
 		},
 		"fewer than promised": {
-			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), missing("c", guest.Silent)}, health: well},
-			want:  []string{"Replicas says that 3 instances run, and 2 answer", "c at c:1: silent"},
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), missing("c", guest.Silent)},
+				health: well},
+			want: []string{"Replicas says that 3 instances run, and 2 answer", "c at c:1: silent"},
 		},
 		"a founder is missing": {
-			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) { r.Answer = &query.HereAnswer{Founders: []string{"a", "z"}} })}, health: well},
-			want:  []string{"the founder z does not answer"},
+			facts: facts{reports: []guest.Report{instance("a",
+				func(r *guest.Report) { r.Answer = &query.HereAnswer{Founders: []string{"a", "z"}} })}, health: well},
+			want: []string{"the founder z does not answer"},
 		},
 		"a disk has failed": {
-			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", illDisk)}, health: &mortise.Health{
-				Missing: []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}},
-				Disks:   []mortise.FaultyDisk{{Name: "c", Instance: "c", DiskFault: burnt}}, Advice: "stop no other instance now",
-			}},
-			want: []string{"disk of c: its disk has failed since", "(EIO): free or repair it", "c: free or repair it\nstop no other"},
-			not:  []string{"the voter c is not heard of", "the network between them"},
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", illDisk)},
+				health: &mortise.Health{
+					Missing: []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}},
+					Disks:   []mortise.FaultyDisk{{Name: "c", Instance: "c", DiskFault: burnt}},
+					Advice:  "stop no other instance now",
+				}},
+			want: []string{"disk of c: its disk has failed since", "(EIO): free or repair it",
+				"c: free or repair it\nstop no other"},
+			not: []string{"the voter c is not heard of", "the network between them"},
 		},
 		"all disks have failed": {
-			facts: facts{reports: []guest.Report{instance("a", illLeaderless), instance("b", illLeaderless), instance("c", illLeaderless)}},
-			want:  []string{"there is no leader", "disk of a: its disk has failed", "disk of c: its disk has failed", "a: free or repair it\nb: free or repair it\nc: free"},
+			facts: facts{reports: []guest.Report{instance("a", illLeaderless), instance("b", illLeaderless),
+				instance("c", illLeaderless)}},
+			want: []string{"there is no leader", "disk of a: its disk has failed", "disk of c: its disk has failed",
+				"a: free or repair it\nb: free or repair it\nc: free"},
 		},
 		"one has failed": {
-			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil), instance("d", func(r *guest.Report) { r.Answer.Failed = "its disk burns" })}, health: well},
-			want:  []string{"d at d:1 has failed: its disk burns", "restart d"},
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil),
+				instance("d", func(r *guest.Report) { r.Answer.Failed = "its disk burns" })}, health: well},
+			want: []string{"d at d:1 has failed: its disk burns", "restart d"},
 		},
 		"clocks differ": {
-			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", func(r *guest.Report) { r.Skew = -4 * time.Second })}, health: well},
-			want:  []string{"the wall clocks of c and a differ by about 4s", "set the clocks"},
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil),
+				instance("c", func(r *guest.Report) { r.Skew = -4 * time.Second })}, health: well},
+			want: []string{"the wall clocks of c and a differ by about 4s", "set the clocks"},
 		},
 		"settings differ": {
-			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)}, health: &mortise.Health{Differs: []string{"Voters: the group has 3; 5 on c"}}},
-			want:  []string{"settings differ: Voters: the group has 3; 5 on c"},
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)},
+				health: &mortise.Health{Differs: []string{"Voters: the group has 3; 5 on c"}}},
+			want: []string{"settings differ: Voters: the group has 3; 5 on c"},
 		},
 	} {
 		d := diagnose(c.facts)

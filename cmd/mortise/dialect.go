@@ -14,8 +14,8 @@ import (
 	"unicode"
 )
 
-// This file writes all JSON of the commands and of the agent in the dialect of package console. Keys
-// are in snake_case. Times are RFC 3339, durations are seconds, and their keys say so. Tokens,
+// This file writes all JSON of the commands and of the agent in the dialect of package console.
+// Keys are in snake_case. Times are RFC 3339, durations are seconds, and their keys say so. Tokens,
 // positions and revisions are strings, since a JSON number may not hold them. A list is never null.
 // Keys come from the names of Go's fields, or from tags; testdata/json.txt lists them.
 
@@ -156,7 +156,8 @@ func fieldsOf(t reflect.Type) (list []member) {
 			continue // another one, less deep, has its name
 		}
 		m := member{key: cmp.Or(tag, keyOf(f.Name, f.Type)), index: f.Index, kind: f.Type}
-		m.quoted = f.Type.Kind() == reflect.Uint64 && (strings.Contains(options, "string") || f.Name == "Revision" || f.Name == "Position") &&
+		m.quoted = f.Type.Kind() == reflect.Uint64 && (strings.Contains(options, "string") || f.Name == "Revision" ||
+			f.Name == "Position") &&
 			!f.Type.Implements(reflect.TypeFor[json.Marshaler]())
 		m.omit = func(v reflect.Value) bool {
 			switch {
@@ -180,7 +181,8 @@ func keyOf(name string, of reflect.Type) string {
 	runes := []rune(name)
 	var b strings.Builder
 	for i, r := range runes {
-		begins := i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))
+		begins := i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) &&
+			unicode.IsLower(runes[i+1]))
 		if begins {
 			b.WriteByte('_')
 		}

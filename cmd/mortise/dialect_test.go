@@ -46,22 +46,27 @@ func TestDialect(t *testing.T) {
 		hidden    int
 	}
 	got, err := dialect(outer{
-		inner: &inner{LeaseFor: 1500 * time.Millisecond, Err: errors.New("no <luck>"), Shadowed: 1}, Shadowed: "outer", Token: 1 << 60, Revision: 1 << 61,
-		When: time.Date(2027, 1, 31, 18, 0, 0, 0, time.UTC), Labels: map[string]string{"Own.Label": "x"}, Any: 2 * time.Second, hidden: 1,
+		inner:    &inner{LeaseFor: 1500 * time.Millisecond, Err: errors.New("no <luck>"), Shadowed: 1},
+		Shadowed: "outer", Token: 1 << 60, Revision: 1 << 61,
+		When: time.Date(2027, 1, 31, 18, 0, 0, 0, time.UTC), Labels: map[string]string{"Own.Label": "x"},
+		Any: 2 * time.Second, hidden: 1,
 		Held: &mortise.HeldError{Key: "k"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"lease_for_seconds":1.5`, `"error":"no \u003cluck\u003e"`, `"shadowed":"outer"`, `"id":""`, `"ttl_of":""`, `"token":"1152921504606846976"`,
-		`"revision":"2305843009213693952"`, `"term":0`, `"when":"2027-01-31T18:00:00Z"`, `"list":[]`, `"labels":{"Own.Label":"x"}`, `"held":{"key":"k"`, `"any":2`,
+		`"lease_for_seconds":1.5`, `"error":"no \u003cluck\u003e"`, `"shadowed":"outer"`, `"id":""`, `"ttl_of":""`,
+		`"token":"1152921504606846976"`,
+		`"revision":"2305843009213693952"`, `"term":0`, `"when":"2027-01-31T18:00:00Z"`, `"list":[]`,
+		`"labels":{"Own.Label":"x"}`, `"held":{"key":"k"`, `"any":2`,
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("%s is not in %s", want, got)
 		}
 	}
-	if strings.Contains(string(got), "since") || strings.Contains(string(got), "position") || strings.Contains(string(got), "empty") || strings.Contains(string(got), "hidden") || !json.Valid(got) {
+	if strings.Contains(string(got), "since") || strings.Contains(string(got), "position") ||
+		strings.Contains(string(got), "empty") || strings.Contains(string(got), "hidden") || !json.Valid(got) {
 		t.Errorf("%s", got)
 	}
 	if strings.Count(string(got), "shadowed") != 1 {
@@ -72,8 +77,8 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// TestJSONKeysStay: the keys are an interface. A key that goes or changes its kind breaks the programs
-// that read it. Go's names make the keys, so renaming a field of the library does it too.
+// TestJSONKeysStay: the keys are an interface. A key that goes or changes its kind breaks the
+// programs that read it. Go's names make the keys, so renaming a field of the library does it too.
 func TestJSONKeysStay(t *testing.T) {
 	types := []reflect.Type{}
 	var collect func(t reflect.Type)
@@ -90,7 +95,8 @@ func TestJSONKeysStay(t *testing.T) {
 		}
 	}
 	for _, v := range []any{
-		mortise.KeyInfo{}, mortise.Member{}, mortise.Status{}, mortise.Health{}, mortise.HeldError{}, happened{}, seen{}, hot{}, checkupShown{}, statusShown{}, topShown{},
+		mortise.KeyInfo{}, mortise.Member{}, mortise.Status{}, mortise.Health{}, mortise.HeldError{}, happened{},
+		seen{}, hot{}, checkupShown{}, statusShown{}, topShown{},
 		startShown{}, secretShown{}, endedShown{}, sessionShown{}, dataShown{}, pinged{}, problem{}, lockText{},
 	} {
 		collect(reflect.TypeOf(v))
@@ -157,13 +163,16 @@ func TestOneDialect(t *testing.T) {
 	}
 	token := f.begin("exec sleep 1000", "orders/3")
 	defer token.end()
-	if err := json.Unmarshal([]byte(f.mortise("get", "orders/3", "-o", "json").out), &k); err != nil || len(k.Queue) != 1 {
+	if err := json.Unmarshal([]byte(f.mortise("get", "orders/3", "-o", "json").out), &k); err != nil ||
+		len(k.Queue) != 1 {
 		t.Fatal(k, err)
 	}
 	said := map[string]string{}
 	for _, command := range []string{
-		"ls", "get orders/1", "data get orders/2", "data put orders/2 y", "top -count 1", "members", "sessions", "status", "doctor", "doctor orders/1", "ping -n 2",
-		"secret -allow read* -for x", "unlock --force orders/3 --reason r --token " + tokenText(k.Queue[0].Token), "audit",
+		"ls", "get orders/1", "data get orders/2", "data put orders/2 y", "top -count 1", "members", "sessions",
+		"status", "doctor", "doctor orders/1", "ping -n 2",
+		"secret -allow read* -for x", "unlock --force orders/3 --reason r --token " + tokenText(k.Queue[0].Token),
+		"audit",
 	} {
 		args := strings.Fields(strings.ReplaceAll(command, "read*", "read%"))
 		for i := range args {
@@ -184,7 +193,8 @@ func TestOneDialect(t *testing.T) {
 		}
 		said[path] = string(text)
 	}
-	for _, path := range []string{"/v1/keys", "/v1/key?key=orders/1", "/v1/status", "/v1/health", "/console/status.json?key=orders/1&prefix=o"} {
+	for _, path := range []string{"/v1/keys", "/v1/key?key=orders/1", "/v1/status", "/v1/health",
+		"/console/status.json?key=orders/1&prefix=o"} {
 		get(path)
 	}
 	post := func(path, body string) (answer map[string]any) {
@@ -269,7 +279,8 @@ func strange(key string, v any) (faults []string) {
 // TestStrangeSees: the rule finds what it is for.
 func TestStrangeSees(t *testing.T) {
 	for _, text := range []string{
-		`{"LeaseFor":1}`, `{"leaseFor":1}`, `{"a":[{"B":1}]}`, `{"took":"10s"}`, `{"took":1500000000}`, `{"at":"yesterday"}`, `{"queue":null}`, `{"a__b":1}`,
+		`{"LeaseFor":1}`, `{"leaseFor":1}`, `{"a":[{"B":1}]}`, `{"took":"10s"}`, `{"took":1500000000}`,
+		`{"at":"yesterday"}`, `{"queue":null}`, `{"a__b":1}`,
 	} {
 		var v any
 		if err := json.Unmarshal([]byte(text), &v); err != nil || len(strange("", v)) == 0 {

@@ -107,8 +107,8 @@ func (c *call) examine(ctx context.Context, g *guest.Guest) facts {
 	return facts{reports, lookups, c.health(ctx, g, reports)}
 }
 
-// waitedFor returns the keys for which requests wait, the longest held first, or the one that was asked about. Those that are
-// held long by design are left out.
+// waitedFor returns the keys for which requests wait, the longest held first, or the one that was
+// asked about. Those that are held long by design are left out.
 func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys []hot, err error) {
 	if key != "" {
 		k, err := c.peek(ctx, g, key)
@@ -173,9 +173,11 @@ func (c *call) tellKeys(keys []hot, f facts) error {
 			continue
 		}
 		known := holderFate(first, f)
-		c.printf("  %s: %s holds it for %s (token %d, session %s, %q), %d wait\n    %s\n", k.Key, first.Holder, short(k.HeldFor), uint64(first.Token), first.Session, first.Value, k.Waiting, known.text)
+		c.printf("  %s: %s holds it for %s (token %d, session %s, %q), %d wait\n    %s\n", k.Key, first.Holder,
+			short(k.HeldFor), uint64(first.Token), first.Session, first.Value, k.Waiting, known.text)
 		if k.Waiting > 0 && known.byForce {
-			c.printf("    to end it: stop %s, or  mortise unlock --force %s --token %d --reason \"...\"\n", first.Holder, quoted(k.Key), uint64(first.Token))
+			c.printf("    to end it: stop %s, or  mortise unlock --force %s --token %d --reason \"...\"\n",
+				first.Holder, quoted(k.Key), uint64(first.Token))
 		}
 	}
 	return nil

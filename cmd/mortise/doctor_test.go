@@ -17,7 +17,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// quickly fails if a command that needs no leader was slow: five times of what is promised, on whatever machine this is.
+// quickly fails if a command that needs no leader was slow: five times of what is promised, on
+// whatever machine this is.
 func (s said) quickly(t *testing.T) said {
 	t.Helper()
 	if s.took > 5*time.Second {
@@ -26,8 +27,9 @@ func (s said) quickly(t *testing.T) said {
 	return s
 }
 
-// TestALostQuorum: two of three voters with directories are gone. What looks still works, doctor names the missing and the safe step, and that step
-// helps: first to bring them back, then, when they are lost for good, to give the group up.
+// TestALostQuorum: two of three voters with directories are gone. What looks still works, doctor
+// names the missing and the safe step, and that step helps: first to bring them back, then, when
+// they are lost for good, to give the group up.
 func TestALostQuorum(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -38,7 +40,9 @@ func TestALostQuorum(t *testing.T) {
 	for _, a := range f.agents[1:] {
 		a.kill()
 	}
-	want := []string{"the quorum is lost for ", "2 of 3 voters are missing", f.agents[1].Address + " refuses the connection", f.agents[2].Address + " refuses the connection", "bring back 1 of the missing voters", "mortise recover " + group}
+	want := []string{"the quorum is lost for ", "2 of 3 voters are missing", f.agents[1].Address +
+		" refuses the connection", f.agents[2].Address + " refuses the connection",
+		"bring back 1 of the missing voters", "mortise recover " + group}
 	f.doctorSays(exitNo, want...)
 	f.says([]string{"status"}, exitOK, "nobody leads", "a ", "refused")
 	f.says([]string{"members"}, exitOK, "answered", "refused", "votes")
@@ -72,10 +76,12 @@ func TestALostQuorum(t *testing.T) {
 	}
 }
 
-// doctorSays asks until the doctor says all that: it is right a moment after something has happened, not at once.
+// doctorSays asks until the doctor says all that: it is right a moment after something has
+// happened, not at once.
 func (f *fleet) doctorSays(code int, texts ...string) { f.says([]string{"doctor"}, code, texts...) }
 
-// says is doctorSays for any command: on a busy machine an instance may take longer to answer than a command waits.
+// says is doctorSays for any command: on a busy machine an instance may take longer to answer than
+// a command waits.
 func (f *fleet) says(args []string, code int, texts ...string) {
 	f.t.Helper()
 	eventually(f.t, strings.Join(args, " ")+" says "+strings.Join(texts, ", "), func() error {
@@ -148,7 +154,8 @@ func TestADeadVoter(t *testing.T) {
 	if err := f.agents[1].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	f.doctorSays(exitNo, "its machine or the network to it is gone, or it is stopped: "+f.agents[1].Address, "its process does not run: "+f.agents[2].Address)
+	f.doctorSays(exitNo, "its machine or the network to it is gone, or it is stopped: "+f.agents[1].Address,
+		"its process does not run: "+f.agents[2].Address)
 }
 
 // TestLooking is every command that looks, while all is well.
@@ -163,7 +170,8 @@ func TestLooking(t *testing.T) {
 		t.Error("ls shows what does not begin with its prefix")
 	}
 	f.mortise("ls", "-o", "json", "orders/1").wants(t, exitOK, `"key":"orders/1"`, `"token":"`)
-	f.mortise("get", "orders/1").quickly(t).wants(t, exitOK, "holds", regexp.MustCompile(`[0-9]{19}`).FindString(ls.out))
+	f.mortise("get", "orders/1").quickly(t).wants(t, exitOK, "holds",
+		regexp.MustCompile(`[0-9]{19}`).FindString(ls.out))
 	f.mortise("get", "-o", "json", "nobody").wants(t, exitOK, `{"key":"nobody","queue":[]`)
 	f.says([]string{"members"}, exitOK, "leads", "votes", f.agents[0].Address, "guest", "root")
 	first := f.mortise("members", "-n", "2").wants(t, exitOK, "2 of about 6; the next: mortise members -after ")
@@ -178,7 +186,8 @@ func TestLooking(t *testing.T) {
 	f.mortise("members").quickly(t)
 	f.mortise("status").quickly(t)
 	f.mortise("doctor").quickly(t)
-	if s := f.mortise("top", "-count", "2", "-every", "100ms").wants(t, exitOK, "3 keys, 3 holds, 0 waiting"); strings.Contains(s.out, "\x1b") {
+	if s := f.mortise("top", "-count", "2", "-every", "100ms").wants(t, exitOK,
+		"3 keys, 3 holds, 0 waiting"); strings.Contains(s.out, "\x1b") {
 		t.Error("top writes for a terminal where none is")
 	}
 	f.mortise("top", "-count", "1", "-o", "json", "users/").wants(t, exitOK, `"keys":1`)
@@ -199,7 +208,8 @@ func TestLooking(t *testing.T) {
 	f.mortise("unlock", "--force", "orders/3", "--token", tokenText(last.Token), "--reason", "a look").wants(t, exitOK)
 	after := fmt.Sprint(last.Position)
 	next(mortise.EventFreed, "orders/3")
-	if last.Cause != mortise.CauseForced || last.Reason != "a look" || !strings.HasPrefix(last.By, "mortise unlock by ") {
+	if last.Cause != mortise.CauseForced || last.Reason != "a look" ||
+		!strings.HasPrefix(last.By, "mortise unlock by ") {
 		t.Errorf("watch says %+v", last)
 	}
 	r.code(t)
@@ -213,7 +223,8 @@ func TestLooking(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = w2.Process.Kill(); _ = w2.Wait() }()
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "freed  orders/3") || !strings.Contains(line, "a look") {
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "freed  orders/3") ||
+		!strings.Contains(line, "a look") {
 		t.Errorf("watch goes on with %q, %v", line, err)
 	}
 
@@ -223,10 +234,12 @@ func TestLooking(t *testing.T) {
 	one.mortise("ls").quickly(t).wants(t, exitOK, "orders/1")
 	one.mortise("run", "-n", "orders/4", "--", "echo", "granted").quickly(t).wants(t, exitOK, "granted")
 	stranger := f.in(t)
-	stranger.common = append(stranger.common, "SECRET=msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0")
+	stranger.common = append(stranger.common,
+		"SECRET=msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0")
 	stranger.mortise("ls", "-timeout", "2s").wants(t, exitNotReady, "has another secret")
 	stranger.mortise("doctor").wants(t, exitNo, "no instance answers", "give this command the secret")
-	stranger.mortise("unlock", "-timeout", "300ms", "--force", "orders/1", "--token", "1", "--reason", "x").wants(t, exitNotReady)
+	stranger.mortise("unlock", "-timeout", "300ms", "--force", "orders/1", "--token", "1", "--reason", "x").wants(t,
+		exitNotReady)
 	plain := f.in(t)
 	plain.common = append(plain.common, "SECRET=")
 	plain.mortise("ls", "-timeout", "300ms").wants(t, exitNotReady)

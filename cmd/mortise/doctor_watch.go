@@ -17,7 +17,8 @@ type doctorOptions struct {
 }
 
 func doctorFlags(c *call, fs *flag.FlagSet) {
-	fs.BoolVar(&c.doctor.watch, "watch", false, "look again and again until Ctrl-C; the exit code is that of the last verdict")
+	fs.BoolVar(&c.doctor.watch, "watch", false,
+		"look again and again until Ctrl-C; the exit code is that of the last verdict")
 	fs.DurationVar(&c.doctor.every, "every", 5*time.Second, "with -watch: the time between two looks")
 }
 

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// TestDoctorWatches: a change of the verdict is printed, and Ctrl-C ends it with the code of the last one.
+// TestDoctorWatches: a change of the verdict is printed, and Ctrl-C ends it with the code of the
+// last one.
 func TestDoctorWatches(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")

@@ -16,13 +16,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file is the HTTP door of an agent. Bodies and answers are JSON, in the dialect of dialect.go.
+// This file is the HTTP door of an agent. Bodies and answers are JSON, in the dialect of
+// dialect.go.
 
 const (
-	bodyMost    = 1 << 20
-	nameMost    = 256
-	keysMost    = 1000                   // that /v1/keys tells
-	answerSoon  = time.Second            // of /readyz and of questions to the leader, so that the answer can say why there is none
+	bodyMost = 1 << 20
+	nameMost = 256
+	keysMost = 1000 // that /v1/keys tells
+	// of /readyz and of questions to the leader, so that the answer can say why there is none
+	answerSoon  = time.Second
 	lostLook    = 100 * time.Millisecond // how often a held lease is looked at
 	stillAlive  = 5 * time.Second        // between two lines that say nothing
 	unlockAsked = 5 * time.Second
@@ -61,7 +63,8 @@ type asked struct {
 	LockDelay *float64      `json:"lock_delay_seconds"`
 }
 
-// handler is the door. With local it is a socket in the file system: who may open it is decided there.
+// handler is the door. With local it is a socket in the file system: who may open it is decided
+// there.
 func (d *door) handler(local bool) http.Handler {
 	mux := http.NewServeMux()
 	post := func(path string, do func(*http.Request, asked) (any, error)) {
@@ -87,7 +90,10 @@ func (d *door) handler(local bool) http.Handler {
 	mux.HandleFunc("GET /v1/watch", d.watch)
 	get := func(path string, do answers) { getAnswer(mux, path, do) }
 	get("/v1/keys", d.keys)
-	get("/v1/key", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).key(ctx, r.FormValue("key")) })
+	get("/v1/key", func(ctx context.Context, r *http.Request) (any,
+		error) {
+		return d.from(r).key(ctx, r.FormValue("key"))
+	})
 	get("/v1/status", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).status(ctx) })
 	get("/v1/health", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).health(ctx) })
 	d.probes(mux)
@@ -112,7 +118,10 @@ func getAnswer(mux *http.ServeMux, path string, do answers) {
 
 // probes answers whether the agent is ready, and whether it lives.
 func (d *door) probes(mux *http.ServeMux) {
-	getAnswer(mux, "/readyz", func(ctx context.Context, r *http.Request) (any, error) { return struct{}{}, d.from(r).ready(ctx) })
+	getAnswer(mux, "/readyz", func(ctx context.Context, r *http.Request) (any, error) {
+		return struct{}{},
+			d.from(r).ready(ctx)
+	})
 	getAnswer(mux, "/healthz", func(context.Context, *http.Request) (any, error) { return struct{}{}, d.node.Err() })
 }
 
@@ -242,7 +251,8 @@ func (d *door) unlock(r *http.Request, a asked) (any, error) {
 	return struct{}{}, d.leases.release(ctx, programOf(r), a.Lease, a.Token)
 }
 
-// check says whether a lock is held: with a lease by this agent's clock, as Lock.Err does; with a key by asking the leader.
+// check says whether a lock is held: with a lease by this agent's clock, as Lock.Err does; with a
+// key by asking the leader.
 func (d *door) check(r *http.Request, a asked) (any, error) {
 	if a.Lease != "" {
 		lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
@@ -257,8 +267,8 @@ func (d *door) check(r *http.Request, a asked) (any, error) {
 	return map[string]bool{"held": held}, err
 }
 
-// hold is a lease that lives as long as this answer is read: a line for its name, a line for each lock that it loses, and now and then one that
-// says nothing.
+// hold is a lease that lives as long as this answer is read: a line for its name, a line for each
+// lock that it loses, and now and then one that says nothing.
 func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	a, err := read(w, r)
 	if err != nil {

@@ -25,7 +25,8 @@ func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
 	t.Cleanup(func() { node.Close() })
 	all := newLeases(node)
 	t.Cleanup(all.close)
-	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: newPrograms(all.ctx, mortise.Config{}, ""), tokens: allowed, meter: newMeter()}).handler(false))
+	server := httptest.NewUnstartedServer((&door{node: node, leases: all,
+		programs: newPrograms(all.ctx, mortise.Config{}, ""), tokens: allowed, meter: newMeter()}).handler(false))
 	server.Config.ConnContext = withConn
 	server.Start()
 	t.Cleanup(server.Close)
@@ -63,20 +64,24 @@ func ask(t *testing.T, client *http.Client, method, url, body string, headers ..
 // then.
 func TestTheDoorRefusesOtherSites(t *testing.T) {
 	server, _ := doorTo(t, nil)
-	for _, path := range []string{"/v1/watch", "/v1/keys", "/v1/key?key=k", "/v1/status", "/v1/health", "/readyz", "/healthz"} {
+	for _, path := range []string{"/v1/watch", "/v1/keys", "/v1/key?key=k", "/v1/status", "/v1/health", "/readyz",
+		"/healthz"} {
 		for _, site := range []string{"cross-site", "same-site", "same-origin"} {
-			if code, text := ask(t, server.Client(), http.MethodGet, server.URL+path, "", "Sec-Fetch-Site", site); code != http.StatusForbidden {
+			if code, text := ask(t, server.Client(), http.MethodGet, server.URL+path, "", "Sec-Fetch-Site",
+				site); code != http.StatusForbidden {
 				t.Errorf("%s from %s: %d %s", path, site, code, text)
 			}
 		}
 	}
 	for _, path := range []string{"/v1/leases", "/v1/hold"} {
-		if code, _ := ask(t, server.Client(), http.MethodPost, server.URL+path, "{}", "Sec-Fetch-Site", "cross-site"); code != http.StatusForbidden {
+		if code, _ := ask(t, server.Client(), http.MethodPost, server.URL+path, "{}", "Sec-Fetch-Site",
+			"cross-site"); code != http.StatusForbidden {
 			t.Errorf("%s: %d", path, code)
 		}
 	}
 	for _, headers := range [][]string{nil, {"Sec-Fetch-Site", "none"}} {
-		if code, text := ask(t, server.Client(), http.MethodGet, server.URL+"/v1/watch", "", headers...); code != http.StatusOK {
+		if code, text := ask(t, server.Client(), http.MethodGet, server.URL+"/v1/watch", "",
+			headers...); code != http.StatusOK {
 			t.Errorf("%v: %d %s", headers, code, text)
 		}
 	}
@@ -96,10 +101,12 @@ func TestTheDoorWantsAToken(t *testing.T) {
 	}
 	server, all := doorTo(t, allowed)
 	for header, want := range map[string]int{
-		"": 401, "Bearer ": 401, "Bearer " + one[1:]: 401, one: 401, "Basic " + one: 401, "Bearer " + one + "0": 401, "Bearer " + one: 200, "Bearer " + two: 200,
+		"": 401, "Bearer ": 401, "Bearer " + one[1:]: 401, one: 401, "Basic " + one: 401, "Bearer " + one +
+			"0": 401, "Bearer " + one: 200, "Bearer " + two: 200,
 	} {
 		for method, path := range map[string]string{http.MethodGet: "/v1/status", http.MethodPost: "/v1/leases"} {
-			code, text := ask(t, server.Client(), method, server.URL+path, map[string]string{http.MethodPost: "{}"}[method], "Authorization", header)
+			code, text := ask(t, server.Client(), method, server.URL+path,
+				map[string]string{http.MethodPost: "{}"}[method], "Authorization", header)
 			if code != want || strings.Contains(text, one) {
 				t.Errorf("%s with %q: %d %s", path, header, code, text)
 			}
@@ -115,11 +122,13 @@ func TestTheDoorWantsAToken(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.readTokens(path, ""); err != nil || !strings.Contains(errs.String(), path+" has the mode 0644") || !strings.Contains(errs.String(), "chmod 600 "+path) {
+	if _, err := c.readTokens(path, ""); err != nil || !strings.Contains(errs.String(), path+" has the mode 0644") ||
+		!strings.Contains(errs.String(), "chmod 600 "+path) {
 		t.Errorf("%v, %s", err, &errs)
 	}
 	for _, wrong := range [][2]string{{path, one}, {path + "none", ""}, {"", "short"}, {os.DevNull, ""}} {
-		if got, err := c.readTokens(wrong[0], wrong[1]); err == nil || got != nil || strings.Contains(err.Error(), "short") {
+		if got, err := c.readTokens(wrong[0], wrong[1]); err == nil || got != nil ||
+			strings.Contains(err.Error(), "short") {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
@@ -178,7 +187,8 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 func TestALeaseHasAPlainName(t *testing.T) {
 	server, _ := doorTo(t, nil)
 	for _, path := range []string{"/v1/leases", "/v1/hold"} {
-		if code, text := ask(t, server.Client(), http.MethodPost, server.URL+path, `{"name":"x\u001b[2J"}`); code != http.StatusBadRequest || !strings.Contains(text, "name") {
+		if code, text := ask(t, server.Client(), http.MethodPost, server.URL+path,
+			`{"name":"x\u001b[2J"}`); code != http.StatusBadRequest || !strings.Contains(text, "name") {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}
@@ -199,12 +209,14 @@ func TestAnAgentOnItsOwnHasASecret(t *testing.T) {
 		t.Error("agents have the same secret")
 	}
 	for name, config := range map[string]mortise.Config{
-		"secret": {Secret: "s"}, "insecure": {Insecure: true}, "files": {TLSFiles: mortise.TLSFiles{Cert: "c"}}, "join": {Join: []string{"127.0.0.1:1"}},
+		"secret": {Secret: "s"}, "insecure": {Insecure: true}, "files": {TLSFiles: mortise.TLSFiles{Cert: "c"}},
+		"join": {Join: []string{"127.0.0.1:1"}},
 	} {
 		var errs bytes.Buffer
 		before := config.Secret
 		(&call{errs: &errs}).secure(&config)
-		if config.Secret != before || strings.Contains(errs.String(), "every user of this machine") != (name == "join") {
+		if config.Secret != before || strings.Contains(errs.String(),
+			"every user of this machine") != (name == "join") {
 			t.Errorf("%s: %q, %s", name, config.Secret, &errs)
 		}
 	}

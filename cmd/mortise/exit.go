@@ -10,10 +10,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// Exit codes. Those of the command that run has run are passed on as they are, so ours stand where few programs have theirs.
+// Exit codes. Those of the command that run has run are passed on as they are, so ours stand where
+// few programs have theirs.
 const (
-	exitOK        = 0
-	exitNo        = 1   // doctor has found something; unlock has ended nothing; data has found none, or another revision
+	exitOK = 0
+	// doctor has found something; unlock has ended nothing; data has found none, or another
+	// revision
+	exitNo        = 1
 	exitBusy      = 120 // the lock is held, and -n or -w did not let it wait (longer)
 	exitLost      = 121 // the lock was lost while the command ran
 	exitNotReady  = 122 // no leader, no majority, no instance in reach, or the group is in its grace
@@ -25,7 +28,8 @@ const (
 	exitSignal    = 128 // plus the signal that ended the command, or that ended the wait for the lock
 )
 
-// exitError is an error with a code of its own. Without text nothing is said: somebody else has, or there is nothing to say.
+// exitError is an error with a code of its own. Without text nothing is said: somebody else has, or
+// there is nothing to say.
 type exitError struct {
 	code int
 	text string
@@ -64,7 +68,8 @@ func codeOf(err error) int {
 		return exitDenied
 	case errors.Is(err, mortise.ErrNotReady):
 		return exitNotReady
-	case errors.Is(err, mortise.ErrHeld), errors.Is(err, mortise.ErrQueueFull), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, mortise.ErrHeld), errors.Is(err, mortise.ErrQueueFull),
+		errors.Is(err, context.DeadlineExceeded):
 		return exitBusy
 	case errors.Is(err, mortise.ErrLost):
 		return exitLost

@@ -11,8 +11,8 @@ import (
 
 // This file decides which requests enter the door of an agent.
 
-// guard keeps browsers out, but for the page: a page from anywhere could otherwise have them talk to
-// an address of this machine. With anyHost a request may name any host.
+// guard keeps browsers out, but for the page: a page from anywhere could otherwise have them talk
+// to an address of this machine. With anyHost a request may name any host.
 func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -25,7 +25,8 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 		case fromPage(r):
 			say(w, http.StatusForbidden, problem{"web pages are not served here", "forbidden", nil})
 		case !anyHost && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-			say(w, http.StatusForbidden, problem{"ask by a loopback address, or localhost, not by " + strconv.Quote(r.Host), "forbidden", nil})
+			say(w, http.StatusForbidden, problem{"ask by a loopback address, or localhost, not by " +
+				strconv.Quote(r.Host), "forbidden", nil})
 		case r.URL.Path == "/healthz":
 			next.ServeHTTP(w, r)
 		case credentials.IsDerived(shown):
@@ -45,8 +46,8 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 	})
 }
 
-// fromPage reports whether a page in a browser has sent a request, other than the agent's own page. An
-// image or a link sends no Origin.
+// fromPage reports whether a page in a browser has sent a request, other than the agent's own page.
+// An image or a link sends no Origin.
 func fromPage(r *http.Request) bool {
 	from := r.Header.Get("Sec-Fetch-Site")
 	if r.Header.Get("Origin") != "" {

@@ -21,7 +21,8 @@ func usage(out io.Writer) {
 	fmt.Fprint(out, "\nmortise help COMMAND shows examples and flags. The cluster is described by flags or by the variables MORTISE_JOIN, MORTISE_SECRET and so on.\n")
 }
 
-// help says how a command is used: examples first, then its own flags, then those that describe the cluster.
+// help says how a command is used: examples first, then its own flags, then those that describe the
+// cluster.
 func (c *call) help(cmd command) {
 	fmt.Fprintf(c.out, "mortise %s\n%s\n\n", strings.TrimSpace(cmd.name+" [flags] "+cmd.args), cmd.about)
 	for line := range strings.Lines(cmd.examples) {
@@ -31,7 +32,8 @@ func (c *call) help(cmd command) {
 	shared := map[string]bool{}
 	(&call{changed: map[string]string{}}).flagsOf(command{instance: cmd.instance}).VisitAll(func(f *flag.Flag) { shared[f.Name] = true })
 	c.list("flags of its own", fs, func(name string) bool { return !shared[name] })
-	c.list("flags that describe the cluster, and the variables that stand for them", fs, func(name string) bool { return shared[name] })
+	c.list("flags that describe the cluster, and the variables that stand for them", fs,
+		func(name string) bool { return shared[name] })
 }
 
 // list prints some flags below a heading, nothing if there are none.
@@ -82,8 +84,9 @@ func badFlag(cmd command, fs *flag.FlagSet, err error) error {
 	return usageError(text + "\nmortise help " + cmd.name + " lists the flags")
 }
 
-// nearest returns the name that a word is most likely meant to be: one that it begins, or that differs from it in two
-// letters at most and in less than half of them. It returns "" if none is near.
+// nearest returns the name that a word is most likely meant to be: one that it begins, or that
+// differs from it in two letters at most and in less than half of them. It returns "" if none is
+// near.
 func nearest(word string, names []string) string {
 	best, least := "", min(2, (len(word)-1)/2)
 	for _, name := range names {
@@ -97,8 +100,8 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-// distance returns how many letters have to be put in, taken out, replaced, or swapped with their neighbour to make b of a
-// (optimal string alignment).
+// distance returns how many letters have to be put in, taken out, replaced, or swapped with their
+// neighbour to make b of a (optimal string alignment).
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

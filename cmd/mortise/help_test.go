@@ -24,7 +24,8 @@ func TestWhatIsMistypedIsNamed(t *testing.T) {
 		"ls -o yaml":   "mortise ls: invalid value \"yaml\" for flag -o: want table or json\nmortise help ls lists the flags\n",
 	} {
 		var out, errs bytes.Buffer
-		if code := Main(t.Context(), strings.Fields(line), &out, &errs); code != exitUsage || errs.String() != want || out.Len() > 0 {
+		if code := Main(t.Context(), strings.Fields(line), &out, &errs); code != exitUsage || errs.String() != want ||
+			out.Len() > 0 {
 			t.Errorf("mortise %s ends with %d and says\n%s%swant\n%s", line, code, out.String(), errs.String(), want)
 		}
 	}
@@ -44,12 +45,14 @@ flags of its own:
 		var out, errs bytes.Buffer
 		code := Main(t.Context(), args, &out, &errs)
 		_, shared, _ := strings.Cut(out.String(), "\nflags that describe the cluster")
-		if code != exitOK || errs.Len() > 0 || !strings.HasPrefix(out.String(), want) || !strings.Contains(shared, "  -join ") || strings.Contains(shared, "  -by ") {
+		if code != exitOK || errs.Len() > 0 || !strings.HasPrefix(out.String(), want) ||
+			!strings.Contains(shared, "  -join ") || strings.Contains(shared, "  -by ") {
 			t.Errorf("mortise %q ends with %d and says\n%s%s", args, code, out.String(), errs.String())
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := Main(t.Context(), []string{"help"}, &out, &errs); code != exitOK || !strings.Contains(out.String(), "  doctor  ") {
+	if code := Main(t.Context(), []string{"help"}, &out, &errs); code != exitOK ||
+		!strings.Contains(out.String(), "  doctor  ") {
 		t.Errorf("help ends with %d and says\n%s", code, out.String())
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// This file says what has become of a holder. A name outlives a process, so the session decides whether the one that answers is the holder.
+// This file says what has become of a holder. A name outlives a process, so the session decides
+// whether the one that answers is the holder.
 
 // fate is what is known of a holder.
 type fate struct {
@@ -40,7 +41,8 @@ func holderFate(s mortise.Standing, f facts) fate {
 	case slices.ContainsFunc(answers, named):
 		return fate{text: fmt.Sprintf("%s answers, and does not say that it holds this lock: it has just been started, or its build does not say. If it does not, the lock goes to the next %s", s.Holder, left)}
 	case s.Left > 0:
-		return fate{fmt.Sprintf("its session ends in %s unless %s renews it; the lock goes to the next then", short(s.Left), s.Holder), !purpose.Lasting(s.Labels)}
+		return fate{fmt.Sprintf("its session ends in %s unless %s renews it; the lock goes to the next then",
+			short(s.Left), s.Holder), !purpose.Lasting(s.Labels)}
 	}
 	return fate{"nothing is known of its session yet", !purpose.Lasting(s.Labels)}
 }

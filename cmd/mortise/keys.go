@@ -75,7 +75,8 @@ func list(ctx context.Context, c *call) error {
 	return nil
 }
 
-// ofTick reports whether a key is held by package tick for itself: no code of a user works under it, and it is held long by design.
+// ofTick reports whether a key is held by package tick for itself: no code of a user works under
+// it, and it is held long by design.
 func ofTick(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && k.Queue[0].Labels[purpose.Label] == purpose.Tick
 }
@@ -188,7 +189,8 @@ func otherLives(queue []mortise.Standing) string {
 }
 
 func standingRow(i int, s mortise.Standing, now time.Time) []string {
-	row := []string{strconv.Itoa(i), s.Holder, s.Session, "holds", tokenText(s.Token), heldFor(s, now), short(s.Left), "", s.Value}
+	row := []string{strconv.Itoa(i), s.Holder, s.Session, "holds", tokenText(s.Token), heldFor(s, now), short(s.Left),
+		"", s.Value}
 	switch {
 	case s.Expired:
 		row[3] = "expired, kept by its delay"
@@ -216,7 +218,8 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 // zsh and ksh read it.
 func quoted(word string) string {
 	harmless := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_./:@%+=,", r)
 	}
 	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !harmless(r) }) < 0 {
 		return word

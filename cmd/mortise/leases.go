@@ -30,8 +30,9 @@ var (
 	errLeaseOver = errors.New("the lease has ended")
 )
 
-// leases are the clients of an agent. What a client holds belongs to its lease and ends with it: it is released if the client ends the lease, and
-// lapses if the client is lost, since its work may go on. Safe for concurrent use.
+// leases are the clients of an agent. What a client holds belongs to its lease and ends with it: it
+// is released if the client ends the lease, and lapses if the client is lost, since its work may go
+// on. Safe for concurrent use.
 type leases struct {
 	node *mortise.Node
 	ctx  context.Context // ends with all leases
@@ -61,8 +62,8 @@ func newLeases(node *mortise.Node) *leases {
 	return ls
 }
 
-// open begins a lease of a client, for which a *program stands for itself. Without a ttl it has to be
-// ended.
+// open begins a lease of a client, for which a *program stands for itself. Without a ttl it has to
+// be ended.
 func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, error) {
 	l := &lease{id: rand.Text(), name: name, client: client, ttl: ttl, locks: map[mortise.Token]holding{}}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
@@ -83,7 +84,10 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 	ls.each[client]++
 	ls.all[l.id] = l
 	if ttl > 0 {
-		l.timer = time.AfterFunc(ttl, func() { ls.drop(l.id, l.lost("did not keep its lease alive for "+ttl.String())) })
+		l.timer = time.AfterFunc(ttl, func() {
+			ls.drop(l.id,
+				l.lost("did not keep its lease alive for "+ttl.String()))
+		})
 	}
 	return l, nil
 }
@@ -120,7 +124,8 @@ func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	return l, held, nil
 }
 
-// sift drops what the lease has lost, and returns the rest and what it has dropped. The caller holds mu.
+// sift drops what the lease has lost, and returns the rest and what it has dropped. The caller
+// holds mu.
 func (l *lease) sift() (held, lost []lockText) {
 	for token, lock := range l.locks {
 		if err := lock.Err(); err != nil {
@@ -221,8 +226,8 @@ func (l *lease) lost(how string) string {
 	return fmt.Sprintf("client %q of the agent %s", l.name, how)
 }
 
-// drop ends a lease, and its requests are given up. Its locks are released if lost is empty, and otherwise lapse for that reason. It reports
-// whether there was one.
+// drop ends a lease, and its requests are given up. Its locks are released if lost is empty, and
+// otherwise lapse for that reason. It reports whether there was one.
 func (ls *leases) drop(id, lost string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

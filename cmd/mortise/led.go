@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file says what is wrong while there is a leader: the worst is the headline, and its step is the first.
+// This file says what is wrong while there is a leader: the worst is the headline, and its step is
+// the first.
 
 // trouble is one thing that is wrong.
 type trouble struct {
@@ -76,10 +77,12 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 	for _, r := range f.answers() {
 		switch s := r.Status; {
 		case r.Answer.Failed != "":
-			add(instanceFailed, "restart "+plain.Text(s.Name), "%s at %s has failed: %s", s.Name, r.Addr, r.Answer.Failed)
+			add(instanceFailed, "restart "+plain.Text(s.Name), "%s at %s has failed: %s", s.Name, r.Addr,
+				r.Answer.Failed)
 		case s.Leader == "" || s.Group != by.Status.Group:
 			add(instanceCut, plain.Sprintf("see whether %s at %s and the voters reach each other, both ways, at the one port", s.Name, s.Address),
-				"%s at %s knows no leader, although there is one: it does not reach %s, or the other way round: %s", s.Name, s.Address, by.Status.Leader, s.Waiting)
+				"%s at %s knows no leader, although there is one: it does not reach %s, or the other way round: %s",
+				s.Name, s.Address, by.Status.Leader, s.Waiting)
 		case s.Waiting != "":
 			add(nothingGranted, "", "%s: %s", s.Name, s.Waiting)
 		case s.Lease != mortise.LeaseSafe && s.Phase == mortise.PhaseMember:
@@ -87,7 +90,8 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 				"the lease of %s is %s: it is short of time, or does not reach the leader", s.Name, s.Lease)
 		}
 		if s := r.Status; s.Namesake != "" {
-			add(nameTwice, "stop one of the two, and start it again under a Name of its own", "%s at %s: %s", s.Name, s.Address, s.Namesake)
+			add(nameTwice, "stop one of the two, and start it again under a Name of its own", "%s at %s: %s", s.Name,
+				s.Address, s.Namesake)
 		}
 	}
 	return all
@@ -96,17 +100,20 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 // voterTroubles is what the leader says.
 func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 	for _, d := range f.disks() {
-		all = append(all, trouble{diskIll, plain.Sprintf("the disk of %s: %v", d.Name, d.DiskFault), plain.Sprintf("%s: %s", d.Name, d.Remedy)})
+		all = append(all, trouble{diskIll, plain.Sprintf("the disk of %s: %v", d.Name, d.DiskFault),
+			plain.Sprintf("%s: %s", d.Name, d.Remedy)})
 	}
 	for _, m := range f.health.Missing {
 		if f.ill(m.Instance) {
 			continue // it is named above, with its disk
 		}
-		what := plain.Sprintf("the voter %s is not heard of for %s: %s", m.Name, short(m.Silent), f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
+		what := plain.Sprintf("the voter %s is not heard of for %s: %s", m.Name, short(m.Silent),
+			f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
 		all = append(all, trouble{voterMissing, what, ""})
 	}
 	if f.health.Due && len(all) == 0 {
-		all = append(all, trouble{votersChange, plain.Sprintf("a change of the voters is due or in flight: %s", f.health.Change), ""})
+		all = append(all, trouble{votersChange, plain.Sprintf("a change of the voters is due or in flight: %s",
+			f.health.Change), ""})
 	}
 	votes := 0
 	for _, v := range by.Status.Voters {
@@ -120,7 +127,8 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 		all = append(all, trouble{noneToLose, what, ""})
 	}
 	for _, text := range f.health.Differs {
-		all = append(all, trouble{settingsDiffer, plain.Sprintf("settings differ: %s", text), "give all instances the same configuration, if it stays so"})
+		all = append(all, trouble{settingsDiffer, plain.Sprintf("settings differ: %s", text),
+			"give all instances the same configuration, if it stays so"})
 	}
 	return all
 }
@@ -135,27 +143,32 @@ func (f facts) missingTroubles() (all []trouble) {
 		}
 	}
 	if n := len(f.members()); int(first.Answer.Replicas) > n {
-		all = append(all, trouble{instanceMissing, plain.Sprintf("Replicas says that %d instances run, and %d answer", first.Answer.Replicas, n), next})
+		all = append(all, trouble{instanceMissing, plain.Sprintf("Replicas says that %d instances run, and %d answer",
+			first.Answer.Replicas, n), next})
 	}
 	for _, name := range first.Answer.Founders {
 		if !slices.ContainsFunc(f.members(), func(r guest.Report) bool { return r.Status.Name == name }) {
-			all = append(all, trouble{instanceMissing, plain.Sprintf("the founder %s does not answer", name), plain.Sprintf("start %s again", name)})
+			all = append(all, trouble{instanceMissing, plain.Sprintf("the founder %s does not answer", name),
+				plain.Sprintf("start %s again", name)})
 		}
 	}
 	return all
 }
 
-// longHeld is how long a lock may be held while requests wait before it is worth a word: as long as the page takes it for one.
+// longHeld is how long a lock may be held while requests wait before it is worth a word: as long as
+// the page takes it for one.
 const longHeld = 30 * time.Second
 
-// stuck makes keys the headline that are held for long while requests wait, if there is nothing worse.
+// stuck makes keys the headline that are held for long while requests wait, if there is nothing
+// worse.
 func (f facts) stuck(d *diagnosis, keys []hot) {
 	for _, k := range keys {
 		if !d.Well || k.Waiting == 0 || k.HeldFor < longHeld || lasts(k.KeyInfo) || !holderFate(k.Queue[0], f).byForce {
 			continue
 		}
 		d.why("%s", d.Problem)
-		d.Well, d.Problem = false, plain.Sprintf("%s is held for %s while others wait, by %s", k.Key, short(k.HeldFor), k.Queue[0].Holder)
+		d.Well, d.Problem = false, plain.Sprintf("%s is held for %s while others wait, by %s", k.Key,
+			short(k.HeldFor), k.Queue[0].Holder)
 		d.Steps = append([]string{plain.Sprintf("look at what %s does with it; if it will not end, stop that, and then end the hold by force, as shown below", k.Queue[0].Holder)}, d.Steps...)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestTheHeadlineIsTheWorst: the headline is what is worst, whatever else is wrong, and its step is the first one.
+// TestTheHeadlineIsTheWorst: the headline is what is worst, whatever else is wrong, and its step is
+// the first one.
 func TestTheHeadlineIsTheWorst(t *testing.T) {
 	well := func() *mortise.Health {
 		return &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
@@ -27,28 +28,40 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 		facts          facts
 		headline, step string
 	}{
-		"three of five": {facts{reports: []guest.Report{instance("a", five), instance("b", five), instance("c", five)}, health: well()},
+		"three of five": {facts{reports: []guest.Report{instance("a", five), instance("b", five),
+			instance("c", five)}, health: well()},
 			"Replicas says that 5 instances run, and 3 answer", "start the instances that are missing"},
-		"a voter is missing, and settings differ": {facts{reports: []guest.Report{instance("a", five), instance("b", five), missing("c", guest.Silent)}, health: missingVoter},
+		"a voter is missing, and settings differ": {facts{reports: []guest.Report{instance("a", five),
+			instance("b", five), missing("c", guest.Silent)}, health: missingVoter},
 			"the voter c is not heard of for 7s", "stop nobody now"},
-		"two of one name": {facts{reports: []guest.Report{instance("a", func(r *guest.Report) { r.Status.Namesake = `"a" is the name of another instance too` }), instance("b", nil), instance("c", nil)}, health: well()},
+		"two of one name": {facts{reports: []guest.Report{instance("a",
+			func(r *guest.Report) { r.Status.Namesake = `"a" is the name of another instance too` }),
+			instance("b", nil), instance("c", nil)}, health: well()},
 			`a at a:1: "a" is the name of another instance too`, "stop one of the two"},
-		"one has failed": {facts{reports: []guest.Report{instance("a", five), instance("b", five), instance("c", func(r *guest.Report) { r.Answer.Failed = "a disk" })}, health: well()},
+		"one has failed": {facts{reports: []guest.Report{instance("a", five), instance("b", five),
+			instance("c", func(r *guest.Report) { r.Answer.Failed = "a disk" })}, health: well()},
 			"c at c:1 has failed: a disk", "restart c"},
-		"one is cut off": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", leaderless)}, health: missingVoter},
+		"one is cut off": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil),
+			instance("c", leaderless)}, health: missingVoter},
 			"c at c:1 knows no leader", "see whether c at c:1 and the voters reach each other"},
-		"a lease in danger": {facts{reports: []guest.Report{instance("a", nil), instance("b", func(r *guest.Report) { r.Status.Lease = mortise.LeaseJeopardy }), instance("c", nil)}, health: well()},
+		"a lease in danger": {facts{reports: []guest.Report{instance("a", nil),
+			instance("b", func(r *guest.Report) { r.Status.Lease = mortise.LeaseJeopardy }), instance("c", nil)},
+			health: well()},
 			"the lease of b is jeopardy", "look at the network between b and a"},
-		"the voters change": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)}, health: due},
+		"the voters change": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil),
+			instance("c", nil)}, health: due},
 			"a change of the voters is due or in flight: c gets a vote", "stop nobody now; wait"},
-		"another secret": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil), missing("c", guest.Foreign)}, health: well()},
+		"another secret": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil),
+			missing("c", guest.Foreign)}, health: well()},
 			"Replicas says that 3 instances run, and 2 answer", "give c at c:1 the secret"},
-		"clocks": {facts{reports: []guest.Report{instance("a", nil), instance("b", late), instance("c", nil)}, health: well()},
+		"clocks": {facts{reports: []guest.Report{instance("a", nil), instance("b", late), instance("c", nil)},
+			health: well()},
 			"the wall clocks of a and b differ", "set the clocks"},
 	} {
 		d := diagnose(c.facts)
 		if d.Well || !strings.HasPrefix(d.Problem, c.headline) || !strings.HasPrefix(d.Steps[0], c.step) {
-			t.Errorf("%s: %q\nwhy: %s\nnext: %s", what, d.Problem, strings.Join(d.Why, "\n     "), strings.Join(d.Steps, "\n      "))
+			t.Errorf("%s: %q\nwhy: %s\nnext: %s", what, d.Problem, strings.Join(d.Why, "\n     "),
+				strings.Join(d.Steps, "\n      "))
 		}
 		if slices.Contains(d.Why, d.Problem) || !slices.Contains(d.Why, "a leads group g") {
 			t.Errorf("%s: why: %q", what, d.Why)
@@ -56,8 +69,8 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	}
 }
 
-// TestHolderFate: the session says whether the process that answers is the holder. A process that was started anew under the name of
-// the holder is not, and stopping it would help nobody.
+// TestHolderFate: the session says whether the process that answers is the holder. A process that
+// was started anew under the name of the holder is not, and stopping it would help nobody.
 func TestHolderFate(t *testing.T) {
 	with := func(sessions ...string) func(*guest.Report) {
 		return func(r *guest.Report) { r.Status.Sessions = sessions }
@@ -75,9 +88,15 @@ func TestHolderFate(t *testing.T) {
 		"alive, its own session": {held, instance("b", with("5", "7")), "the code in it has not unlocked", true},
 		"started anew":           {held, instance("b", with("9")), "an earlier life of b holds it", false},
 		"just started":           {held, instance("b", nil), "b answers, and does not say that it holds", false},
-		"gone":                   {held, missing("b", guest.Refused), "its session ends in 6s unless b renews it", true},
-		"a leader of others":     {leads, instance("b", with("7")), "a long hold is what this lock is for (election)", false},
-		"it has lost its lease": {held, instance("b", func(r *guest.Report) { r.Status.Sessions, r.Status.Lease = []string{"7"}, mortise.LeaseLost }),
+		"gone": {held, missing("b", guest.Refused), "its session ends in 6s unless b renews it",
+			true},
+		"a leader of others": {leads, instance("b", with("7")), "a long hold is what this lock is for (election)",
+			false},
+		"it has lost its lease": {held,
+			instance("b", func(r *guest.Report) {
+				r.Status.Sessions, r.Status.Lease = []string{"7"},
+					mortise.LeaseLost
+			}),
 			"has lost its lease, and knows it", false},
 	} {
 		got := holderFate(c.standing, facts{reports: []guest.Report{instance("a", with("1")), c.b}})
@@ -87,12 +106,15 @@ func TestHolderFate(t *testing.T) {
 	}
 }
 
-// TestTwoSessionsOfOneName: get says that a name that stands in a queue with two sessions may be two lives.
+// TestTwoSessionsOfOneName: get says that a name that stands in a queue with two sessions may be
+// two lives.
 func TestTwoSessionsOfOneName(t *testing.T) {
-	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"}, {Holder: "a", Session: "3"}}); name != "a" {
+	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"},
+		{Holder: "a", Session: "3"}}); name != "a" {
 		t.Errorf("%q", name)
 	}
-	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"}, {Holder: "a", Session: "1"}}); name != "" {
+	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"},
+		{Holder: "a", Session: "1"}}); name != "" {
 		t.Errorf("%q", name)
 	}
 }

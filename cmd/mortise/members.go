@@ -102,7 +102,8 @@ func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 // pages asks one instance for as many members as are wanted.
 func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query.SessionCursor) (all roll, err error) {
 	var more bool
-	all.members, more, err = paged(c.members.most, at, func(at *query.SessionCursor) (list []mortise.Member, _ page, err error) {
+	all.members, more, err = paged(c.members.most, at, func(at *query.SessionCursor) (list []mortise.Member, _ page,
+		err error) {
 		answer, err := guest.Ask(ctx, g, addr, query.AdminClient.Members, &query.PageRequest{From: at})
 		if err != nil {
 			return nil, nil, err
@@ -123,8 +124,8 @@ type page interface {
 	GetFrom() *query.SessionCursor
 }
 
-// paged goes through the pages of a list of sessions until there are most of them, or all if that is 0. more says that
-// others follow.
+// paged goes through the pages of a list of sessions until there are most of them, or all if that
+// is 0. more says that others follow.
 func paged[T any](most int, at *query.SessionCursor,
 	ask func(*query.SessionCursor) ([]T, page, error),
 ) (all []T, more bool, err error) {

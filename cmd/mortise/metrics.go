@@ -65,7 +65,8 @@ func measures() []measure {
 		{leaseMet, "counter", "Changes of the state of the lease", "state", []string{"safe", "jeopardy", "lost"}, nil},
 		gauge("lease_remaining_seconds",
 			"Time until locks of this instance are lost unless a renewal is acknowledged before, of the session that has least"),
-		{leadersMet, "counter", "How often this instance found another leader, or the same in a new term", "", nil, nil},
+		{leadersMet, "counter", "How often this instance found another leader, or the same in a new term", "", nil,
+			nil},
 		gauge("leader_known", "1 if this instance knows of a leader, else 0"),
 		gauge("leader_here", "1 if this instance leads, else 0"),
 		gauge("term", "Term of the group, as an instance that votes sees it"),
@@ -94,9 +95,11 @@ func observed(s mortise.Status) map[string]float64 {
 	}
 	low := s.Disk != nil && s.Disk.State == mortise.DiskLow
 	f := map[string]float64{
-		"lock_held": float64(s.Held), "lock_waiters": float64(max(s.Waiters-s.Standby, 0)), "lock_standby": float64(s.Standby),
-		"lease_remaining_seconds": s.LeaseTightest.Seconds(), "leader_known": truth(s.Leader != ""), "leader_here": truth(s.Leading),
-		"voters": float64(voters), "disk_fault": truth(s.Disk != nil && !low), "disk_low": truth(low),
+		"lock_held": float64(s.Held), "lock_waiters": float64(max(s.Waiters-s.Standby, 0)),
+		"lock_standby":            float64(s.Standby),
+		"lease_remaining_seconds": s.LeaseTightest.Seconds(), "leader_known": truth(s.Leader != ""),
+		"leader_here": truth(s.Leading),
+		"voters":      float64(voters), "disk_fault": truth(s.Disk != nil && !low), "disk_low": truth(low),
 		"node_time_seconds_total": s.Age.Seconds(), "node_available_time_seconds_total": s.Available.Seconds(),
 		"node_failed": truth(s.Err != nil), "hooks_dropped_total": float64(s.HooksDropped),
 	}
@@ -106,7 +109,9 @@ func observed(s mortise.Status) map[string]float64 {
 	if s.Leading {
 		f["members"] = float64(s.MembersTotal)
 	}
-	if s.Health != nil { // a voter that is replaced by none is missing too, though the group does not wait for it any more
+	// a voter that is replaced by none is missing too, though the group does not wait for it any
+	// more
+	if s.Health != nil {
 		f["voters_missing"] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 	}
 	return f
@@ -134,7 +139,8 @@ type histogram struct {
 }
 
 func newMeter() *meter {
-	m := &meter{all: map[string]measure{}, count: map[string]map[string]uint64{}, times: map[string]map[string]*histogram{}}
+	m := &meter{all: map[string]measure{}, count: map[string]map[string]uint64{},
+		times: map[string]map[string]*histogram{}}
 	for _, row := range measures() {
 		m.all[row.name], m.count[row.name], m.times[row.name] = row, map[string]uint64{}, map[string]*histogram{}
 		for _, value := range row.values {

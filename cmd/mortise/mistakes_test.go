@@ -11,13 +11,15 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestMistakesAtTheCommandLine: what a newcomer types, and all that the command says. What is missing is asked for by its flag and its
-// variable. mistakes_test.go of the root has the list of mistakes.
+// TestMistakesAtTheCommandLine: what a newcomer types, and all that the command says. What is
+// missing is asked for by its flag and its variable. mistakes_test.go of the root has the list of
+// mistakes.
 func TestMistakesAtTheCommandLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	node, err := mortise.Start(ctx, mortise.Config{
-		Name: "a", Bind: "127.0.0.1:0", JoinFunc: func(context.Context) ([]string, error) { return nil, nil }, Replicas: 1, Secret: testSecret,
+		Name: "a", Bind: "127.0.0.1:0", JoinFunc: func(context.Context) ([]string, error) { return nil, nil },
+		Replicas: 1, Secret: testSecret,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -34,18 +36,25 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 		code int
 		want string // AT stands for the address of the instance
 	}{
-		"nowhere":            {"get x", exitUsage, "mortise get: where is the cluster? Name an instance with -join host:port, or set MORTISE_JOIN\n"},
-		"nowhere, a service": {"get x -env-prefix BILLS", exitUsage, "mortise get: where is the cluster? Name an instance with -join host:port, or set BILLS_JOIN\n"},
-		"no secret":          {"get x -join AT", exitNotReady, "mortise get: mortise: not ready to decide: no instance answers: AT: " + secret + doctor},
-		"no secret, doctor": {"doctor -join AT", exitNo, "trouble: no instance answers\n  AT: foreign: AT: " + secret + "\nnext safe step:\n" +
+		"nowhere": {"get x", exitUsage,
+			"mortise get: where is the cluster? Name an instance with -join host:port, or set MORTISE_JOIN\n"},
+		"nowhere, a service": {"get x -env-prefix BILLS", exitUsage,
+			"mortise get: where is the cluster? Name an instance with -join host:port, or set BILLS_JOIN\n"},
+		"no secret": {"get x -join AT", exitNotReady,
+			"mortise get: mortise: not ready to decide: no instance answers: AT: " + secret + doctor},
+		"no secret, doctor": {"doctor -join AT", exitNo, "trouble: no instance answers\n  AT: foreign: AT: " +
+			secret + "\nnext safe step:\n" +
 			"  1. give this command the secret (or certificates) and the cluster label of the instances: with what it has they do not talk to it\n" +
 			"asked:\n  AT (by AT): foreign\n"},
-		"no secret, another machine": {"get x -join 192.0.2.1:7947 -timeout 1s", exitNotReady, "mortise get: mortise: not ready to decide: no instance answers: " +
-			"192.0.2.1:7947: it is on another machine and nothing protects the connection: " +
-			"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), or -insecure if it has neither" + doctor},
-		"no such group, and an ID without its leading zero": {"recover 123456789abcdef -env-prefix ORDERS_LOCK", exitFailed,
+		"no secret, another machine": {"get x -join 192.0.2.1:7947 -timeout 1s", exitNotReady,
+			"mortise get: mortise: not ready to decide: no instance answers: " +
+				"192.0.2.1:7947: it is on another machine and nothing protects the connection: " +
+				"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), or -insecure if it has neither" + doctor},
+		"no such group, and an ID without its leading zero": {"recover 123456789abcdef -env-prefix ORDERS_LOCK",
+			exitFailed,
 			"mortise recover: no instance that answers belongs to group 0123456789abcdef; nothing was done\n"},
-		"no ID": {"recover orders -env-prefix ORDERS_LOCK", exitUsage, `mortise recover: "orders" is no ID of a group; mortise doctor shows it` + "\n"},
+		"no ID": {"recover orders -env-prefix ORDERS_LOCK", exitUsage,
+			`mortise recover: "orders" is no ID of a group; mortise doctor shows it` + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("MORTISE_JOIN", "") // Main sets what flags say
@@ -58,7 +67,8 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 	}
 	t.Run("the variables of a service", func(t *testing.T) {
 		var out, errs bytes.Buffer
-		if code := Main(ctx, []string{"status", "-env-prefix", "ORDERS_LOCK"}, &out, &errs); code != exitOK || !strings.Contains(out.String(), at) {
+		if code := Main(ctx, []string{"status", "-env-prefix", "ORDERS_LOCK"}, &out, &errs); code != exitOK ||
+			!strings.Contains(out.String(), at) {
 			t.Errorf("exit code %d; it says\n%s%s", code, out.String(), errs.String())
 		}
 	})

@@ -88,7 +88,8 @@ func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 
 	var out bytes.Buffer
 	newMeter().write(&out, mortise.Status{Votes: true, Leading: true, Health: &mortise.Health{}})
-	for _, name := range regexp.MustCompile(`mortise_[a-z_]+`).FindAllString(read("..", "..", "adapters", "mortiseotel", "alerts.yml"), -1) {
+	for _, name := range regexp.MustCompile(`mortise_[a-z_]+`).FindAllString(read("..", "..", "adapters",
+		"mortiseotel", "alerts.yml"), -1) {
 		base := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
 		if !strings.Contains(out.String(), "# TYPE "+base+" ") {
 			t.Errorf("an alert rule asks for %s", name)
@@ -100,8 +101,10 @@ func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 func TestMetricsOfAnAgent(t *testing.T) {
 	m := newMeter()
 	h := m.hooks()
-	h.Acquired(t.Context(), mortise.LockEvent{Kind: mortise.LockExclusive, Outcome: mortise.OutcomeGranted, Took: 5 * time.Millisecond, Waiting: 0})
-	h.Acquired(t.Context(), mortise.LockEvent{Kind: mortise.LockExclusive, Outcome: mortise.OutcomeGranted, Took: time.Hour, Waiting: -1})
+	h.Acquired(t.Context(), mortise.LockEvent{Kind: mortise.LockExclusive, Outcome: mortise.OutcomeGranted,
+		Took: 5 * time.Millisecond, Waiting: 0})
+	h.Acquired(t.Context(), mortise.LockEvent{Kind: mortise.LockExclusive, Outcome: mortise.OutcomeGranted,
+		Took: time.Hour, Waiting: -1})
 	h.Lost(mortise.LockEvent{Kind: mortise.LockShared, Outcome: mortise.OutcomeForced, Held: time.Second})
 	h.Lease(mortise.NodeEvent{State: mortise.StateJeopardy})
 	h.Leader(mortise.NodeEvent{State: mortise.StateNew})
@@ -109,7 +112,8 @@ func TestMetricsOfAnAgent(t *testing.T) {
 	h.Renewed(mortise.NodeEvent{State: mortise.StateUnanswered})
 	h.Synced(mortise.NodeEvent{State: mortise.StateSynced, Took: time.Millisecond})
 	var out bytes.Buffer
-	m.write(&out, mortise.Status{Held: 3, Waiters: 5, Standby: 1, Leader: "a", Age: 90 * time.Second, Voters: []mortise.Member{{Votes: true}, {}}})
+	m.write(&out, mortise.Status{Held: 3, Waiters: 5, Standby: 1, Leader: "a", Age: 90 * time.Second,
+		Voters: []mortise.Member{{Votes: true}, {}}})
 	for _, line := range []string{
 		`# TYPE mortise_lock_wait_duration_seconds histogram`,
 		`mortise_lock_wait_duration_seconds_bucket{kind="exclusive",outcome="granted",le="0.002"} 0`,
@@ -127,7 +131,8 @@ func TestMetricsOfAnAgent(t *testing.T) {
 		`mortise_session_renewal_failures_total 1`,
 		`mortise_lock_leaks_total 0`,
 		`mortise_log_sync_duration_seconds_bucket{outcome="synced",le="0.001"} 1`,
-		`mortise_lock_held 3`, `mortise_lock_waiters 4`, `mortise_leader_known 1`, `mortise_voters 1`, `mortise_node_time_seconds_total 90`,
+		`mortise_lock_held 3`, `mortise_lock_waiters 4`, `mortise_leader_known 1`, `mortise_voters 1`,
+		`mortise_node_time_seconds_total 90`,
 	} {
 		if !strings.Contains(out.String(), "\n"+line+"\n") {
 			t.Errorf("%s is not in\n%s", line, &out)
@@ -176,7 +181,8 @@ func TestThePageIsBehindTheDoor(t *testing.T) {
 		{open.URL + "/console/status.json", []string{"Sec-Fetch-Site", "same-origin"}, 200, `"at":`},
 		{open.URL + "/console/", []string{"Sec-Fetch-Site", "cross-site"}, 403, "web pages"},
 		{open.URL + "/console/", []string{"Sec-Fetch-Site", "same-site"}, 403, "web pages"},
-		{open.URL + "/console/", []string{"Sec-Fetch-Site", "same-origin", "Origin", "http://localhost"}, 403, "web pages"},
+		{open.URL + "/console/", []string{"Sec-Fetch-Site", "same-origin", "Origin", "http://localhost"}, 403,
+			"web pages"},
 		{open.URL + "/metrics", []string{"Sec-Fetch-Site", "same-origin"}, 403, "web pages"},
 		{open.URL + "/console/../v1/status", []string{"Sec-Fetch-Site", "same-origin"}, 403, "web pages"},
 		{closed.URL + "/metrics", nil, 401, "Bearer"},
@@ -192,7 +198,8 @@ func TestThePageIsBehindTheDoor(t *testing.T) {
 		if code != c.code || !strings.Contains(text, c.text) {
 			t.Errorf("%s %q: %d %.200s", c.url, c.headers, code, text)
 		}
-		if isPage := strings.Contains(c.url, "/console/"); code == 401 && strings.HasPrefix(challenge, "Basic") != isPage {
+		if isPage := strings.Contains(c.url, "/console/"); code == 401 &&
+			strings.HasPrefix(challenge, "Basic") != isPage {
 			t.Errorf("%s asks for %q", c.url, challenge)
 		}
 	}
@@ -207,7 +214,8 @@ func TestObserve(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	f := &fleet{t: t}
 	far := agentOptions{listen: "127.0.0.1:0", observe: "0.0.0.0:0"}
-	if all, err := far.listeners(false); err == nil || !strings.Contains(err.Error(), "-observe: ") || !strings.Contains(err.Error(), "neither a loopback address") {
+	if all, err := far.listeners(false); err == nil || !strings.Contains(err.Error(), "-observe: ") ||
+		!strings.Contains(err.Error(), "neither a loopback address") {
 		t.Fatalf("without tokens it listens at %v, %v", all, err)
 	}
 	cmd := f.command("agent", "-listen", "127.0.0.1:0", "-observe", "0.0.0.0:0", "-o", "json")
@@ -230,7 +238,8 @@ func TestObserve(t *testing.T) {
 	}
 	url := "http://localhost" + at["observe"][strings.LastIndex(at["observe"], ":"):]
 	with := []string{"Authorization", "Bearer " + token}
-	for path, want := range map[string]int{"/metrics": 200, "/console/": 200, "/v1/status": 404, "/v1/leases": 404, "/": 404} {
+	for path, want := range map[string]int{"/metrics": 200, "/console/": 200, "/v1/status": 404, "/v1/leases": 404,
+		"/": 404} {
 		if code, text, _ := body(t, http.MethodGet, url+path, with...); code != want {
 			t.Errorf("%s: %d %.200s", path, code, text)
 		}

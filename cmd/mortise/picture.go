@@ -25,7 +25,8 @@ type seen struct {
 }
 
 func seenOf(r guest.Report) seen {
-	s := seen{Address: r.Addr, From: r.From, Outcome: r.Outcome, Failed: r.Answer.GetFailed(), Durable: r.Answer.GetDurable(), Status: r.Status}
+	s := seen{Address: r.Addr, From: r.From, Outcome: r.Outcome, Failed: r.Answer.GetFailed(),
+		Durable: r.Answer.GetDurable(), Status: r.Status}
 	if r.Err != nil {
 		s.Error = r.Err.Error()
 	}
@@ -63,10 +64,12 @@ func part(s *mortise.Status) string {
 	return "member"
 }
 
-// healthWithin is how long a leader may take to say how the voters stand: who takes longer has most likely lost his lead.
+// healthWithin is how long a leader may take to say how the voters stand: who takes longer has most
+// likely lost his lead.
 const healthWithin = time.Second
 
-// health asks the leader how the voters stand, by way of any of those who know one; nil: nobody leads.
+// health asks the leader how the voters stand, by way of any of those who know one; nil: nobody
+// leads.
 func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Report) *mortise.Health {
 	ctx, cancel := context.WithTimeout(ctx, min(c.within, healthWithin))
 	defer cancel()
@@ -120,7 +123,8 @@ func status(ctx context.Context, c *call) error {
 		if s == nil {
 			continue
 		}
-		rows = append(rows, []string{s.Name, s.Address, part(s), s.Group, s.Leader, fmt.Sprint(s.Term), string(s.Lease), short(s.LeaseFor.Round(time.Second / 10)), fmt.Sprint(s.Held), fmt.Sprint(s.Waiters)})
+		rows = append(rows, []string{s.Name, s.Address, part(s), s.Group, s.Leader, fmt.Sprint(s.Term),
+			string(s.Lease), short(s.LeaseFor.Round(time.Second / 10)), fmt.Sprint(s.Held), fmt.Sprint(s.Waiters)})
 		if text := strings.TrimSpace(s.Waiting + " " + r.Answer.Failed); text != "" {
 			notes = append(notes, s.Name+": "+text)
 		}

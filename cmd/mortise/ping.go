@@ -91,8 +91,8 @@ func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []ti
 	return took, nil
 }
 
-// pingOnce is one lock and its unlock. No other process waits for the key, so a missing answer means
-// that the group does not grant locks.
+// pingOnce is one lock and its unlock. No other process waits for the key, so a missing answer
+// means that the group does not grant locks.
 func (c *call) pingOnce(ctx context.Context, s *guest.Session, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()

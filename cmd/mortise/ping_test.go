@@ -28,7 +28,8 @@ func TestPing(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.out), &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Leader != "a" || p.Locks != 5 || p.Min <= 0 || p.Median < p.Min || p.P99 < p.Median || p.P99 > s.took.Seconds() {
+	if p.Leader != "a" || p.Locks != 5 || p.Min <= 0 || p.Median < p.Min || p.P99 < p.Median ||
+		p.P99 > s.took.Seconds() {
 		t.Errorf("ping says %+v after %v", p, s.took)
 	}
 	if e := w.next(t, "held"); !strings.HasPrefix(e.Key, "other/") {

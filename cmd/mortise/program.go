@@ -48,7 +48,8 @@ func (p *program) close() {
 	_ = p.guest.Close()
 }
 
-// here returns the picture of the first instance that answers: the agent's own, where that has a port.
+// here returns the picture of the first instance that answers: the agent's own, where that has a
+// port.
 func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 	places, errs := p.guest.Places(ctx)
 	for _, place := range places {

@@ -158,7 +158,8 @@ func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error
 	case ps.closed:
 		return nil, mortise.ErrLeaving
 	case p == nil && ps.places >= ps.most:
-		return nil, fmt.Errorf("%w, %d: try again when one has been unused for %v", errManySecrets, programsMost, programIdle)
+		return nil, fmt.Errorf("%w, %d: try again when one has been unused for %v", errManySecrets, programsMost,
+			programIdle)
 	case p == nil:
 		p = &program{pool: ps, sum: sum, opened: make(chan struct{})}
 		ps.all[sum] = p

@@ -63,7 +63,8 @@ func openInn(t *testing.T, allowed tokens, change func(*programs)) *inn {
 		t.Fatal(err)
 	}
 	config := mortise.Config{
-		Name: "agent", Bind: "127.0.0.1:0", Join: []string{"file://" + peers}, Replicas: 1, Secret: testSecret, Grace: -1,
+		Name: "agent", Bind: "127.0.0.1:0", Join: []string{"file://" + peers}, Replicas: 1, Secret: testSecret,
+		Grace:  -1,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	node, err := mortise.Start(t.Context(), config)
@@ -77,7 +78,8 @@ func openInn(t *testing.T, allowed tokens, change func(*programs)) *inn {
 	all := newLeases(node)
 	pool := newPrograms(all.ctx, config, node.Status().Address)
 	change(pool)
-	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: pool, tokens: allowed, meter: newMeter()}).handler(false))
+	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: pool, tokens: allowed,
+		meter: newMeter()}).handler(false))
 	server.Config.ConnContext = withConn
 	server.Start()
 	t.Cleanup(server.Close)
@@ -160,7 +162,8 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	one, all := secretFor(t, "one", "lock a/*", "read a/*"), secretFor(t, "looker", "read *")
 	lease := i.lease(one)
 	var lock lockText
-	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/1", "wait_seconds": 30, "value": "v"}, &lock); code != http.StatusOK || lock.Key != "a/1" || lock.Token == 0 {
+	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/1", "wait_seconds": 30, "value": "v"},
+		&lock); code != http.StatusOK || lock.Key != "a/1" || lock.Token == 0 {
 		t.Fatalf("%d %+v", code, p)
 	}
 	k, err := i.node.Peek(t.Context(), "a/1")
@@ -184,7 +187,8 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	denied(code, p, "max_hold")
 	code, p = i.post(one, "/v1/check", object{"key": "b/1", "token": "1"}, nil)
 	denied(code, p, `"one"`)
-	for _, path := range []string{"/v1/keys", "/v1/keys?prefix=b", "/v1/key?key=b/1", "/v1/watch", "/v1/watch?prefix=b", "/v1/status", "/v1/health"} {
+	for _, path := range []string{"/v1/keys", "/v1/keys?prefix=b", "/v1/key?key=b/1", "/v1/watch",
+		"/v1/watch?prefix=b", "/v1/status", "/v1/health"} {
 		code, p = i.get(one, path, nil)
 		denied(code, p, `"one"`)
 	}
@@ -197,22 +201,26 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 
 	var held struct{ Held bool }
 	for token, want := range map[mortise.Token]bool{lock.Token: true, lock.Token + 1: false, 0: false} {
-		if code, p := i.post(one, "/v1/check", object{"key": "a/1", "token": token}, &held); code != http.StatusOK || held.Held != want {
+		if code, p := i.post(one, "/v1/check", object{"key": "a/1", "token": token}, &held); code != http.StatusOK ||
+			held.Held != want {
 			t.Errorf("token %d: %d %v %+v", token, code, held, p)
 		}
 	}
-	if code, p := i.post(one, "/v1/check", object{"lease": lease, "token": lock.Token}, &held); code != http.StatusOK || !held.Held {
+	if code, p := i.post(one, "/v1/check", object{"lease": lease, "token": lock.Token},
+		&held); code != http.StatusOK || !held.Held {
 		t.Errorf("%d %v %+v", code, held, p)
 	}
 	var keys struct {
 		Keys []keySaid
 		More bool
 	}
-	if code, p := i.get(one, "/v1/keys?prefix=a/", &keys); code != http.StatusOK || len(keys.Keys) != 1 || keys.Keys[0].Key != "a/1" || keys.More {
+	if code, p := i.get(one, "/v1/keys?prefix=a/", &keys); code != http.StatusOK || len(keys.Keys) != 1 ||
+		keys.Keys[0].Key != "a/1" || keys.More {
 		t.Errorf("%d %+v %+v", code, keys, p)
 	}
 	var said keySaid
-	if code, p := i.get(one, "/v1/key?key=a/1", &said); code != http.StatusOK || len(said.Queue) != 1 || said.Queue[0].Token != lock.Token {
+	if code, p := i.get(one, "/v1/key?key=a/1", &said); code != http.StatusOK || len(said.Queue) != 1 ||
+		said.Queue[0].Token != lock.Token {
 		t.Errorf("%d %+v %+v", code, said, p)
 	}
 	var e happened
@@ -222,7 +230,8 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/\x01"}, nil); code != http.StatusBadRequest {
 		t.Errorf("%d %+v", code, p)
 	}
-	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "value": strings.Repeat("x", 1025)}, nil); code != http.StatusBadRequest {
+	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "value": strings.Repeat("x", 1025)},
+		nil); code != http.StatusBadRequest {
 		t.Errorf("%d %+v", code, p)
 	}
 	var s mortise.Status
@@ -254,7 +263,8 @@ func TestProgramsAreApart(t *testing.T) {
 	agents := i.lease("")
 	for secret, lease := range map[string]string{two: mine, "": mine, one: agents} {
 		for path, body := range map[string]object{
-			"/v1/unlock": {"token": lock.Token}, "/v1/check": {"token": lock.Token}, "/v1/keepalive": {}, "/v1/end": {}, "/v1/lock": {"key": "other", "wait_seconds": 0},
+			"/v1/unlock": {"token": lock.Token}, "/v1/check": {"token": lock.Token}, "/v1/keepalive": {},
+			"/v1/end": {}, "/v1/lock": {"key": "other", "wait_seconds": 0},
 		} {
 			body["lease"] = lease
 			if code, p := i.post(secret, path, body, nil); code != http.StatusNotFound || p.Kind != "no lease" {
@@ -267,7 +277,8 @@ func TestProgramsAreApart(t *testing.T) {
 	if code != http.StatusConflict || p.Held == nil || p.Held.Token != lock.Token {
 		t.Errorf("%d %+v", code, p)
 	}
-	if code, p = i.post(two, "/v1/unlock", object{"lease": theirs, "token": lock.Token}, nil); code != http.StatusNotFound || p.Kind != "no lock" {
+	if code, p = i.post(two, "/v1/unlock", object{"lease": theirs, "token": lock.Token},
+		nil); code != http.StatusNotFound || p.Kind != "no lock" {
 		t.Errorf("%d %+v", code, p)
 	}
 	if code, p = i.post(one, "/v1/keepalive", object{"lease": mine}, nil); code != http.StatusOK {
@@ -275,7 +286,8 @@ func TestProgramsAreApart(t *testing.T) {
 	}
 	// The end of the lease releases, and the other program gets the lock.
 	i.post(one, "/v1/end", object{"lease": mine}, nil)
-	if code, p = i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait_seconds": patience.Seconds()}, &lock); code != http.StatusOK {
+	if code, p = i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait_seconds": patience.Seconds()},
+		&lock); code != http.StatusOK {
 		t.Errorf("%d %+v", code, p)
 	}
 }
@@ -347,7 +359,8 @@ func TestProgramsAreBounded(t *testing.T) {
 	if places, programs := i.taken(); places != programsMost || programs != programsMost {
 		t.Errorf("%d places and %d programs", places, programs)
 	}
-	if code, p := i.post(secrets[programsMost], "/v1/leases", object{}, nil); code != http.StatusServiceUnavailable || !strings.HasPrefix(p.Error, errManySecrets.Error()) {
+	if code, p := i.post(secrets[programsMost], "/v1/leases", object{}, nil); code != http.StatusServiceUnavailable ||
+		!strings.HasPrefix(p.Error, errManySecrets.Error()) {
 		t.Errorf("%d %+v", code, p)
 	}
 	i.lease(secrets[0]) // those that are in go on
@@ -370,7 +383,8 @@ func TestPlacesComeBack(t *testing.T) {
 		}
 	}
 	i.pool.mu.Unlock()
-	if code, p := i.post(two, "/v1/leases", object{}, nil); code != http.StatusServiceUnavailable || !strings.HasPrefix(p.Error, errManySecrets.Error()) {
+	if code, p := i.post(two, "/v1/leases", object{}, nil); code != http.StatusServiceUnavailable ||
+		!strings.HasPrefix(p.Error, errManySecrets.Error()) {
 		t.Errorf("%d %+v", code, p)
 	}
 	i.post(one, "/v1/end", object{"lease": lease}, nil)
@@ -429,7 +443,8 @@ func TestDerivedSecretsAtTheDoor(t *testing.T) {
 		}
 	}
 	server, _ := doorTo(t, nil)
-	if code, text := ask(t, server.Client(), http.MethodGet, server.URL+"/v1/status", "", "Authorization", "Bearer "+good); code != http.StatusForbidden || !strings.Contains(text, "takes no derived secrets") {
+	if code, text := ask(t, server.Client(), http.MethodGet, server.URL+"/v1/status", "", "Authorization",
+		"Bearer "+good); code != http.StatusForbidden || !strings.Contains(text, "takes no derived secrets") {
 		t.Errorf("%d %s", code, text)
 	}
 	if ps := newPrograms(t.Context(), mortise.Config{Secret: testSecret}, ""); ps.most != 0 {
@@ -437,7 +452,8 @@ func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	}
 }
 
-// Real agents: the rights are enforced by a leader that is another process, and the holder is named.
+// Real agents: the rights are enforced by a leader that is another process, and the holder is
+// named.
 func TestProgramsOfAFleet(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -449,7 +465,8 @@ func TestProgramsOfAFleet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path, strings.NewReader(string(text)))
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path,
+				strings.NewReader(string(text)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -471,12 +488,14 @@ func TestProgramsOfAFleet(t *testing.T) {
 		}
 		key := fmt.Sprint("cron/", n)
 		var lock lockText
-		if code := post("/v1/lock", object{"lease": lease.Lease, "key": key, "wait_seconds": patience.Seconds()}, &lock); code != http.StatusOK {
+		if code := post("/v1/lock", object{"lease": lease.Lease, "key": key, "wait_seconds": patience.Seconds()},
+			&lock); code != http.StatusOK {
 			t.Fatal(code)
 		}
 		f.mortise("get", key).wants(t, exitOK, agent.name+" (for cron-host)")
 		var p problem
-		if code := post("/v1/lock", object{"lease": lease.Lease, "key": "other", "wait_seconds": patience.Seconds()}, &p); code != http.StatusForbidden || p.Kind != "denied" {
+		if code := post("/v1/lock", object{"lease": lease.Lease, "key": "other", "wait_seconds": patience.Seconds()},
+			&p); code != http.StatusForbidden || p.Kind != "denied" {
 			t.Errorf("%d %+v", code, p)
 		}
 		if text, err := os.ReadFile(agent.log.Name()); err != nil || strings.Contains(string(text), secret) {

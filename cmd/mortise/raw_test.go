@@ -38,7 +38,8 @@ func nothingRaw(t *testing.T, what, text string) {
 // What users of the library put into keys, values and data, as every command shows it.
 func TestNothingIsPrintedRaw(t *testing.T) {
 	const key = "k\u202e\u2066'\\z" // control characters no key can have
-	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Bind: "127.0.0.1:0", Grace: -1, Logger: slog.New(slog.DiscardHandler)})
+	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Bind: "127.0.0.1:0", Grace: -1,
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +67,10 @@ func TestNothingIsPrintedRaw(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"ls"}, {"ls", "-o", "json"}, {"get", key}, {"get", "-o", "json", key}, {"top", "-count", "1"}, {"top", "-count", "1", "-o", "json"}, {"top", "-count", "1", key}, {"doctor"}, {"doctor", key},
-		{"doctor", "-o", "json", key}, {"watch"}, {"watch", "-o", "json"}, {"status"}, {"members"}, {"get", nasty}, {nasty}, {"run", "-n", key, "--", "true"}, {"unlock", "--force", key, "--token", "1", "--reason", nasty},
+		{"ls"}, {"ls", "-o", "json"}, {"get", key}, {"get", "-o", "json", key}, {"top", "-count", "1"},
+		{"top", "-count", "1", "-o", "json"}, {"top", "-count", "1", key}, {"doctor"}, {"doctor", key},
+		{"doctor", "-o", "json", key}, {"watch"}, {"watch", "-o", "json"}, {"status"}, {"members"}, {"get", nasty},
+		{nasty}, {"run", "-n", key, "--", "true"}, {"unlock", "--force", key, "--token", "1", "--reason", nasty},
 		{"unlock", "--force", key, "--token", "1", "--reason", "r"}, {"recover", nasty},
 	} {
 		var out bytes.Buffer
@@ -78,7 +81,9 @@ func TestNothingIsPrintedRaw(t *testing.T) {
 		Main(running, append(args[:1:1], append([]string{"-join", node.Status().Address}, args[1:]...)...), &out, &out)
 		stop()
 		nothingRaw(t, fmt.Sprintf("%q", args), out.String())
-		if strings.Contains(out.String(), "there is no command ls") || args[0] == "get" && args[len(args)-1] == key && args[1] != "-o" && !strings.Contains(out.String(), `mortise unlock --force $'k\xe2\x80\xae\xe2\x81\xa6\x27\x5cz'`) {
+		if strings.Contains(out.String(), "there is no command ls") || args[0] == "get" && args[len(args)-1] == key &&
+			args[1] != "-o" && !strings.Contains(out.String(),
+			`mortise unlock --force $'k\xe2\x80\xae\xe2\x81\xa6\x27\x5cz'`) {
 			t.Errorf("%q: %s", args, out.String())
 		}
 	}
@@ -87,12 +92,16 @@ func TestNothingIsPrintedRaw(t *testing.T) {
 // What hostile instances answer: nothing on this side has checked it.
 func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	const forged = "\nFORGED\x1b[1A\u202e"
-	member := mortise.Member{Name: forged, Instance: forged, Address: forged, Zone: forged, Version: forged, Votes: true}
+	member := mortise.Member{Name: forged, Instance: forged, Address: forged, Zone: forged, Version: forged,
+		Votes: true}
 	s := &mortise.Status{
-		Name: forged, Instance: forged, Address: forged, Version: forged, Phase: mortise.PhaseMember, Group: forged, Leader: forged, Voters: []mortise.Member{member}, Members: []mortise.Member{member}, Waiting: forged, Lease: forged,
+		Name: forged, Instance: forged, Address: forged, Version: forged, Phase: mortise.PhaseMember, Group: forged,
+		Leader: forged, Voters: []mortise.Member{member}, Members: []mortise.Member{member}, Waiting: forged,
+		Lease: forged,
 	}
 	health := &mortise.Health{
-		Leader: forged, Missing: []mortise.MissingVoter{{Name: forged, Instance: forged}}, CannotLose: []string{forged}, Change: forged, Differs: []string{forged}, Advice: forged, Due: true,
+		Leader: forged, Missing: []mortise.MissingVoter{{Name: forged, Instance: forged}},
+		CannotLose: []string{forged}, Change: forged, Differs: []string{forged}, Advice: forged, Due: true,
 	}
 	answered := guest.Report{Addr: "a:1", From: forged, Outcome: guest.Answered, Status: s}
 	answered.Answer = &query.HereAnswer{Failed: forged, Founders: []string{forged}}
@@ -105,11 +114,14 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 		var out bytes.Buffer
 		c := &call{out: &out, errs: &out}
 		c.tellDiagnosis(diagnose(f), f)
-		key := mortise.KeyInfo{Key: forged, Held: 1, Waiting: 1, Queue: []mortise.Standing{{Holder: forged, Value: forged, Token: 7, Keys: []string{forged, forged}}}}
+		key := mortise.KeyInfo{Key: forged, Held: 1, Waiting: 1,
+			Queue: []mortise.Standing{{Holder: forged, Value: forged, Token: 7, Keys: []string{forged, forged}}}}
 		waiting := key
 		waiting.Queue = []mortise.Standing{{Holder: forged, Keys: []string{forged}}}
-		err := errors.Join(c.tellKeys([]hot{{KeyInfo: key}, {KeyInfo: waiting}}, f), c.table(keyHeading, [][]string{keyRow(key, time.Now()), standingRow(0, key.Queue[0], time.Now())}),
-			c.tellEvent(mortise.Event{What: forged, Key: forged, Holder: forged, By: forged, Reason: forged, Cause: forged, Data: []byte(forged)}), c.show(s), c.show(health), c.printf("%v\n", health))
+		err := errors.Join(c.tellKeys([]hot{{KeyInfo: key}, {KeyInfo: waiting}}, f),
+			c.table(keyHeading, [][]string{keyRow(key, time.Now()), standingRow(0, key.Queue[0], time.Now())}),
+			c.tellEvent(mortise.Event{What: forged, Key: forged, Holder: forged, By: forged, Reason: forged,
+				Cause: forged, Data: []byte(forged)}), c.show(s), c.show(health), c.printf("%v\n", health))
 		if err != nil {
 			t.Error(err)
 		}
@@ -119,13 +131,15 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	c := &call{out: &listed, errs: &listed}
 	s.MembersAge, member.For, member.Tier, member.Session = time.Second, forged, forged, forged
 	for _, r := range [][]guest.Report{{answered, silent}, {silent}} {
-		if err := errors.Join(c.tellLastRoll(r, errors.New(forged)), c.tellRoll(roll{members: []mortise.Member{member}, next: forged})); err != nil {
+		if err := errors.Join(c.tellLastRoll(r, errors.New(forged)),
+			c.tellRoll(roll{members: []mortise.Member{member}, next: forged})); err != nil {
 			t.Error(err)
 		}
 	}
 	nothingRaw(t, "members", listed.String())
 	var out bytes.Buffer
-	report(&out, "ls", errors.Join(&mortise.ForcedError{By: forged, Reason: forged}, &mortise.HeldError{Key: forged, Holder: forged}))
+	report(&out, "ls", errors.Join(&mortise.ForcedError{By: forged, Reason: forged},
+		&mortise.HeldError{Key: forged, Holder: forged}))
 	report(&out, "ls", errors.New("of a package that escapes nothing: \x1b[2J\r\u202e"))
 	nothingRaw(t, "error", out.String())
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// refuse says why not: 400 wrong, 401 a bad derived secret, 403 denied by the secret's rights, 404 no such lease or lock, 409 busy, 410 lost, 503 nobody can decide it now.
+// refuse says why not: 400 wrong, 401 a bad derived secret, 403 denied by the secret's rights, 404
+// no such lease or lock, 409 busy, 410 lost, 503 nobody can decide it now.
 func refuse(w http.ResponseWriter, err error) {
 	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
 	set := func(c int, kind string) { code, p.Kind = c, kind }
@@ -17,7 +18,8 @@ func refuse(w http.ResponseWriter, err error) {
 		set(http.StatusConflict, "busy")
 	case errors.Is(err, errBadSecret):
 		set(http.StatusUnauthorized, "no token")
-	case errors.Is(err, mortise.ErrNotAllowed), errors.Is(err, errNotForPrograms), errors.Is(err, errNoPrograms), errors.Is(err, errMemberSecret):
+	case errors.Is(err, mortise.ErrNotAllowed), errors.Is(err, errNotForPrograms), errors.Is(err, errNoPrograms),
+		errors.Is(err, errMemberSecret):
 		set(http.StatusForbidden, "denied")
 	case errors.Is(err, mortise.ErrBadRequest), errors.Is(err, mortise.ErrBadKey):
 		set(http.StatusBadRequest, "wrong")
@@ -28,7 +30,8 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, mortise.ErrLost):
 		set(http.StatusGone, "lost")
 	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed),
-		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom), errors.Is(err, errTooMany), errors.Is(err, errTooMuch),
+		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom), errors.Is(err, errTooMany),
+		errors.Is(err, errTooMuch),
 		errors.Is(err, errManySecrets):
 		set(http.StatusServiceUnavailable, "not ready")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, mortise.ErrQueueFull):

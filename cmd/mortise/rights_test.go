@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// TestDerivedSecretsOnTheCommandLine: each command does what the secret grants, and says by name and code what it does not.
+// TestDerivedSecretsOnTheCommandLine: each command does what the secret grants, and says by name
+// and code what it does not.
 func TestDerivedSecretsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")
@@ -27,7 +28,8 @@ func TestDerivedSecretsOnTheCommandLine(t *testing.T) {
 	f.mortise("ls", "cron/").wants(t, exitOK)
 	f.mortise("get", "cron/1").wants(t, exitOK)
 	for _, denied := range [][]string{
-		{"run", "other", "--", "echo", "never"}, {"ls"}, {"get", "other"}, {"audit"}, {"members"}, {"status"}, {"doctor"}, {"watch", "other"},
+		{"run", "other", "--", "echo", "never"}, {"ls"}, {"get", "other"}, {"audit"}, {"members"}, {"status"},
+		{"doctor"}, {"watch", "other"},
 		{"unlock", "--force", "cron/1", "--token", "1", "--reason", "r"},
 	} {
 		f.mortise(denied...).wants(t, exitDenied, "not allowed", `"cron-host"`)

@@ -33,12 +33,15 @@ type runOptions struct {
 
 func runFlags(c *call, fs *flag.FlagSet) {
 	fs.BoolVar(&c.run.try, "n", false, "do not wait: exit with 120 if the lock is held")
-	fs.DurationVar(&c.run.wait, "w", 0, "wait at most so long, then exit with 120 (or 122 if there was nobody to grant it); 0: as long as it takes")
+	fs.DurationVar(&c.run.wait, "w", 0,
+		"wait at most so long, then exit with 120 (or 122 if there was nobody to grant it); 0: as long as it takes")
 	fs.BoolVar(&c.run.shared, "shared", false, "hold the lock together with all others who share it")
 	fs.IntVar(&c.run.permits, "permits", 0, "take so many permits of a semaphore")
 	fs.IntVar(&c.run.of, "of", 0, "out of so many")
-	fs.DurationVar(&c.run.grace, "kill-after", 5*time.Second, "when the lock is lost the command gets TERM, and after this time KILL")
-	fs.StringVar(&c.run.value, "value", "", "what others see of this holder (the name of the command and the process's ID)")
+	fs.DurationVar(&c.run.grace, "kill-after", 5*time.Second,
+		"when the lock is lost the command gets TERM, and after this time KILL")
+	fs.StringVar(&c.run.value, "value", "",
+		"what others see of this holder (the name of the command and the process's ID)")
 }
 
 // runUnderLock is the command run.
@@ -193,7 +196,8 @@ func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (c
 	}
 }
 
-// outlive waits for what the command has left in its process group, once its lock is lost, and kills it when its time is over.
+// outlive waits for what the command has left in its process group, once its lock is lost, and
+// kills it when its time is over.
 func outlive(cmd *exec.Cmd, terminal bool, kill <-chan time.Time) {
 	often := time.NewTicker(20 * time.Millisecond)
 	defer often.Stop()
@@ -210,7 +214,8 @@ func outlive(cmd *exec.Cmd, terminal bool, kill <-chan time.Time) {
 // endOf turns the end of the command into an exit code.
 func endOf(cmd *exec.Cmd, err, lost error) (int, error) {
 	if lost != nil {
-		return 0, &exitError{code: exitLost, text: "the lock was lost, and the command has ended: " + cmd.ProcessState.String()}
+		return 0, &exitError{code: exitLost, text: "the lock was lost, and the command has ended: " +
+			cmd.ProcessState.String()}
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

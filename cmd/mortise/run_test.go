@@ -36,7 +36,8 @@ func TestRun(t *testing.T) {
 		holder := f.begin("exec sleep 1000", "jobs/2", "-value", "nightly")
 		defer holder.end()
 		f.mortise("run", "-n", "jobs/2", "--", "echo", "never").wants(t, exitBusy, "tester", "nightly")
-		f.says([]string{"run", "-w", "1s", "jobs/2", "--", "echo", "never"}, exitBusy, "nightly") // a second may be too short to ask
+		// a second may be too short to ask
+		f.says([]string{"run", "-w", "1s", "jobs/2", "--", "echo", "never"}, exitBusy, "nightly")
 		if s := f.mortise("run", "-w", "1s", "jobs/2", "--", "echo", "never"); strings.Contains(s.out, "never") {
 			t.Error("the command ran without the lock")
 		}
@@ -142,12 +143,14 @@ func (f *fleet) waiting(key string, n int) {
 	})
 }
 
-// TestAStuckHolder is how a person ends a lock that nobody gives back: the holder's command gets TERM, then KILL, and the next in line goes on.
+// TestAStuckHolder is how a person ends a lock that nobody gives back: the holder's command gets
+// TERM, then KILL, and the next in line goes on.
 func TestAStuckHolder(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
 	notes := filepath.Join(f.dir, "notes")
-	stuck := f.begin("trap 'echo asked >> "+notes+"' TERM; echo set; while :; do sleep 0.02; done", "-kill-after", "500ms", "orders/42")
+	stuck := f.begin("trap 'echo asked >> "+notes+"' TERM; echo set; while :; do sleep 0.02; done", "-kill-after",
+		"500ms", "orders/42")
 	if line, err := stuck.out.ReadString('\n'); line != "set\n" {
 		t.Fatal(line, err)
 	}
@@ -156,7 +159,8 @@ func TestAStuckHolder(t *testing.T) {
 	go func() { got <- f.finish(next) }()
 	f.waiting("orders/42", 1)
 
-	f.says([]string{"doctor", "orders/42"}, exitOK, "orders/42: tester holds it for", "mortise unlock --force orders/42 --token ")
+	f.says([]string{"doctor", "orders/42"}, exitOK, "orders/42: tester holds it for",
+		"mortise unlock --force orders/42 --token ")
 	s := f.mortise("get", "orders/42").wants(t, exitOK, "waits for 0", "mortise unlock --force orders/42 --token ")
 	_, way, _ := strings.Cut(s.out, "mortise unlock ")
 	words := strings.Fields(way) // --force orders/42 --token T --reason "..."
@@ -164,8 +168,10 @@ func TestAStuckHolder(t *testing.T) {
 	f.mortise("unlock", "orders/42", "--token", token, "--reason", "x").wants(t, exitUsage, "--force is missing")
 	f.mortise("unlock", "--force", "orders/42", "--reason", "x").wants(t, exitUsage, "--token is missing")
 	f.mortise("unlock", "--force", "orders/42", "--token", token).wants(t, exitUsage, "--reason is missing")
-	f.mortise("unlock", "--force", "orders/42", "--token", "7", "--reason", "a wrong one").wants(t, exitNo, "nothing was ended")
-	f.mortise("unlock", "--force", "orders/42", "--token", token, "--reason", "stuck since noon").wants(t, exitOK, "has ended")
+	f.mortise("unlock", "--force", "orders/42", "--token", "7", "--reason", "a wrong one").wants(t, exitNo,
+		"nothing was ended")
+	f.mortise("unlock", "--force", "orders/42", "--token", token, "--reason", "stuck since noon").wants(t, exitOK,
+		"has ended")
 
 	if code := stuck.code(t); code != exitLost {
 		t.Errorf("the stuck run ends with %d", code)
@@ -183,7 +189,8 @@ func TestAStuckHolder(t *testing.T) {
 	f.mortise("get", "orders/42").wants(t, exitOK, "is free")
 }
 
-// TestTheLockIsLostWithTheCluster: without a majority the lease runs out, and the command must not go on.
+// TestTheLockIsLostWithTheCluster: without a majority the lease runs out, and the command must not
+// go on.
 func TestTheLockIsLostWithTheCluster(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

@@ -21,15 +21,19 @@ func TestSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := []string{"secret", "-secret-file", path, "-for", "cron-host"}
-	guest := f.mortise(append(from, "-allow", "lock cron/*", "-allow", "read cron/*", "-until", "720h")...).wants(t, exitOK, "for cron-host", "until 20", "lock cron/*\n  read cron/*")
-	if !strings.HasPrefix(guest.out, "msd1_") || strings.Count(guest.out, "\n") != 1 || strings.Contains(guest.errs, a.out[5:20]) {
+	guest := f.mortise(append(from, "-allow", "lock cron/*", "-allow", "read cron/*", "-until", "720h")...).wants(t,
+		exitOK, "for cron-host", "until 20", "lock cron/*\n  read cron/*")
+	if !strings.HasPrefix(guest.out, "msd1_") || strings.Count(guest.out, "\n") != 1 ||
+		strings.Contains(guest.errs, a.out[5:20]) {
 		t.Errorf("%q", guest.out)
 	}
-	f.mortise(append(from, "-member", "-o", "json")...).wants(t, exitOK, `{"secret":"msd1_`, `"capability":"mortise-capability/1\nfor cron-host\nmember\n"}`)
+	f.mortise(append(from, "-member", "-o", "json")...).wants(t, exitOK, `{"secret":"msd1_`,
+		`"capability":"mortise-capability/1\nfor cron-host\nmember\n"}`)
 	f.common = []string{"SECRET=" + strings.TrimSpace(guest.out), "JOIN=127.0.0.1:1"}
 	f.mortise("secret", "-allow", "lock *", "-for", "x").wants(t, exitUsage, "only the root secret can derive others")
 	f.mortise("ls", "-timeout", "100ms").wants(t, exitNotReady) // it is accepted, and no instance is there
-	f.mortise("agent", "-listen", "unix:"+filepath.Join(t.TempDir(), "s"), "-founders", "a,b,c").wants(t, exitUsage, "a guest's secret cannot start an instance")
+	f.mortise("agent", "-listen", "unix:"+filepath.Join(t.TempDir(), "s"), "-founders", "a,b,c").wants(t, exitUsage,
+		"a guest's secret cannot start an instance")
 	f.common = nil
 	for _, c := range []struct {
 		want string
@@ -40,7 +44,8 @@ func TestSecret(t *testing.T) {
 		{"-for and -until belong to a derived secret", []string{"-for", "x"}},
 		{"a right is one of", []string{"-allow", "take a", "-for", "x"}},
 		{"a pattern is a key", []string{"-allow", "lock a*b", "-for", "x"}},
-		{"has passed", []string{"-allow", "lock a", "-for", "x", "-until", time.Now().Add(-time.Hour).Format(time.RFC3339)}},
+		{"has passed", []string{"-allow", "lock a", "-for", "x", "-until",
+			time.Now().Add(-time.Hour).Format(time.RFC3339)}},
 		{"is neither a time as", []string{"-allow", "lock a", "-for", "x", "-until", "soon"}},
 		{"too many words", []string{"-allow", "lock", "a", "-for", "x"}},
 		{"member includes", []string{"-member", "-allow", "lock a", "-for", "x"}},

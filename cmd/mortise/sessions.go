@@ -53,10 +53,12 @@ func sessions(ctx context.Context, c *call) error {
 	return c.printf("the next: mortise sessions -after %s\n", next)
 }
 
-// sessionPages asks the leader page by page. next is the last session if there are others behind it.
+// sessionPages asks the leader page by page. next is the last session if there are others behind
+// it.
 func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.SessionCursor,
 ) (all []mortise.SessionInfo, next string, err error) {
-	all, more, err := paged(c.members.most, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page, err error) {
+	all, more, err := paged(c.members.most, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page,
+		err error) {
 		answer, err := put(ctx, c, g, query.AdminClient.Sessions, &query.PageRequest{From: at})
 		if err == nil {
 			err = json.Unmarshal(answer.Sessions, &list)

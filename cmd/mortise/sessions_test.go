@@ -46,10 +46,12 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%s", line)
 		}
 	}
-	if len(seen) != 5 || seen["holder"].Held != 1 || seen["holder"].Waiting != 0 || seen["waiter"].Held != 0 || seen["waiter"].Waiting != 1 || seen["a"].Own || !seen["holder"].Own {
+	if len(seen) != 5 || seen["holder"].Held != 1 || seen["holder"].Waiting != 0 || seen["waiter"].Held != 0 ||
+		seen["waiter"].Waiting != 1 || seen["a"].Own || !seen["holder"].Own {
 		t.Errorf("%+v", seen)
 	}
-	if table := f.mortise("sessions").wants(t, exitOK).out; !regexp.MustCompile(`(?m)^holder +[0-9]+ +[0-9hms]+ +5s +[0-9.ms-]+ +1 +0 +-$`).MatchString(table) {
+	if table := f.mortise("sessions").wants(t,
+		exitOK).out; !regexp.MustCompile(`(?m)^holder +[0-9]+ +[0-9hms]+ +5s +[0-9.ms-]+ +1 +0 +-$`).MatchString(table) {
 		t.Errorf("holder has no such row in\n%s", table)
 	}
 	first := f.mortise("sessions", "-n", "2").wants(t, exitOK, "the next: mortise sessions -after ")

@@ -44,52 +44,64 @@ type state struct {
 func states() []state {
 	hold := func(s *stage, i int, key string) { s.lock(i, mortise.Request{Key: key, Value: "charging"}) }
 	return []state{
-		{name: "healthy", truth: "locks are granted, and any one instance may be stopped", nodes: 3, play: func(*stage) {}, calm: true},
-		{name: "an election", truth: "one instance leads, the others wait for as long as it does", nodes: 3, calm: true, play: func(s *stage) {
-			for i := range 3 {
-				e := election.New(s.Node(i), "leader", election.Options{})
-				s.run(func(ctx context.Context) {
-					_ = e.Run(ctx, "10.0.0.7:80", func(ctx context.Context, _ *election.Leadership) error { <-ctx.Done(); return nil })
-				})
-			}
-		}},
-		{name: "package tick", truth: "a job runs once a minute on one of the instances", nodes: 3, calm: true, play: func(s *stage) {
-			for i := range 3 {
-				node := s.Node(i)
-				s.run(func(ctx context.Context) {
-					_ = tick.Run(ctx, node, tick.Job{Name: "report", Schedule: tick.Every(time.Minute), Run: func(context.Context, tick.Tick) error {
-						time.Sleep(time.Second) // fake time
-						return nil
-					}})
-				})
-			}
-		}},
-		{name: "a contended lock", truth: "a lock changes hands every 100 ms, and requests wait for it", nodes: 3, calm: true, play: func(s *stage) {
-			for i := range 3 {
-				node := s.Node(i)
-				s.run(func(ctx context.Context) {
-					for ctx.Err() == nil {
-						_ = node.Do(ctx, "orders/42", func(context.Context, mortise.Token) error {
-							time.Sleep(100 * time.Millisecond) // fake time
+		{name: "healthy", truth: "locks are granted, and any one instance may be stopped", nodes: 3,
+			play: func(*stage) {}, calm: true},
+		{name: "an election", truth: "one instance leads, the others wait for as long as it does", nodes: 3,
+			calm: true, play: func(s *stage) {
+				for i := range 3 {
+					e := election.New(s.Node(i), "leader", election.Options{})
+					s.run(func(ctx context.Context) {
+						_ = e.Run(ctx, "10.0.0.7:80", func(ctx context.Context,
+							_ *election.Leadership) error {
+							<-ctx.Done()
 							return nil
 						})
-					}
-				})
-			}
-		}},
-		{name: "a stuck holder", truth: "the holder lives and does not unlock, and a request waits for it", nodes: 3, play: func(s *stage) {
-			hold(s, 1, "orders/42")
-			s.wait(0, "orders/42")
-		}},
-		{name: "a holder that was started again", truth: "an instance was killed with a lock and runs again: the lock is free when the session of its life before ends", nodes: 3, lasts: time.Second, play: func(s *stage) {
-			s.follow(1)
-			hold(s, 1, "orders/42")
-			s.wait(0, "orders/42")
-			time.Sleep(time.Minute) // fake time
-			s.Kill(1)
-			s.start(1)
-			s.Until("node-1 has a session", func() bool { return s.Node(1).Status().Session == mortise.SessionAttached })
-		}},
+					})
+				}
+			}},
+		{name: "package tick", truth: "a job runs once a minute on one of the instances", nodes: 3, calm: true,
+			play: func(s *stage) {
+				for i := range 3 {
+					node := s.Node(i)
+					s.run(func(ctx context.Context) {
+						_ = tick.Run(ctx, node, tick.Job{Name: "report", Schedule: tick.Every(time.Minute),
+							Run: func(context.Context, tick.Tick) error {
+								time.Sleep(time.Second) // fake time
+								return nil
+							}})
+					})
+				}
+			}},
+		{name: "a contended lock", truth: "a lock changes hands every 100 ms, and requests wait for it", nodes: 3,
+			calm: true, play: func(s *stage) {
+				for i := range 3 {
+					node := s.Node(i)
+					s.run(func(ctx context.Context) {
+						for ctx.Err() == nil {
+							_ = node.Do(ctx, "orders/42", func(context.Context, mortise.Token) error {
+								time.Sleep(100 * time.Millisecond) // fake time
+								return nil
+							})
+						}
+					})
+				}
+			}},
+		{name: "a stuck holder", truth: "the holder lives and does not unlock, and a request waits for it", nodes: 3,
+			play: func(s *stage) {
+				hold(s, 1, "orders/42")
+				s.wait(0, "orders/42")
+			}},
+		{name: "a holder that was started again",
+			truth: "an instance was killed with a lock and runs again: the lock is free when the session of its life before ends", nodes: 3, lasts: time.Second, play: func(s *stage) {
+				s.follow(1)
+				hold(s, 1, "orders/42")
+				s.wait(0, "orders/42")
+				time.Sleep(time.Minute) // fake time
+				s.Kill(1)
+				s.start(1)
+				s.Until("node-1 has a session",
+					func() bool { return s.Node(1).Status().Session == mortise.SessionAttached })
+			}},
 		{name: "a voter is lost", truth: "locks are granted by the two others; after a minute one of them has the only vote, and its loss would end that", nodes: 3, dir: true, play: func(s *stage) {
 			s.follow(2)
 			s.Kill(2)
@@ -101,10 +113,11 @@ func states() []state {
 			s.Kill(1)
 			s.Kill(2)
 		}},
-		{name: "an instance is cut off", truth: "this instance reaches no other one; the two others go on", nodes: 3, dir: true, play: func(s *stage) {
-			s.follow(0)
-			s.Isolate(0)
-		}},
+		{name: "an instance is cut off", truth: "this instance reaches no other one; the two others go on", nodes: 3,
+			dir: true, play: func(s *stage) {
+				s.follow(0)
+				s.Isolate(0)
+			}},
 		{name: "another secret", truth: "this instance has another secret than the two others, which go on; it was a voter", nodes: 3, dir: true, play: func(s *stage) {
 			s.follow(2)
 			s.Kill(2)
@@ -112,19 +125,22 @@ func states() []state {
 			s.start(2)
 			s.look = 2
 		}},
-		{name: "three of five are here", truth: "three instances run, and Replicas says five; the voters are there", nodes: 5, play: func(s *stage) {
-			for _, i := range s.others() {
+		{name: "three of five are here", truth: "three instances run, and Replicas says five; the voters are there",
+			nodes: 5, play: func(s *stage) {
+				for _, i := range s.others() {
+					s.Kill(i)
+				}
+				s.look = s.running()[0]
+			}},
+		{name: "two instances of one name",
+			truth: "a fourth instance runs under the name of this one; it locks, and gets no vote", nodes: 4,
+			play: func(s *stage) {
+				i := s.others()[0]
 				s.Kill(i)
-			}
-			s.look = s.running()[0]
-		}},
-		{name: "two instances of one name", truth: "a fourth instance runs under the name of this one; it locks, and gets no vote", nodes: 4, play: func(s *stage) {
-			i := s.others()[0]
-			s.Kill(i)
-			s.look = s.Leader()
-			s.name[i] = s.Node(s.look).Status().Name
-			s.start(i)
-		}},
+				s.look = s.Leader()
+				s.name[i] = s.Node(s.look).Status().Name
+				s.start(i)
+			}},
 	}
 }
 
@@ -143,8 +159,9 @@ type stage struct {
 	leaderless   map[int]time.Time
 }
 
-// TestStates puts each state up and compares what Status, the page, mortise doctor and the alert rules say of it with the file that was read in
-// review, which docs/OPERATION.md shows. With -states it writes the file anew. A calm state raises no alarm anywhere.
+// TestStates puts each state up and compares what Status, the page, mortise doctor and the alert
+// rules say of it with the file that was read in review, which docs/OPERATION.md shows. With
+// -states it writes the file anew. A calm state raises no alarm anywhere.
 func TestStates(t *testing.T) {
 	table := "| state | what is true | Status | the page | mortise doctor | alerts |\n|---|---|---|---|---|---|\n"
 	for _, state := range states() {
@@ -162,7 +179,8 @@ func TestStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if table != string(want) && !t.Failed() {
-		t.Errorf("%s is not what the views say now; read the difference, then write it with -states:\n%s", statesFile, table)
+		t.Errorf("%s is not what the views say now; read the difference, then write it with -states:\n%s", statesFile,
+			table)
 	}
 	page, err := os.ReadFile("../../docs/OPERATION.md")
 	if err != nil || !strings.Contains(string(page), string(want)) {
@@ -172,7 +190,8 @@ func TestStates(t *testing.T) {
 
 func newStage(t *testing.T, state state) *stage {
 	s := &stage{
-		t: t, state: state, root: t.TempDir(), name: map[int]string{}, secret: map[int]string{}, lives: make([]*counters, state.nodes), leaderless: map[int]time.Time{},
+		t: t, state: state, root: t.TempDir(), name: map[int]string{}, secret: map[int]string{},
+		lives: make([]*counters, state.nodes), leaderless: map[int]time.Time{},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s.ctx = ctx
@@ -265,7 +284,8 @@ func (s *stage) scrape() {
 func (s *stage) row() string {
 	alerts := firing(s.scrapes)
 	status, page, doctor := s.statusSays(), s.pageSays(), s.doctorSays()
-	if s.state.calm && (len(alerts) > 0 || !strings.HasPrefix(page, "fine: ") || !strings.HasPrefix(doctor, "well: ") || strings.Contains(page+doctor, "force")) {
+	if s.state.calm && (len(alerts) > 0 || !strings.HasPrefix(page, "fine: ") ||
+		!strings.HasPrefix(doctor, "well: ") || strings.Contains(page+doctor, "force")) {
 		s.t.Errorf("an alarm in %q:\n%s\n%s\n%s", s.state.name, page, doctor, alerts)
 	}
 	links := "none"
@@ -354,7 +374,8 @@ func (s *stage) health() *mortise.Health {
 	return nil
 }
 
-// doctorSays is the headline, the first step and, of keys that requests wait for, what has become of their holder. It asks what the command asks, in the process.
+// doctorSays is the headline, the first step and, of keys that requests wait for, what has become
+// of their holder. It asks what the command asks, in the process.
 func (s *stage) doctorSays() string {
 	f := facts{health: s.health()}
 	for i := range s.Len() {

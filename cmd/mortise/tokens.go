@@ -101,8 +101,8 @@ func programOf(r *http.Request) *program {
 	return p
 }
 
-// client is whose leases are counted together: those of one derived secret, of one token, or else of
-// one connection.
+// client is whose leases are counted together: those of one derived secret, of one token, or else
+// of one connection.
 func (d *door) client(r *http.Request) any {
 	if p := programOf(r); p != nil {
 		return p

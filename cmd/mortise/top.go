@@ -28,7 +28,8 @@ func topFlags(c *call, fs *flag.FlagSet) {
 	fs.DurationVar(&c.top.every, "every", 2*time.Second, "time between two looks")
 	fs.IntVar(&c.top.rows, "n", 20, "rows")
 	fs.IntVar(&c.top.count, "count", 0, "end after so many looks (0: at Ctrl-C)")
-	fs.StringVar(&c.top.by, "by", "waiting", "order: waiting, held (longest held) or changes (of hands, seen between looks)")
+	fs.StringVar(&c.top.by, "by", "waiting",
+		"order: waiting, held (longest held) or changes (of hands, seen between looks)")
 }
 
 // hot is a key as top sees it.
@@ -91,7 +92,8 @@ func topOrders() map[string]func(a, b hot) int {
 }
 
 // hottest looks once, and notes in before what it saw.
-func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, before map[string]hot) (keys []hot, more bool, err error) {
+func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, before map[string]hot) (keys []hot,
+	more bool, err error) {
 	now := time.Now()
 	err = c.walk(ctx, g, prefix, func(k mortise.KeyInfo) bool {
 		if ofTick(k) {
@@ -135,7 +137,8 @@ type topShown struct {
 	Top                 []hot
 }
 
-// showTop prints one look. A terminal is cleared before; anything else gets one table below the other.
+// showTop prints one look. A terminal is cleared before; anything else gets one table below the
+// other.
 func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	held, waiting := 0, 0
 	for _, h := range keys {
@@ -156,7 +159,8 @@ func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	if more {
 		which = "first " + which
 	}
-	fmt.Fprintf(&b, "%s  %d %s, %d holds, %d waiting; by %s\n", time.Now().UTC().Format(eventTime), len(keys), which, held, waiting, c.top.by)
+	fmt.Fprintf(&b, "%s  %d %s, %d holds, %d waiting; by %s\n", time.Now().UTC().Format(eventTime), len(keys), which,
+		held, waiting, c.top.by)
 	var rows [][]string
 	for _, h := range shown {
 		row := keyRow(h.KeyInfo, time.Now())

@@ -23,7 +23,8 @@ type unlockOptions struct {
 }
 
 func unlockFlags(c *call, fs *flag.FlagSet) {
-	fs.BoolVar(&c.unlock.force, "force", false, "say that you mean it: the holder may still be at work, and only the token protects the resource then")
+	fs.BoolVar(&c.unlock.force, "force", false,
+		"say that you mean it: the holder may still be at work, and only the token protects the resource then")
 	fs.Func("token", "token of the hold to end, as get shows it", func(v string) (err error) {
 		c.unlock.token, err = strconv.ParseUint(v, 10, 64)
 		return err
@@ -43,7 +44,8 @@ func unlock(ctx context.Context, c *call) error {
 	case !c.unlock.force:
 		return usageError("--force is missing: this ends a hold that is somebody else's")
 	case c.unlock.token == 0:
-		return usageError("--token is missing: mortise get " + quoted(key) + " shows it; so nothing is ended that was granted since")
+		return usageError("--token is missing: mortise get " + quoted(key) +
+			" shows it; so nothing is ended that was granted since")
 	case c.unlock.reason == "":
 		return usageError("--reason is missing: the holder and the log are told why")
 	case !plain.Is(c.unlock.reason):
@@ -55,7 +57,8 @@ func unlock(ctx context.Context, c *call) error {
 	}
 	defer g.Close()
 	a, err := put(ctx, c, g, query.AdminClient.Evict, &query.EvictRequest{
-		Key: []byte(key), Token: c.unlock.token, By: []byte("mortise unlock by " + myself()), Reason: []byte(c.unlock.reason),
+		Key: []byte(key), Token: c.unlock.token, By: []byte("mortise unlock by " + myself()),
+		Reason: []byte(c.unlock.reason),
 	})
 	if err != nil {
 		return err
@@ -73,8 +76,8 @@ func unlock(ctx context.Context, c *call) error {
 	return err
 }
 
-// recoverGroup is the command recover: it tells every instance of the group that it reaches to give the group up. If one of them knows
-// a leader none is told.
+// recoverGroup is the command recover: it tells every instance of the group that it reaches to give
+// the group up. If one of them knows a leader none is told.
 func recoverGroup(ctx context.Context, c *call) error {
 	group, err := c.word("")
 	if err == nil && group == "" {
@@ -102,7 +105,8 @@ func recoverGroup(ctx context.Context, c *call) error {
 		switch {
 		case r.Status == nil || r.Status.Group != group:
 		case r.Status.Leader != "":
-			return wrong("%s says that %s leads group %s: nothing is lost, and nothing was done", r.Status.Name, r.Status.Leader, group)
+			return wrong("%s says that %s leads group %s: nothing is lost, and nothing was done", r.Status.Name,
+				r.Status.Leader, group)
 		case !r.Answer.Durable:
 			return wrong("%s keeps no directory: a group in memory starts anew by itself when all its instances are there; nothing was done", r.Status.Name)
 		default:

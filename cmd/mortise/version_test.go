@@ -12,16 +12,19 @@ import (
 
 func TestVersionNamesTheBuild(t *testing.T) {
 	var out bytes.Buffer
-	if Main(t.Context(), []string{"version"}, &out, &out); !strings.HasPrefix(out.String(), "mortise "+mortise.Version()+", ") || !strings.Contains(out.String(), " go1.") {
+	if Main(t.Context(), []string{"version"}, &out, &out); !strings.HasPrefix(out.String(),
+		"mortise "+mortise.Version()+", ") || !strings.Contains(out.String(), " go1.") {
 		t.Errorf("version prints %s", out.String())
 	}
-	b := buildOf(&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef0123"}, {Key: "vcs.modified", Value: "true"}}}, true)
+	b := buildOf(&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef0123"},
+		{Key: "vcs.modified", Value: "true"}}}, true)
 	if b.Revision != "0123456789ab" || !b.Modified {
 		t.Errorf("%+v", b)
 	}
 }
 
-// TestEventsHaveDates: a watch goes on for days, and the machines of a cluster have clocks of many zones.
+// TestEventsHaveDates: a watch goes on for days, and the machines of a cluster have clocks of many
+// zones.
 func TestEventsHaveDates(t *testing.T) {
 	at := time.Date(2026, 11, 24, 1, 2, 3, 4, time.FixedZone("east", 2*3600))
 	e := mortise.Event{What: mortise.EventLeft, Key: "k", Holder: "n1", At: at, Token: 7}

@@ -17,10 +17,12 @@ import (
 type watchOptions struct{ after uint64 }
 
 func watchFlags(c *call, fs *flag.FlagSet) {
-	fs.Uint64Var(&c.watch.after, "after", 0, "go on behind this position, as -o json shows it (0: begin with what there is now)")
+	fs.Uint64Var(&c.watch.after, "after", 0,
+		"go on behind this position, as -o json shows it (0: begin with what there is now)")
 }
 
-// watchWithin is how long one question of a watch may take: the leader waits a while for something to happen.
+// watchWithin is how long one question of a watch may take: the leader waits a while for something
+// to happen.
 const watchWithin = 10 * time.Second
 
 // happened is a mortise.Event as -o json shows it: large numbers are strings.
@@ -37,7 +39,8 @@ type happened struct {
 	Revision   uint64        `json:",omitempty,string"`
 }
 
-// watch is the command watch. It goes on over changes of leader and of instance, and says so if anything may be missing: that is a reset.
+// watch is the command watch. It goes on over changes of leader and of instance, and says so if
+// anything may be missing: that is a reset.
 func watch(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {
@@ -73,7 +76,8 @@ func watch(ctx context.Context, c *call) error {
 }
 
 // nextEvents asks once.
-func nextEvents(ctx context.Context, g *guest.Guest, q *query.WatchRequest) (a *query.EventsAnswer, events []mortise.Event, err error) {
+func nextEvents(ctx context.Context, g *guest.Guest, q *query.WatchRequest) (a *query.EventsAnswer,
+	events []mortise.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, watchWithin)
 	defer cancel()
 	if a, err = guest.Put(ctx, g, query.AdminClient.Watch, q); err == nil && a.Events != nil {
@@ -95,7 +99,8 @@ func (c *call) tellEvent(e mortise.Event) error {
 
 func happenedOf(e mortise.Event) happened {
 	h := happened{
-		Position: e.Position, What: e.What, Key: e.Key, Token: e.Token, Holder: e.Holder, Cause: e.Cause, By: e.By, Reason: e.Reason, Data: e.Data, Revision: e.Revision,
+		Position: e.Position, What: e.What, Key: e.Key, Token: e.Token, Holder: e.Holder, Cause: e.Cause, By: e.By,
+		Reason: e.Reason, Data: e.Data, Revision: e.Revision,
 	}
 	if !e.At.IsZero() {
 		h.At = &e.At
@@ -103,8 +108,8 @@ func happenedOf(e mortise.Event) happened {
 	return h
 }
 
-// eventTime is the form of an event's time: with its date, since a watch goes on for days, and in UTC, as all
-// that the instances say of times.
+// eventTime is the form of an event's time: with its date, since a watch goes on for days, and in
+// UTC, as all that the instances say of times.
 const eventTime = "2006-01-02 15:04:05Z"
 
 // eventLine is an event for people.

@@ -27,15 +27,19 @@ var breaks = []broken{
 	{set, "publishNotReadyAddresses: true", "publishNotReadyAddresses: false", "nobody would find"},
 	{set, "port: 7947}]", "port: 7946}]", "port is not"},
 	{set, "  selector: {app: orders}", "  selector: {app: order}", "the Service selects"},
-	{set, "selector: &ours {matchLabels: {app: orders}}", "selector: &ours {matchLabels: {app: order}}", "its own pods"},
-	{set, "maxUnavailable: 1, selector: {matchLabels: {app: orders}}", "maxUnavailable: 1, selector: {matchLabels: {app: order}}", "does not select the pods"},
+	{set, "selector: &ours {matchLabels: {app: orders}}", "selector: &ours {matchLabels: {app: order}}",
+		"its own pods"},
+	{set, "maxUnavailable: 1, selector: {matchLabels: {app: orders}}",
+		"maxUnavailable: 1, selector: {matchLabels: {app: order}}", "does not select the pods"},
 	{set, "maxUnavailable: 1", "maxUnavailable: 2", "majority"},
 	{set, "maxUnavailable: 1", "minAvailable: 1", "majority"},
 	{set, "serviceName: orders", "serviceName: order", "no names"},
 	{set, "Parallel", "OrderedReady", "waits for it"},
 	{set, "minReadySeconds: 10", "minReadySeconds: 0", "outrun"},
-	{set, "  minReadySeconds: 10", "  updateStrategy: {rollingUpdate: {maxUnavailable: 2}}\n  minReadySeconds: 10", "settings of its own"},
-	{set, "  minReadySeconds: 10", "  persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}\n  minReadySeconds: 10", "retention"},
+	{set, "  minReadySeconds: 10", "  updateStrategy: {rollingUpdate: {maxUnavailable: 2}}\n  minReadySeconds: 10",
+		"settings of its own"},
+	{set, "  minReadySeconds: 10",
+		"  persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}\n  minReadySeconds: 10", "retention"},
 	{set, "GracePeriodSeconds: 45", "GracePeriodSeconds: 35", "not longer"},
 	{set, "      terminationGracePeriodSeconds: 45", "      hostNetwork: false", "not longer"},
 	{set, "enableServiceLinks: false", "enableServiceLinks: true", "enableServiceLinks"},
@@ -55,7 +59,8 @@ var breaks = []broken{
 	{set, "ORDERS_LOCK_DIR, value: /state/lock", "ORDERS_LOCK_DIR, value: /tmp/lock", "somebody new"},
 	{set, "volumeMounts: [{name: state", "volumeMounts: [{name: other", "somebody new"},
 	{set, "[ReadWriteOnce]", "[ReadWriteMany]", "somebody new"},
-	{set, "name: ORDERS_LOCK_SECRET_FILE, value: /secret/secret", "name: ORDERS_LOCK_SECRET, value: hunter2hunter2hunter2", "in a variable"},
+	{set, "name: ORDERS_LOCK_SECRET_FILE, value: /secret/secret",
+		"name: ORDERS_LOCK_SECRET, value: hunter2hunter2hunter2", "in a variable"},
 	{set, "secretName: orders-lock", "optional: true, secretName: orders-lock", "has to be there"},
 	{set, "secret: {secretName: orders-lock, defaultMode: 0440}", "emptyDir: {}", "volume of a Secret"},
 	{set, "0440", "0444", "closed to others"},
@@ -70,7 +75,8 @@ var breaks = []broken{
 	{set, "path: /readyz, port: 8080", "path: /readyz, port: 7947", "listens on"},
 	{set, "timeoutSeconds: 2", "timeoutSeconds: 1", "does not wait"},
 	{set, "livenessProbe: {httpGet: {path: /healthz", "livenessProbe: {httpGet: {path: /readyz", "liveness probe asks"},
-	{set, "livenessProbe: {httpGet: {path: /healthz, port: 8080}}", "livenessProbe: {tcpSocket: {port: 8080}}", "no liveness probe"},
+	{set, "livenessProbe: {httpGet: {path: /healthz, port: 8080}}", "livenessProbe: {tcpSocket: {port: 8080}}",
+		"no liveness probe"},
 	{set, "volumeMounts:", "resources: {limits: {cpu: 1}}\n          volumeMounts:", "throttled"},
 
 	{fleet, "maxSurge: 0", "maxSurge: 1", "maxSurge"},
@@ -164,7 +170,8 @@ func TestProgramCounts(t *testing.T) {
 
 func TestProgramIsRead(t *testing.T) {
 	p := program(t)
-	if p.Ready != time.Second || p.End != 35*time.Second || p.LockPort != 7947 || p.HTTPPort != 8080 || !p.Paths["/healthz"] || !p.Variables["ORDERS_HTTP"] {
+	if p.Ready != time.Second || p.End != 35*time.Second || p.LockPort != 7947 || p.HTTPPort != 8080 ||
+		!p.Paths["/healthz"] || !p.Variables["ORDERS_HTTP"] {
 		t.Errorf("%+v", p)
 	}
 	if _, err := ReadProgram("."); err == nil {

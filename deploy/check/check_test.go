@@ -64,7 +64,8 @@ func TestFilesAreRight(t *testing.T) {
 	}
 }
 
-// TestSystemdAgrees asks systemd itself where it is there, with a program that exists in place of the unit's.
+// TestSystemdAgrees asks systemd itself where it is there, with a program that exists in place of
+// the unit's.
 func TestSystemdAgrees(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -75,7 +76,8 @@ func TestSystemdAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	unit := filepath.Join(t.TempDir(), "orders.service")
-	if err := os.WriteFile(unit, []byte(strings.Replace(read(t, "orders.service"), "/usr/local/bin/orders", self, 1)), 0o600); err != nil {
+	if err := os.WriteFile(unit, []byte(strings.Replace(read(t, "orders.service"), "/usr/local/bin/orders", self, 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(analyze, "verify", unit).CombinedOutput(); err != nil || len(out) > 0 {

@@ -21,7 +21,8 @@ type manifest struct {
 	deployment *appsv1.Deployment
 }
 
-// decode takes every document strictly into its type. Names of fields are compared as the API server does it, by case.
+// decode takes every document strictly into its type. Names of fields are compared as the API
+// server does it, by case.
 func decode(file string) (m manifest, err error) {
 	var kinds []string
 	for _, document := range strings.Split(file, "\n---\n") {
@@ -74,9 +75,12 @@ func (f *faults) must(kept bool, format string, args ...any) {
 // around checks the Service and the PodDisruptionBudget of a workload with these pods.
 func (f *faults) around(m manifest, p Program, labels map[string]string, selector *metav1.LabelSelector) {
 	s := m.service.Spec
-	f.must(s.ClusterIP == corev1.ClusterIPNone, "the Service is not headless: a virtual address leads to one pod, and every pod has to be found")
-	f.must(s.PublishNotReadyAddresses, "the Service lists ready pods only: nobody is ready before the group is founded, so nobody would find anybody")
-	f.must(len(s.Ports) == 1 && int(s.Ports[0].Port) == p.LockPort, "the Service's port is not %d, that of the locks", p.LockPort)
+	f.must(s.ClusterIP == corev1.ClusterIPNone,
+		"the Service is not headless: a virtual address leads to one pod, and every pod has to be found")
+	f.must(s.PublishNotReadyAddresses,
+		"the Service lists ready pods only: nobody is ready before the group is founded, so nobody would find anybody")
+	f.must(len(s.Ports) == 1 && int(s.Ports[0].Port) == p.LockPort, "the Service's port is not %d, that of the locks",
+		p.LockPort)
 	f.must(same(s.Selector, labels), "the Service selects %v, the pods are %v", s.Selector, labels)
 	f.must(selects(selector, labels), "the workload does not select its own pods")
 	f.must(selects(m.budget.Spec.Selector, labels), "the PodDisruptionBudget does not select the pods")

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// compose is what compose.yaml may say: the keys of the Compose Specification that it uses, so that any other key is a fault.
+// compose is what compose.yaml may say: the keys of the Compose Specification that it uses, so that
+// any other key is a fault.
 type compose struct {
 	Template service             `json:"x-orders"`
 	Services map[string]service  `json:"services"`
@@ -61,8 +62,10 @@ func Compose(file string, p Program) []error {
 	}
 	f.must(len(names) == 3, "%d services, want three", len(names))
 	for _, name := range names {
-		f.must(slices.Equal(split(c.Services[name].Environment[prefix+"FOUNDERS"]), names), "%s: the founders are not %v", name, names)
-		f.must(slices.Equal(split(c.Services[name].Environment[prefix+"JOIN"]), addresses), "%s: the addresses to join are not %v", name, addresses)
+		f.must(slices.Equal(split(c.Services[name].Environment[prefix+"FOUNDERS"]), names),
+			"%s: the founders are not %v", name, names)
+		f.must(slices.Equal(split(c.Services[name].Environment[prefix+"JOIN"]), addresses),
+			"%s: the addresses to join are not %v", name, addresses)
 	}
 	return f
 }
@@ -72,19 +75,25 @@ func (f *faults) one(name string, s service, p Program) {
 	for variable := range s.Environment {
 		f.must(p.Variables[variable], "%s: the program does not read the variable %s", name, variable)
 	}
-	f.must(strings.HasPrefix(s.Environment[prefix+"SECRET"], "${"+prefix+"SECRET:?"), "%s: the secret is not taken from outside, with an error where it is missing", name)
+	f.must(strings.HasPrefix(s.Environment[prefix+"SECRET"], "${"+prefix+"SECRET:?"),
+		"%s: the secret is not taken from outside, with an error where it is missing", name)
 	grace, err := time.ParseDuration(s.Grace)
 	f.must(err == nil && grace > p.End, "%s: stop_grace_period %q is not longer than %v", name, s.Grace, p.End)
-	f.must(slices.Equal(s.Ports, []string{strconv.Itoa(p.HTTPPort)}), "%s: ports %v, want the probes' alone", name, s.Ports)
+	f.must(slices.Equal(s.Ports, []string{strconv.Itoa(p.HTTPPort)}), "%s: ports %v, want the probes' alone", name,
+		s.Ports)
 	f.must(s.Restart == "unless-stopped", "%s: who crashes is not started again", name)
-	f.must(s.Build.Context == ".." && strings.Contains(s.Build.Dockerfile, " ./examples/service "), "%s: the program that is built is not the example", name)
+	f.must(s.Build.Context == ".." && strings.Contains(s.Build.Dockerfile, " ./examples/service "),
+		"%s: the program that is built is not the example", name)
 }
 
-// unitKeys are the keys of systemd.unit(5), systemd.service(5), systemd.exec(5) and systemd.kill(5) that the unit uses.
+// unitKeys are the keys of systemd.unit(5), systemd.service(5), systemd.exec(5) and systemd.kill(5)
+// that the unit uses.
 var unitKeys = [...]string{
 	"Unit Description", "Unit Wants", "Unit After", "Unit StartLimitIntervalSec",
-	"Service Type", "Service ExecStart", "Service EnvironmentFile", "Service LoadCredential", "Service Environment", "Service DynamicUser", "Service StateDirectory",
-	"Service StateDirectoryMode", "Service Restart", "Service RestartSec", "Service KillSignal", "Service TimeoutStopSec", "Service OOMScoreAdjust",
+	"Service Type", "Service ExecStart", "Service EnvironmentFile", "Service LoadCredential", "Service Environment",
+	"Service DynamicUser", "Service StateDirectory",
+	"Service StateDirectoryMode", "Service Restart", "Service RestartSec", "Service KillSignal",
+	"Service TimeoutStopSec", "Service OOMScoreAdjust",
 	"Service NoNewPrivileges", "Service PrivateDevices", "Service CapabilityBoundingSet", "Install WantedBy",
 }
 
@@ -98,7 +107,8 @@ func Unit(file string, p Program) []error {
 		switch name := section + " " + key; {
 		case line == "":
 		case strings.HasPrefix(line, "#"):
-			if variable, _, ok := strings.Cut(strings.TrimLeft(line, "# "), "="); ok && strings.HasPrefix(variable, prefix) {
+			if variable, _, ok := strings.Cut(strings.TrimLeft(line, "# "), "="); ok &&
+				strings.HasPrefix(variable, prefix) {
 				f.must(p.Variables[variable], "the program does not read the variable %s", variable)
 			}
 		case strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]"):
@@ -112,23 +122,31 @@ func Unit(file string, p Program) []error {
 		}
 	}
 	stop, err := strconv.Atoi(values["Service TimeoutStopSec"])
-	f.must(err == nil && time.Duration(stop)*time.Second > p.End, "TimeoutStopSec is %q, not longer than the %v that the program's end may take", values["Service TimeoutStopSec"], p.End)
+	f.must(err == nil && time.Duration(stop)*time.Second > p.End,
+		"TimeoutStopSec is %q, not longer than the %v that the program's end may take",
+		values["Service TimeoutStopSec"], p.End)
 	f.must(values["Service KillSignal"] == "SIGTERM", "the program leaves on SIGTERM")
-	f.must(values["Service Restart"] == "always" && values["Unit StartLimitIntervalSec"] == "0", "who crashes is not started again for ever")
+	f.must(values["Service Restart"] == "always" && values["Unit StartLimitIntervalSec"] == "0",
+		"who crashes is not started again for ever")
 	own := map[string]string{}
 	for _, assignment := range strings.Fields(values["Service Environment"]) {
 		variable, value, _ := strings.Cut(assignment, "=")
 		f.must(p.Variables[variable], "the program does not read the variable %s", variable)
 		own[variable] = value
 	}
-	f.must(strings.HasPrefix(values["Service EnvironmentFile"], "/"), "the addresses do not come from a file, by which the unit is the same everywhere")
+	f.must(strings.HasPrefix(values["Service EnvironmentFile"], "/"),
+		"the addresses do not come from a file, by which the unit is the same everywhere")
 	id, path, _ := strings.Cut(values["Service LoadCredential"], ":")
-	f.must(strings.HasPrefix(path, "/") && own[prefix+"SECRET_FILE"] == "%d/"+id, "the secret does not come from a file that only the service sees")
-	f.must(own[prefix+"SECRET"] == "" && !strings.Contains(file, prefix+"SECRET="), "the secret is in a variable, which every user of the machine can read")
+	f.must(strings.HasPrefix(path, "/") && own[prefix+"SECRET_FILE"] == "%d/"+id,
+		"the secret does not come from a file that only the service sees")
+	f.must(own[prefix+"SECRET"] == "" && !strings.Contains(file, prefix+"SECRET="),
+		"the secret is in a variable, which every user of the machine can read")
 	dir := own[prefix+"DIR"]
-	f.must(strings.HasPrefix(dir, "%S/"+values["Service StateDirectory"]+"/") && values["Service StateDirectory"] != "", "the directory is not in the unit's own: it would not be writable")
+	f.must(strings.HasPrefix(dir, "%S/"+values["Service StateDirectory"]+"/") &&
+		values["Service StateDirectory"] != "", "the directory is not in the unit's own: it would not be writable")
 	f.must(strings.HasPrefix(values["Service ExecStart"], "/"), "ExecStart names no program")
-	f.must(values["Unit After"] == "network-online.target" && values["Unit Wants"] == "network-online.target", "it starts before there is a route by which it finds its address")
+	f.must(values["Unit After"] == "network-online.target" && values["Unit Wants"] == "network-online.target",
+		"it starts before there is a route by which it finds its address")
 	f.must(values["Install WantedBy"] != "", "nothing starts it")
 	return f
 }

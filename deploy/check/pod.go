@@ -9,14 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pod checks what both workloads have in common, and returns the values of the variables of its container.
+// pod checks what both workloads have in common, and returns the values of the variables of its
+// container.
 func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]string, container corev1.Container) {
 	grace := time.Duration(0)
 	if spec.TerminationGracePeriodSeconds != nil {
 		grace = time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second
 	}
 	f.must(grace > p.End, "the grace period of %v is not longer than the %v that the program's end may take: it would be killed with locks in hand", grace, p.End)
-	f.must(spec.EnableServiceLinks != nil && !*spec.EnableServiceLinks, "enableServiceLinks is not false: a Service's name can put variables among those of the program")
+	f.must(spec.EnableServiceLinks != nil && !*spec.EnableServiceLinks,
+		"enableServiceLinks is not false: a Service's name can put variables among those of the program")
 	f.must(len(spec.Containers) == 1, "there are %d containers, want one", len(spec.Containers))
 	if len(spec.Containers) == 0 {
 		return nil, container
@@ -26,10 +28,12 @@ func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]strin
 	f.probe("readiness", container.ReadinessProbe, p, "/readyz")
 	f.probe("liveness", container.LivenessProbe, p, "/healthz")
 	if s := container.StartupProbe; s != nil {
-		f.must(s.PeriodSeconds*s.FailureThreshold >= 30, "the startup probe gives up within 30 s: a directory may take that to read")
+		f.must(s.PeriodSeconds*s.FailureThreshold >= 30,
+			"the startup probe gives up within 30 s: a directory may take that to read")
 	}
 	if r := container.ReadinessProbe; r != nil {
-		f.must(time.Duration(r.TimeoutSeconds)*time.Second > p.Ready, "the readiness probe does not wait for the program's answer, which takes up to %v", p.Ready)
+		f.must(time.Duration(r.TimeoutSeconds)*time.Second > p.Ready,
+			"the readiness probe does not wait for the program's answer, which takes up to %v", p.Ready)
 	}
 	_, limited := container.Resources.Limits[corev1.ResourceCPU]
 	f.must(!limited, "there is a limit of cpu: a throttled process renews its lease late")
@@ -43,13 +47,16 @@ func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]strin
 func (f *faults) secret(spec corev1.PodSpec, container corev1.Container, path string) {
 	f.must(path != "", "there is no secret: the program refuses to start")
 	mounted := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
-		return strings.HasPrefix(path, m.MountPath+"/") && m.ReadOnly && slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool {
-			s := v.Secret
-			return v.Name == m.Name && s != nil && (s.Optional == nil || !*s.Optional) && s.DefaultMode != nil && *s.DefaultMode&0o007 == 0
-		})
+		return strings.HasPrefix(path, m.MountPath+"/") && m.ReadOnly && slices.ContainsFunc(spec.Volumes,
+			func(v corev1.Volume) bool {
+				s := v.Secret
+				return v.Name == m.Name && s != nil && (s.Optional == nil || !*s.Optional) && s.DefaultMode != nil &&
+					*s.DefaultMode&0o007 == 0
+			})
 	})
 	f.must(mounted, "the secret's file %q is not on a volume of a Secret that has to be there, mounted read-only and closed to others", path)
-	f.must(spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil, "there is no fsGroup: the program's user may not read the secret")
+	f.must(spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil,
+		"there is no fsGroup: the program's user may not read the secret")
 }
 
 func (f *faults) probe(kind string, probe *corev1.Probe, p Program, path string) {
@@ -58,8 +65,10 @@ func (f *faults) probe(kind string, probe *corev1.Probe, p Program, path string)
 		return
 	}
 	f.must(p.Paths[path], "the program does not serve %s", path)
-	f.must(probe.HTTPGet.Path == path, "the %s probe asks %s, want %s: readiness depends on the group, life must not", kind, probe.HTTPGet.Path, path)
-	f.must(probe.HTTPGet.Port.IntValue() == p.HTTPPort, "the %s probe asks port %s, the program listens on %d", kind, probe.HTTPGet.Port.String(), p.HTTPPort)
+	f.must(probe.HTTPGet.Path == path, "the %s probe asks %s, want %s: readiness depends on the group, life must not",
+		kind, probe.HTTPGet.Path, path)
+	f.must(probe.HTTPGet.Port.IntValue() == p.HTTPPort, "the %s probe asks port %s, the program listens on %d", kind,
+		probe.HTTPGet.Port.String(), p.HTTPPort)
 }
 
 // variables checks names, the secret and the advertised address.
@@ -70,7 +79,8 @@ func (f *faults) variables(container corev1.Container, p Program) map[string]str
 		f.must(!twice, "the variable %s is set twice", v.Name)
 		values[v.Name] = v.Value
 		if v.Name == "POD_IP" {
-			f.must(v.ValueFrom != nil && v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "status.podIP", "POD_IP is not the pod's address")
+			f.must(v.ValueFrom != nil && v.ValueFrom.FieldRef != nil &&
+				v.ValueFrom.FieldRef.FieldPath == "status.podIP", "POD_IP is not the pod's address")
 			continue
 		}
 		f.must(p.Variables[v.Name], "the program does not read the variable %s", v.Name)
@@ -81,7 +91,8 @@ func (f *faults) variables(container corev1.Container, p Program) map[string]str
 	}
 	_, open := values[prefix+"SECRET"]
 	f.must(!open, "the secret is in a variable, which kubectl describe shows")
-	f.must(values[prefix+"ADVERTISE"] == fmt.Sprintf("$(POD_IP):%d", p.LockPort), "the advertised address is not the pod's: without it the program asks DNS, which may not know a new pod")
+	f.must(values[prefix+"ADVERTISE"] == fmt.Sprintf("$(POD_IP):%d", p.LockPort),
+		"the advertised address is not the pod's: without it the program asks DNS, which may not know a new pod")
 	return values
 }
 

@@ -27,8 +27,8 @@ const closeTime = 20 * time.Second
 // prefix begins the names of the variables that configure mortise.
 const prefix = "ORDERS_LOCK_"
 
-// ReadProgram reads the program's source, and the default port and the variables of ConfigFromEnv from
-// the library's.
+// ReadProgram reads the program's source, and the default port and the variables of ConfigFromEnv
+// from the library's.
 func ReadProgram(root string) (Program, error) {
 	p := Program{Paths: map[string]bool{}, Variables: map[string]bool{}}
 	service, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "examples", "service", "main.go"), nil, 0)

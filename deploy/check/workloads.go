@@ -21,30 +21,37 @@ func StatefulSet(file string, p Program) []error {
 	labels := set.Template.Labels
 	f.around(m, p, labels, set.Selector)
 	variables, container := f.pod(set.Template.Spec, p)
-	f.must(set.ServiceName == m.service.Name, "serviceName is %q, the Service is %q: the pods would have no names", set.ServiceName, m.service.Name)
-	f.must(set.PodManagementPolicy == appsv1.ParallelPodManagement, "podManagementPolicy is not Parallel: the first pod would wait for the second, which waits for it")
+	f.must(set.ServiceName == m.service.Name, "serviceName is %q, the Service is %q: the pods would have no names",
+		set.ServiceName, m.service.Name)
+	f.must(set.PodManagementPolicy == appsv1.ParallelPodManagement,
+		"podManagementPolicy is not Parallel: the first pod would wait for the second, which waits for it")
 	f.must(set.MinReadySeconds > 0, "minReadySeconds is not set: a rolling update could outrun a voter that catches up")
-	f.must(set.UpdateStrategy.RollingUpdate == nil, "the rolling update has settings of its own: the default, one pod at a time, is what holds a majority")
+	f.must(set.UpdateStrategy.RollingUpdate == nil,
+		"the rolling update has settings of its own: the default, one pod at a time, is what holds a majority")
 	f.founders(m, p, variables)
 	f.apart(set.Template.Spec, labels)
 	f.directory(set, container, variables[prefix+"DIR"])
 	return f
 }
 
-// founders checks that founders are pods, by name and by address, and that an odd number of them votes.
+// founders checks that founders are pods, by name and by address, and that an odd number of them
+// votes.
 func (f *faults) founders(m manifest, p Program, variables map[string]string) {
 	founders := split(variables[prefix+"FOUNDERS"])
 	replicas := 1
 	if m.set.Spec.Replicas != nil {
 		replicas = int(*m.set.Spec.Replicas)
 	}
-	f.must(len(founders) >= 3 && len(founders)%2 == 1 && len(founders) <= replicas, "%d founders of %d pods: want an odd number, three or more, of pods that exist", len(founders), replicas)
+	f.must(len(founders) >= 3 && len(founders)%2 == 1 && len(founders) <= replicas,
+		"%d founders of %d pods: want an odd number, three or more, of pods that exist", len(founders), replicas)
 	var join []string
 	for i, name := range founders {
-		f.must(name == fmt.Sprintf("%s-%d", m.set.Name, i), "founder %d is %q, the pod is %s-%d", i, name, m.set.Name, i)
+		f.must(name == fmt.Sprintf("%s-%d", m.set.Name, i), "founder %d is %q, the pod is %s-%d", i, name, m.set.Name,
+			i)
 		join = append(join, fmt.Sprintf("%s.%s:%d", name, m.service.Name, p.LockPort))
 	}
-	f.must(slices.Equal(split(variables[prefix+"JOIN"]), join), "the addresses to join are not those of the founders, %v", join)
+	f.must(slices.Equal(split(variables[prefix+"JOIN"]), join),
+		"the addresses to join are not those of the founders, %v", join)
 	_, both := variables[prefix+"REPLICAS"]
 	f.must(!both, "there are Founders and Replicas: the program refuses to start")
 }
@@ -52,9 +59,10 @@ func (f *faults) founders(m manifest, p Program, variables map[string]string) {
 // apart checks that no machine can hold two voters, and zones are used where there are some.
 func (f *faults) apart(spec corev1.PodSpec, labels map[string]string) {
 	machines := spec.Affinity != nil && spec.Affinity.PodAntiAffinity != nil &&
-		slices.ContainsFunc(spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, func(t corev1.PodAffinityTerm) bool {
-			return t.TopologyKey == corev1.LabelHostname && selects(t.LabelSelector, labels)
-		})
+		slices.ContainsFunc(spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+			func(t corev1.PodAffinityTerm) bool {
+				return t.TopologyKey == corev1.LabelHostname && selects(t.LabelSelector, labels)
+			})
 	f.must(machines, "no required anti-affinity by machine: two voters on one would fall together")
 	f.must(spreads(spec, corev1.LabelTopologyZone, labels), "the pods are not spread over zones")
 }
@@ -68,9 +76,12 @@ func spreads(spec corev1.PodSpec, key string, labels map[string]string) bool {
 // directory checks that the directory lies on a volume of the pod's own that outlives it.
 func (f *faults) directory(set appsv1.StatefulSetSpec, container corev1.Container, dir string) {
 	kept := slices.ContainsFunc(container.VolumeMounts, func(v corev1.VolumeMount) bool {
-		return strings.HasPrefix(dir, v.MountPath+"/") && slices.ContainsFunc(set.VolumeClaimTemplates, func(c corev1.PersistentVolumeClaim) bool {
-			return c.Name == v.Name && slices.Equal(c.Spec.AccessModes, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}) && !c.Spec.Resources.Requests.Storage().IsZero()
-		})
+		return strings.HasPrefix(dir, v.MountPath+"/") && slices.ContainsFunc(set.VolumeClaimTemplates,
+			func(c corev1.PersistentVolumeClaim) bool {
+				return c.Name == v.Name && slices.Equal(c.Spec.AccessModes,
+					[]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}) &&
+					!c.Spec.Resources.Requests.Storage().IsZero()
+			})
 	})
 	f.must(kept, "the directory %q is not on a volume claimed for each pod: a voter that restarts would be somebody new", dir)
 	policy := set.PersistentVolumeClaimRetentionPolicy
@@ -89,16 +100,23 @@ func Deployment(file string, p Program) []error {
 	f.around(m, p, labels, d.Selector)
 	variables, _ := f.pod(d.Template.Spec, p)
 	rolling := d.Strategy.RollingUpdate
-	f.must(rolling != nil && rolling.MaxSurge != nil && rolling.MaxSurge.String() == "0", "maxSurge is not 0: more instances than Replicas would run")
-	f.must(rolling != nil && rolling.MaxUnavailable != nil && rolling.MaxUnavailable.String() == "1", "maxUnavailable is not 1: two voters could go at once")
-	f.must(d.Replicas != nil && *d.Replicas >= 3 && variables[prefix+"REPLICAS"] == strconv.Itoa(int(*d.Replicas)), "%sREPLICAS is not the number of replicas, three or more: a group could be founded beside another, or never", prefix)
-	f.must(variables[prefix+"JOIN"] == fmt.Sprintf("%s:%d", m.service.Name, p.LockPort), "the address to join is not that of the Service")
+	f.must(rolling != nil && rolling.MaxSurge != nil && rolling.MaxSurge.String() == "0",
+		"maxSurge is not 0: more instances than Replicas would run")
+	f.must(rolling != nil && rolling.MaxUnavailable != nil && rolling.MaxUnavailable.String() == "1",
+		"maxUnavailable is not 1: two voters could go at once")
+	f.must(d.Replicas != nil && *d.Replicas >= 3 && variables[prefix+"REPLICAS"] == strconv.Itoa(int(*d.Replicas)),
+		"%sREPLICAS is not the number of replicas, three or more: a group could be founded beside another, or never",
+		prefix)
+	f.must(variables[prefix+"JOIN"] == fmt.Sprintf("%s:%d", m.service.Name, p.LockPort),
+		"the address to join is not that of the Service")
 	_, founders := variables[prefix+"FOUNDERS"]
 	_, dir := variables[prefix+"DIR"]
 	f.must(!founders && !dir, "a Deployment's pods have no names and no volumes of their own: neither Founders nor Dir can be right")
-	f.must(spreads(d.Template.Spec, corev1.LabelHostname, labels) && spreads(d.Template.Spec, corev1.LabelTopologyZone, labels), "the pods are not spread over machines and zones")
+	f.must(spreads(d.Template.Spec, corev1.LabelHostname, labels) &&
+		spreads(d.Template.Spec, corev1.LabelTopologyZone, labels), "the pods are not spread over machines and zones")
 	f.must(slices.ContainsFunc(d.Template.Spec.Tolerations, func(t corev1.Toleration) bool {
-		return t.Key == corev1.TaintNodeUnreachable && t.Operator == corev1.TolerationOpExists && t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds == nil
+		return t.Key == corev1.TaintNodeUnreachable && t.Operator == corev1.TolerationOpExists &&
+			t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds == nil
 	}), "pods of a machine that is cut off get successors while they run on: more instances than Replicas")
 	return f
 }

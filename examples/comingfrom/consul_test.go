@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// primary holds the lock with a value that others can read, until the work ends or the lock is lost.
+// primary holds the lock with a value that others can read, until the work ends or the lock is
+// lost.
 func primary(ctx context.Context, node *mortise.Node, address string, work func(ctx context.Context) error) error {
 	lock, err := node.Acquire(ctx, mortise.Request{
 		Key:       "service/orders/primary",

@@ -20,7 +20,8 @@ func transfer(ctx context.Context, node *mortise.Node, from, to string) error {
 	return book(lock.Context(ctx), node, from)
 }
 
-// book locks an account. If its caller has it already, it is entered again, because the caller passes the context of its lock.
+// book locks an account. If its caller has it already, it is entered again, because the caller
+// passes the context of its lock.
 func book(ctx context.Context, node *mortise.Node, account string) error {
 	return node.Do(ctx, account, func(ctx context.Context, token mortise.Token) error {
 		fmt.Println("booked on", account)
@@ -40,7 +41,8 @@ func Example_curator() {
 	// booked on accounts/ben
 }
 
-// What Revoker asks of a holder by the data of its node, Request.Notice tells it as soon as somebody waits.
+// What Revoker asks of a holder by the data of its node, Request.Notice tells it as soon as
+// somebody waits.
 func Example_curatorRevoke() {
 	ctx := context.Background()
 	node, stop := start(ctx, "orders-0")

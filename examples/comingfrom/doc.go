@@ -1,5 +1,6 @@
-// Package comingfrom has the mortise side of docs/COMING_FROM.md, which stands beside what one writes with other lock libraries: each file is
-// one of them, as an example whose output is checked.
+// Package comingfrom has the mortise side of docs/COMING_FROM.md, which stands beside what one
+// writes with other lock libraries: each file is one of them, as an example whose output is
+// checked.
 //
 //	go test -v ./examples/comingfrom
 //
@@ -11,6 +12,7 @@
 //
 // A test of internal/house holds the snippets of the page to this code.
 //
-// Guarantees: none at run time, the package is only its tests. Concurrency, failure: each example says what it shows. Limits: one node in
-// one process. Refused alternative: snippets in the page alone, which nobody would compile.
+// Guarantees: none at run time, the package is only its tests. Concurrency, failure: each example
+// says what it shows. Limits: one node in one process. Refused alternative: snippets in the page
+// alone, which nobody would compile.
 package comingfrom

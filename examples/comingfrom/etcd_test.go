@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// pay writes under the lock. What IsOwner does in a transaction of etcd, the database does here: it compares the token.
+// pay writes under the lock. What IsOwner does in a transaction of etcd, the database does here: it
+// compares the token.
 func pay(ctx context.Context, node *mortise.Node, db *database) error {
 	return node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
 		return db.put(ctx, "orders/42", "paid", token)
@@ -41,7 +42,8 @@ func Example_etcd() {
 	// held with the old token: false <nil>
 }
 
-// Two calls exclude each other, in one process too: with etcd two mutexes of one session and one prefix are one holder.
+// Two calls exclude each other, in one process too: with etcd two mutexes of one session and one
+// prefix are one holder.
 func Example_etcdOneProcess() {
 	ctx := context.Background()
 	node, stop := start(ctx, "orders-0")

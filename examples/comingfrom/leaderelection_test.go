@@ -9,7 +9,8 @@ import (
 )
 
 // control leads when its turn comes, and runs reconcile while it leads. It returns when ctx ends.
-func control(ctx context.Context, node *mortise.Node, pod string, reconcile func(context.Context, mortise.Token) error) error {
+func control(ctx context.Context, node *mortise.Node, pod string,
+	reconcile func(context.Context, mortise.Token) error) error {
 	e := election.New(node, "orders-controller", election.Options{})
 	return e.Run(ctx, pod, func(ctx context.Context, l *election.Leadership) error {
 		return reconcile(ctx, l.Token()) // ctx ends with the leadership; return then

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// start starts a node on its own, and returns it with what stops it. A fleet differs only in its Config.
+// start starts a node on its own, and returns it with what stops it. A fleet differs only in its
+// Config.
 func start(ctx context.Context, name string) (node *mortise.Node, stop func()) {
 	node, err := mortise.Start(ctx, mortise.Config{Name: name})
 	check(err)
@@ -24,7 +25,8 @@ func check(err error) {
 	}
 }
 
-// database stands for yours: it compares the token in the same step as the write. The zero value is empty.
+// database stands for yours: it compares the token in the same step as the write. The zero value is
+// empty.
 type database struct {
 	mark fence.Mark
 

@@ -1,20 +1,24 @@
-// Quickstart shows one lock across three processes, and what happens when one of them is killed while it holds the lock and leads.
+// Quickstart shows one lock across three processes, and what happens when one of them is killed
+// while it holds the lock and leads.
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -secret "$(openssl rand -hex 32)" -dir /tmp/quickstart
 //
-// It starts three processes of itself on loopback. Each in turn locks one key and adds one to a number that a small server keeps; the
-// server compares fencing tokens. Two of them are killed with SIGKILL while they hold the lock, one after the other, the leader first, and
-// started again. All state is in memory: who comes back is somebody new, and is made a voter in the place of who it was. It takes its first
-// turn when it is ready, which is when the group can lose another. With -dir the workers keep their state there, and each comes back as the
-// voter that it was. With -secret all connections are encrypted. Without it every user of this
-// machine can take and break the locks while it runs, since loopback is open to all of them. At the
-// end the number must equal the sum of all turns and tokens must have
-// risen without exception, or the exit status is 1.
+// It starts three processes of itself on loopback. Each in turn locks one key and adds one to a
+// number that a small server keeps; the server compares fencing tokens. Two of them are killed with
+// SIGKILL while they hold the lock, one after the other, the leader first, and started again. All
+// state is in memory: who comes back is somebody new, and is made a voter in the place of who it
+// was. It takes its first turn when it is ready, which is when the group can lose another. With
+// -dir the workers keep their state there, and each comes back as the voter that it was. With
+// -secret all connections are encrypted. Without it every user of this machine can take and break
+// the locks while it runs, since loopback is open to all of them. At the end the number must equal
+// the sum of all turns and tokens must have risen without exception, or the exit status is 1.
 //
-// What it promises to show and nothing more: it runs for about fifteen seconds, needs no other set-up, and leaves nothing behind. The
-// instances use the smallest lease (1 s) so that the wait for the dead holder's lease is short, and no grace (Grace: -1) because no
-// earlier group can exist. The three roles are in files of their own: the worker that locks, the resource that compares, the view.
+// What it promises to show and nothing more: it runs for about fifteen seconds, needs no other
+// set-up, and leaves nothing behind. The instances use the smallest lease (1 s) so that the wait
+// for the dead holder's lease is short, and no grace (Grace: -1) because no earlier group can
+// exist. The three roles are in files of their own: the worker that locks, the resource that
+// compares, the view.
 package main
 
 import (
@@ -53,7 +57,8 @@ func main() {
 // options are what the workers are started with.
 type options struct{ dir, secret string }
 
-// killings is how many workers are killed, each when the one before is back: without a way to heal, two would leave no majority of three.
+// killings is how many workers are killed, each when the one before is back: without a way to heal,
+// two would leave no majority of three.
 const killings = 2
 
 // names are what the three workers are called.
@@ -101,7 +106,8 @@ func runShow(out *os.File, length time.Duration, o options) error {
 		return err
 	}
 	defer r.close()
-	s := &show{options: o, addresses: addresses, resource: r, view: newView(out), workers: map[string]*exec.Cmd{}, events: make(chan event, 256)}
+	s := &show{options: o, addresses: addresses, resource: r, view: newView(out), workers: map[string]*exec.Cmd{},
+		events: make(chan event, 256)}
 	defer s.killAll()
 	for _, name := range names {
 		if err := s.start(name); err != nil {
@@ -112,10 +118,12 @@ func runShow(out *os.File, length time.Duration, o options) error {
 	return s.judge(out)
 }
 
-// overtime is how many times its length the show may take where processors are scarce, to see the last who was killed come back.
+// overtime is how many times its length the show may take where processors are scarce, to see the
+// last who was killed come back.
 const overtime = 5
 
-// watch follows the workers for the given time, counted from the first grant, and kills one whenever it is time to.
+// watch follows the workers for the given time, counted from the first grant, and kills one
+// whenever it is time to.
 func (s *show) watch(length time.Duration) {
 	birth := time.After(20 * time.Second)
 	var began time.Time
@@ -147,8 +155,8 @@ func (s *show) watch(length time.Duration) {
 // allBack reports whether all who were to be killed were, and have had a turn since.
 func (s *show) allBack() bool { return len(s.kills) == killings && s.kills[killings-1].back }
 
-// mayKill reports whether the worker that was just granted the lock is to be killed: first the leader, then, when that one is back,
-// somebody else.
+// mayKill reports whether the worker that was just granted the lock is to be killed: first the
+// leader, then, when that one is back, somebody else.
 func (s *show) mayKill(e event) bool {
 	if len(s.kills) == killings {
 		return false
@@ -178,8 +186,9 @@ func (s *show) take(e event) {
 	s.view.show(e, s.resource.number())
 }
 
-// compare counts the grants with which the token of a new one disagrees. Only what was over before the other was asked for has an order: a
-// worker that gets no processor for longer than its lease may tell of its lock after the next holder has told of his.
+// compare counts the grants with which the token of a new one disagrees. Only what was over before
+// the other was asked for has an order: a worker that gets no processor for longer than its lease
+// may tell of its lock after the next holder has told of his.
 func (s *show) compare(e event) (wrong int) {
 	for _, other := range s.granted {
 		first, second := other, e
@@ -195,7 +204,8 @@ func (s *show) compare(e event) (wrong int) {
 	return wrong
 }
 
-// afterKill notes who takes over after a kill, starts the killed worker again, and notes when it has its first turn.
+// afterKill notes who takes over after a kill, starts the killed worker again, and notes when it
+// has its first turn.
 func (s *show) afterKill(e event) {
 	if len(s.kills) == 0 {
 		return
@@ -207,7 +217,8 @@ func (s *show) afterKill(e event) {
 		s.view.note("%s is back", k.worker)
 	case e.Worker != k.worker && k.takenOver == 0:
 		k.takenOver = time.Since(k.at)
-		s.view.note("%s was granted the lock %v after the kill; %s is started again", e.Worker, k.takenOver.Round(time.Millisecond), k.worker)
+		s.view.note("%s was granted the lock %v after the kill; %s is started again", e.Worker,
+			k.takenOver.Round(time.Millisecond), k.worker)
 		s.unexpected = s.start(k.worker)
 	}
 }
@@ -231,7 +242,8 @@ func (s *show) judge(out *os.File) error {
 		sum += turns[name]
 	}
 	fmt.Fprintf(out, "\nthe number is %d, the sum of all turns is %d\n", number, sum)
-	fmt.Fprintf(out, "%d grants, tokens rising: %v (%d writes with an old token were refused)\n", s.grants, s.fellBack == 0, refused)
+	fmt.Fprintf(out, "%d grants, tokens rising: %v (%d writes with an old token were refused)\n", s.grants,
+		s.fellBack == 0, refused)
 	for _, k := range s.kills {
 		fmt.Fprintf(out, "from the kill of %s to the next grant: %v\n", k.worker, k.takenOver.Round(time.Millisecond))
 	}
@@ -239,7 +251,8 @@ func (s *show) judge(out *os.File) error {
 	case s.unexpected != nil:
 		return s.unexpected
 	case number != sum:
-		return fmt.Errorf("the number (%d) is not the sum of all turns (%d): two workers were inside at once", number, sum)
+		return fmt.Errorf("the number (%d) is not the sum of all turns (%d): two workers were inside at once", number,
+			sum)
 	case s.fellBack > 0:
 		return fmt.Errorf("%d grants had a token that did not rise", s.fellBack)
 	case len(s.kills) < killings:
@@ -259,8 +272,9 @@ func (s *show) judge(out *os.File) error {
 	return nil
 }
 
-// freeAddresses finds loopback addresses that nobody listens on. They lie below the ports that systems give to outgoing connections:
-// the kernel would hand those out again before the workers, or the one that is started anew, could bind them.
+// freeAddresses finds loopback addresses that nobody listens on. They lie below the ports that
+// systems give to outgoing connections: the kernel would hand those out again before the workers,
+// or the one that is started anew, could bind them.
 func freeAddresses(n int) ([]string, error) {
 	var found []string
 	var last error

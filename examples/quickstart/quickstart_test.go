@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 func TestTheShowEndsAsPromised(t *testing.T) { testShow(t, options{}) }
 
 func TestTheDurableShowEndsAsPromised(t *testing.T) {
-	testShow(t, options{dir: t.TempDir(), secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"})
+	testShow(t, options{dir: t.TempDir(),
+		secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"})
 }
 
 func testShow(t *testing.T, o options) {

@@ -14,8 +14,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resource is what the lock protects: a number behind HTTP. It remembers the highest fencing token that it has seen and refuses writes
-// with a lower one, so that even a worker that was stopped in the middle of its turn cannot overwrite a later one.
+// resource is what the lock protects: a number behind HTTP. It remembers the highest fencing token
+// that it has seen and refuses writes with a lower one, so that even a worker that was stopped in
+// the middle of its turn cannot overwrite a later one.
 type resource struct {
 	server *http.Server
 	listen net.Listener
@@ -66,7 +67,8 @@ func (r *resource) number() int {
 	return r.value
 }
 
-// tally returns the number, the accepted turns by worker, and how many writes were refused for an old token.
+// tally returns the number, the accepted turns by worker, and how many writes were refused for an
+// old token.
 func (r *resource) tally() (number int, turns map[string]int, refused int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

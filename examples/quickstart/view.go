@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// view shows who holds the lock: on a terminal one line that changes in place, elsewhere a line now and then. Notes stay.
+// view shows who holds the lock: on a terminal one line that changes in place, elsewhere a line now
+// and then. Notes stay.
 type view struct {
 	out      *os.File
 	terminal bool
@@ -19,7 +20,8 @@ type view struct {
 
 func newView(out *os.File) *view {
 	info, err := out.Stat()
-	v := &view{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, began: time.Now(), held: map[string]int{}}
+	v := &view{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, began: time.Now(),
+		held: map[string]int{}}
 	fmt.Fprintln(out, "three processes, one lock: each in turn locks \"number\" and adds one to it")
 	return v
 }
@@ -45,7 +47,8 @@ func (v *view) show(e event, number int) {
 		}
 		workers = append(workers, fmt.Sprintf("%s %s %d%s", mark, name, v.held[name], leads))
 	}
-	line := fmt.Sprintf("%5.1fs  %-52s number %-4d token %d", time.Since(v.began).Seconds(), strings.Join(workers, "  "), number, e.Token)
+	line := fmt.Sprintf("%5.1fs  %-52s number %-4d token %d", time.Since(v.began).Seconds(),
+		strings.Join(workers, "  "), number, e.Token)
 	switch {
 	case v.terminal:
 		fmt.Fprintf(v.out, "\r\x1b[K%s", line)

@@ -52,7 +52,8 @@ func runWorker(name string, addresses []string, resource string, o options) erro
 		return fmt.Errorf("no worker %q among %v at %v", name, names, addresses)
 	}
 	config := mortise.Config{
-		Name: name, Bind: addresses[index], Join: addresses, Replicas: len(addresses), SessionTTL: time.Second, Grace: -1,
+		Name: name, Bind: addresses[index], Join: addresses, Replicas: len(addresses), SessionTTL: time.Second,
+		Grace:  -1,
 		Secret: o.secret, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	if o.dir != "" {
@@ -63,7 +64,8 @@ func runWorker(name string, addresses []string, resource string, o options) erro
 		return err
 	}
 	defer node.Close()
-	if err := node.Ready(ctx); err != nil && ctx.Err() == nil { // as a deploy waits before it goes on to the next instance
+	// as a deploy waits before it goes on to the next instance
+	if err := node.Ready(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	for ctx.Err() == nil {
@@ -84,7 +86,8 @@ func takeTurn(ctx context.Context, node *mortise.Node, name, resource string, te
 	}
 	defer lock.Unlock(context.Background())
 	_ = tell.Encode(event{
-		Worker: name, Kind: granted, Token: uint64(lock.Token()), Leading: node.Status().Leading, Asked: asked, At: time.Now(),
+		Worker: name, Kind: granted, Token: uint64(lock.Token()), Leading: node.Status().Leading, Asked: asked,
+		At: time.Now(),
 	})
 	held := lock.Context(ctx)
 	number, err := read(held, resource)
@@ -109,7 +112,8 @@ func (s *show) start(name string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, "-worker", name, "-addresses", strings.Join(s.addresses, ","), "-resource", s.resource.url(), "-dir", s.dir, "-secret", s.secret)
+	cmd := exec.Command(self, "-worker", name, "-addresses", strings.Join(s.addresses, ","), "-resource",
+		s.resource.url(), "-dir", s.dir, "-secret", s.secret)
 	cmd.Env = append(os.Environ(), workerEnv+"=1")
 	if _, err := cmd.StdinPipe(); err != nil { // never written to; it ends when this process does
 		return err
@@ -137,7 +141,8 @@ func (s *show) start(name string) error {
 	return nil
 }
 
-// workerEnv marks the processes of the workers, so that a test binary can stand in for this program.
+// workerEnv marks the processes of the workers, so that a test binary can stand in for this
+// program.
 const workerEnv = "MORTISE_QUICKSTART_WORKER"
 
 func (s *show) killAll() {

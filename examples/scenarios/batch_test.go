@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ledger stands for the database of a batch: which invoice is the next, and the highest token that has written.
+// ledger stands for the database of a batch: which invoice is the next, and the highest token that
+// has written.
 type ledger struct {
 	mu    sync.Mutex
 	next  int
@@ -22,7 +23,8 @@ func (l *ledger) from() int {
 	return l.next
 }
 
-// book books an invoice and the progress, in one transaction, unless another one works on the batch by now.
+// book books an invoice and the progress, in one transaction, unless another one works on the batch
+// by now.
 func (l *ledger) book(invoice int, token mortise.Token) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,8 +35,9 @@ func (l *ledger) book(invoice int, token mortise.Token) error {
 	return nil
 }
 
-// Batch work under one lock, and a deployment in the middle. The lock is renewed by itself, however long the work takes. The context ends if the
-// lock is lost, or the instance is asked to leave; who is next begins where the progress stands.
+// Batch work under one lock, and a deployment in the middle. The lock is renewed by itself, however
+// long the work takes. The context ends if the lock is lost, or the instance is asked to leave; who
+// is next begins where the progress stands.
 func Example_batch() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "billing-0", "billing-1", "billing-2")

@@ -12,8 +12,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Many buyers of one piece: nine people on three instances want to check out the same chair. One can; the others are told at once who is at it,
-// instead of waiting in a queue for something that will be gone.
+// Many buyers of one piece: nine people on three instances want to check out the same chair. One
+// can; the others are told at once who is at it, instead of waiting in a queue for something that
+// will be gone.
 func Example_manyBuyers() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
@@ -25,7 +26,8 @@ func Example_manyBuyers() {
 	for i := range 9 {
 		buyers.Go(func() {
 			// Without a Value it is nodes[i%3].TryLock(ctx, "orders/chair").
-			lock, err := nodes[i%3].Acquire(ctx, mortise.Request{Key: "orders/chair", Try: true, Value: fmt.Sprintf("buyer %d", i)})
+			lock, err := nodes[i%3].Acquire(ctx, mortise.Request{Key: "orders/chair", Try: true,
+				Value: fmt.Sprintf("buyer %d", i)})
 			var held *mortise.HeldError
 			switch {
 			case errors.As(err, &held):

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/flight"
 )
 
-// cache stands for the cache that all instances share. With the page it keeps the token under which it was rendered.
+// cache stands for the cache that all instances share. With the page it keeps the token under which
+// it was rendered.
 type cache struct {
 	mu    sync.Mutex
 	page  string
@@ -33,7 +34,8 @@ func (c *cache) put(page string, token mortise.Token) error {
 	return nil
 }
 
-// A cache rebuild: the start page has run out, and thirty requests on three instances want it at the same time. One of them renders it.
+// A cache rebuild: the start page has run out, and thirty requests on three instances want it at
+// the same time. One of them renders it.
 func Example_cacheRebuild() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "web-0", "web-1", "web-2")

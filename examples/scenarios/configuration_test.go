@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// shop is the configuration, with who has made the last change and why. It is the data of one key, so all of it changes at once.
+// shop is the configuration, with who has made the last change and why. It is the data of one key,
+// so all of it changes at once.
 type shop struct {
 	Prices  string
 	Limit   int
@@ -19,7 +20,8 @@ type shop struct {
 
 const shopKey = "config/shop"
 
-// change is what stands behind the button. Put refuses what was made of an old configuration: it is made again, of the present one.
+// change is what stands behind the button. Put refuses what was made of an old configuration: it is
+// made again, of the present one.
 func change(ctx context.Context, node *mortise.Node, edit func(*shop)) error {
 	for {
 		data, revision, err := node.Get(ctx, shopKey)
@@ -42,8 +44,9 @@ func change(ctx context.Context, node *mortise.Node, edit func(*shop)) error {
 	}
 }
 
-// follow tells the present configuration and then each change, in order, none left out. At a reset ("what follows is what there is now") the
-// configuration in force is told again, which here does no harm.
+// follow tells the present configuration and then each change, in order, none left out. At a reset
+// ("what follows is what there is now") the configuration in force is told again, which here does
+// no harm.
 func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c shop)) {
 	for event, err := range node.Watch(ctx, shopKey, 0) {
 		if err != nil {
@@ -56,8 +59,8 @@ func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c s
 	}
 }
 
-// A change of the configuration with an audit: two people change it at once and neither overwrites the other, all instances are told at once, and
-// the record says who has changed what, and why.
+// A change of the configuration with an audit: two people change it at once and neither overwrites
+// the other, all instances are told at once, and the record says who has changed what, and why.
 func Example_configurationChange() {
 	ctx, stopFollowing := context.WithCancel(context.Background())
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
@@ -65,7 +68,8 @@ func Example_configurationChange() {
 	defer stopFollowing()
 	check(change(ctx, nodes[0], func(c *shop) { *c = shop{"normal", 10, "deploy", "first version"} }))
 
-	// Every instance follows. One of them keeps the record; in life it writes it where it stays, with event.Position, from which Watch goes on.
+	// Every instance follows. One of them keeps the record; in life it writes it where it stays,
+	// with event.Position, from which Watch goes on.
 	applied, record := make(chan shop, 10), make(chan string, 10)
 	go follow(ctx, nodes[1], func(_ time.Time, c shop) { applied <- c })
 	go follow(ctx, nodes[2], func(_ time.Time, c shop) {
@@ -78,7 +82,10 @@ func Example_configurationChange() {
 	tries := 0
 	check(change(ctx, nodes[2], func(c *shop) {
 		if tries++; tries == 1 {
-			check(change(ctx, nodes[0], func(c *shop) { c.Prices, c.By, c.Why = "summer", "anna", "summer sale, CHG-17" }))
+			check(change(ctx, nodes[0], func(c *shop) {
+				c.Prices, c.By, c.Why = "summer", "anna",
+					"summer sale, CHG-17"
+			}))
 		}
 		c.Limit, c.By, c.Why = 20, "ben", "higher limit, CHG-18"
 	}))

@@ -17,7 +17,8 @@ type tables struct {
 	payments int64
 }
 
-// database stands for a real one: it lives in memory, runs one transaction at a time, and understands the statements of that example only.
+// database stands for a real one: it lives in memory, runs one transaction at a time, and
+// understands the statements of that example only.
 type database struct {
 	mu   sync.Mutex // held from Begin to Commit or Rollback
 	kept tables

@@ -21,8 +21,9 @@ func awaitWaiters(ctx context.Context, node *mortise.Node, key string, n int) {
 	}
 }
 
-// A deadlock: two transfers between the same accounts lock one account each and then want the other's. The one that would close the circle is
-// told; the other goes on. LockAll asks for both at once, and there is no circle to close, in whatever order the keys are given.
+// A deadlock: two transfers between the same accounts lock one account each and then want the
+// other's. The one that would close the circle is told; the other goes on. LockAll asks for both at
+// once, and there is no circle to close, in whatever order the keys are given.
 func Example_deadlock() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "bank-0"})
@@ -35,7 +36,8 @@ func Example_deadlock() {
 	check(err)
 	done := make(chan error, 1)
 	go func() { // from anna to ben
-		second, err := node.Lock(there.Context(ctx), "accounts/ben") // the context says under which lock this one is wanted
+		// the context says under which lock this one is wanted
+		second, err := node.Lock(there.Context(ctx), "accounts/ben")
 		if err == nil {
 			err = second.Unlock(ctx)
 		}

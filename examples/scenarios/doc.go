@@ -1,4 +1,5 @@
-// Package scenarios is programs to copy from. Each file shows one use of locks from beginning to end, as an example whose output is checked:
+// Package scenarios is programs to copy from. Each file shows one use of locks from beginning to
+// end, as an example whose output is checked:
 //
 //	go test -v ./examples/scenarios
 //
@@ -17,9 +18,11 @@
 //	deadlock         two transfers that wait for each other, and LockAll
 //	stuck            a job that hangs, the person who ends its lock, and what is known of it later
 //
-// What stands for a database, a cache or another service is a small type in memory, in the same file. What it compares a real one must compare:
-// the token, in the same step as the write. A lock alone cannot stop a process that was paused in the middle of its work.
+// What stands for a database, a cache or another service is a small type in memory, in the same
+// file. What it compares a real one must compare: the token, in the same step as the write. A lock
+// alone cannot stop a process that was paused in the middle of its work.
 //
-// Guarantees: none at run time, the package is only its tests. Concurrency, failure: each example says what it shows. Limits: all
-// instances are in one process, over loopback. Refused alternative: one large program that shows everything, from which nobody can copy a part.
+// Guarantees: none at run time, the package is only its tests. Concurrency, failure: each example
+// says what it shows. Limits: all instances are in one process, over loopback. Refused alternative:
+// one large program that shows everything, from which nobody can copy a part.
 package scenarios

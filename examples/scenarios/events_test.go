@@ -9,14 +9,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// events stands for the event log of one account. Its two rules are one condition of an INSERT in a real one.
+// events stands for the event log of one account. Its two rules are one condition of an INSERT in a
+// real one.
 type events struct {
 	mu     sync.Mutex
 	log    []string
 	newest mortise.Token // that has written
 }
 
-// append adds an event if nobody has added one since the log had the given version, and nobody has since locked the account and written.
+// append adds an event if nobody has added one since the log had the given version, and nobody has
+// since locked the account and written.
 func (e *events) append(version int, token mortise.Token, event string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -36,8 +38,9 @@ func (e *events) version() int {
 	return len(e.log)
 }
 
-// Event sourcing with a version. The version alone does not notice a holder that has lost its lock, reads the newest version, and writes what it
-// had decided before; the token does. The token alone does not notice an event that its own holder sends twice; the version does.
+// Event sourcing with a version. The version alone does not notice a holder that has lost its lock,
+// reads the newest version, and writes what it had decided before; the token does. The token alone
+// does not notice an event that its own holder sends twice; the version does.
 func Example_eventSourcing() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -54,7 +57,8 @@ func Example_eventSourcing() {
 		if err := account.append(version, token, "paid in 100"); err != nil {
 			return err
 		}
-		fmt.Println("sent twice:", account.append(version, token, "paid in 100")) // no answer came, the client tries again
+		// no answer came, the client tries again
+		fmt.Println("sent twice:", account.append(version, token, "paid in 100"))
 		return account.append(version+1, token, "paid out 30")
 	})
 	fmt.Println("new holder:", err)

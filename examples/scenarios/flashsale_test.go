@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// stock stands for a table with one row for each stripe: how many seats are left, and the highest token that has written it.
+// stock stands for a table with one row for each stripe: how many seats are left, and the highest
+// token that has written it.
 type stock struct {
 	mu    sync.Mutex
 	left  [4]int
@@ -56,8 +57,8 @@ func buy(ctx context.Context, seats *stripe.Set, s *stock) (sold bool, err error
 	return false, err
 }
 
-// A flash sale: 120 people on three instances want 100 seats at the same moment. The stock lies in four rows, each under a lock of its own, so
-// that four buyers are served at a time instead of one.
+// A flash sale: 120 people on three instances want 100 seats at the same moment. The stock lies in
+// four rows, each under a lock of its own, so that four buyers are served at a time instead of one.
 func Example_flashSale() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")

@@ -10,15 +10,18 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// startFleet starts instances of a service in one process, over loopback, and returns them when they are ready, and what stops them. In
-// life each is a process of its own and Join names the others.
+// startFleet starts instances of a service in one process, over loopback, and returns them when
+// they are ready, and what stops them. In life each is a process of its own and Join names the
+// others.
 func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, stop func()) {
 	var mu sync.Mutex
 	var addresses []string
 	for _, name := range names {
 		node, err := mortise.Start(ctx, mortise.Config{
-			Name: name, Bind: "127.0.0.1:0", Replicas: len(names), Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
-			JoinFunc: func(context.Context) ([]string, error) { // in place of Join, since the ports are not known before
+			Name: name, Bind: "127.0.0.1:0", Replicas: len(names),
+			Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
+			// in place of Join, since the ports are not known before
+			JoinFunc: func(context.Context) ([]string, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				return slices.Clone(addresses), nil
@@ -42,11 +45,13 @@ func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, st
 	}
 }
 
-// startAnother starts an instance that joins the fleet of another one, as one does that comes back after a crash.
+// startAnother starts an instance that joins the fleet of another one, as one does that comes back
+// after a crash.
 func startAnother(ctx context.Context, name string, member *mortise.Node) *mortise.Node {
 	node, err := mortise.Start(ctx, mortise.Config{
-		Name: name, Bind: "127.0.0.1:0", Join: []string{member.Status().Address}, Replicas: 3, Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
-		Grace: -1, Logger: slog.New(slog.DiscardHandler),
+		Name: name, Bind: "127.0.0.1:0", Join: []string{member.Status().Address}, Replicas: 3,
+		Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
+		Grace:  -1, Logger: slog.New(slog.DiscardHandler),
 	})
 	check(err)
 	check(node.Ready(ctx))

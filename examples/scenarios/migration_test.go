@@ -35,8 +35,9 @@ func (s *schema) migrate(to int, token mortise.Token) error {
 	return nil
 }
 
-// A migration that is run once: three instances of a new version start at the same time, and each makes sure that the schema is at version 7.
-// The lock lets the others wait until it is; the marker tells them that it is; the token stops an instance that was paused within.
+// A migration that is run once: three instances of a new version start at the same time, and each
+// makes sure that the schema is at version 7. The lock lets the others wait until it is; the marker
+// tells them that it is; the token stops an instance that was paused within.
 func Example_migration() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "orders-1", "orders-2")

@@ -20,7 +20,8 @@ type reports struct {
 	tokens []mortise.Token
 }
 
-// write keeps one report for each day, and none of a run that was overtaken. It returns how many there are.
+// write keeps one report for each day, and none of a run that was overtaken. It returns how many
+// there are.
 func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +35,8 @@ func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 	return len(r.days), nil
 }
 
-// A scheduler: a report is made once a day, on whichever of three instances. Every instance runs the same lines. Here a day has 200 ms.
+// A scheduler: a report is made once a day, on whichever of three instances. Every instance runs
+// the same lines. Here a day has 200 ms.
 func Example_scheduler() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "reports-0", "reports-1", "reports-2")
@@ -47,8 +49,9 @@ func Example_scheduler() {
 	for _, node := range nodes {
 		instances.Go(func() {
 			err := tick.Run(running, node, tick.Job{
-				Name:     "reports/daily",
-				Schedule: tick.Every(200 * time.Millisecond), // tick.Every(24 * time.Hour), or the schedule of a cron library
+				Name: "reports/daily",
+				// tick.Every(24 * time.Hour), or the schedule of a cron library
+				Schedule: tick.Every(200 * time.Millisecond),
 				Run: func(ctx context.Context, t tick.Tick) error {
 					n, err := made.write(t.Time, t.Token)
 					if n == 3 {

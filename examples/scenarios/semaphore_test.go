@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// A semaphore: a partner allows three calls at a time from all our instances together. A bulk call counts for two.
+// A semaphore: a partner allows three calls at a time from all our instances together. A bulk call
+// counts for two.
 func Example_semaphore() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

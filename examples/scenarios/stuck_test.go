@@ -9,9 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// A stuck job: it hangs in a call that never returns, but its process lives, and so its lock is renewed for ever. A person looks who it is, ends
-// the hold, and the next one goes on. What the stuck one writes afterwards is refused. (If one knows how long the job may take, Request.MaxHold ends the
-// hold by itself.)
+// A stuck job: it hangs in a call that never returns, but its process lives, and so its lock is
+// renewed for ever. A person looks who it is, ends the hold, and the next one goes on. What the
+// stuck one writes afterwards is refused. (If one knows how long the job may take, Request.MaxHold
+// ends the hold by itself.)
 func Example_stuckJob() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "jobs-0", "jobs-1", "jobs-2")

@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// settle writes the new state of an order and what was paid, both or neither. The first statement compares the token: if a later holder of
-// the lock has written the row, it fails and nothing of this transaction stays.
+// settle writes the new state of an order and what was paid, both or neither. The first statement
+// compares the token: if a later holder of the lock has written the row, it fails and nothing of
+// this transaction stays.
 func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, state string, amount int) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -23,13 +24,15 @@ func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, sta
 	if err := orders.Update(ctx, tx, order, token, "state = $1", state); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO payments (order_id, amount) VALUES ($1, $2)", order, amount); err != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO payments (order_id, amount) VALUES ($1, $2)", order,
+		amount); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// An order in a database transaction: the lock keeps two workers apart, and the token stops the one that has lost it and does not know.
+// An order in a database transaction: the lock keeps two workers apart, and the token stops the one
+// that has lost it and does not know.
 func Example_orderInTransaction() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -55,7 +58,8 @@ func Example_orderInTransaction() {
 
 	var state string
 	var payments int
-	check(db.QueryRowContext(ctx, "SELECT state, (SELECT count(*) FROM payments) FROM orders WHERE id = $1", 42).Scan(&state, &payments))
+	check(db.QueryRowContext(ctx, "SELECT state, (SELECT count(*) FROM payments) FROM orders WHERE id = $1",
+		42).Scan(&state, &payments))
 	fmt.Println("order 42:", state, "with", payments, "payment")
 	// Output:
 	// ben: <nil>

@@ -1,11 +1,12 @@
-// Service is the smallest program that is worth deploying: what deploy/ runs, and a pattern for yours. It has one loop that takes a lock
-// once a second, two probes, and an end in good order.
+// Service is the smallest program that is worth deploying: what deploy/ runs, and a pattern for
+// yours. It has one loop that takes a lock once a second, two probes, and an end in good order.
 //
 //	ORDERS_LOCK_DIR=/tmp/orders go run ./examples/service
 //
-// GET /healthz says whether a restart would help: it looks at this process only, and never at the group, or a cut network would have
-// every instance restarted. GET /readyz says whether this instance can be granted locks now. On SIGTERM (or SIGINT) it finishes its
-// requests, gives its locks back and leaves the group; a second signal ends it at once.
+// GET /healthz says whether a restart would help: it looks at this process only, and never at the
+// group, or a cut network would have every instance restarted. GET /readyz says whether this
+// instance can be granted locks now. On SIGTERM (or SIGINT) it finishes its requests, gives its
+// locks back and leaves the group; a second signal ends it at once.
 package main
 
 import (
@@ -23,12 +24,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// How long the parts of an end may take. The grace period of whatever runs this program has to be longer than their sum and the 20 s that
-// Close may wait for a disk that hangs: deploy/check holds the files in deploy to that.
+// How long the parts of an end may take. The grace period of whatever runs this program has to be
+// longer than their sum and the 20 s that Close may wait for a disk that hangs: deploy/check holds
+// the files in deploy to that.
 const (
 	drainWithin = 5 * time.Second
 	leaveWithin = 10 * time.Second
-	readyWithin = time.Second // of a question to /readyz; shorter than a probe's timeout, so that the answer can say why
+	// of a question to /readyz; shorter than a probe's timeout, so that the answer can say why
+	readyWithin = time.Second
 )
 
 func main() {
@@ -56,7 +59,8 @@ func run(ctx context.Context) error {
 		defer close(working)
 		work(ctx, node)
 	}()
-	server := &http.Server{Addr: cmp.Or(os.Getenv("ORDERS_HTTP"), ":8080"), Handler: probes(node), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: cmp.Or(os.Getenv("ORDERS_HTTP"), ":8080"), Handler: probes(node),
+		ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.ListenAndServe() }()
 	select {
@@ -64,7 +68,8 @@ func run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	cancel()
-	err = errors.Join(err, within(drainWithin, server.Shutdown), within(leaveWithin, node.Leave)) // requests first: they may hold locks
+	// requests first: they may hold locks
+	err = errors.Join(err, within(drainWithin, server.Shutdown), within(leaveWithin, node.Leave))
 	<-working
 	return err
 }
@@ -95,7 +100,10 @@ func work(ctx context.Context, node *mortise.Node) {
 func probes(node *mortise.Node) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, node.Err()) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, within(readyWithin, node.Ready)) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter,
+		_ *http.Request) {
+		answer(w, within(readyWithin, node.Ready))
+	})
 	return mux
 }
 

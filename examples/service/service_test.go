@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestServesAndLeaves runs the program on its own: it becomes ready, answers both probes, and ends without an error when it is told to.
+// TestServesAndLeaves runs the program on its own: it becomes ready, answers both probes, and ends
+// without an error when it is told to.
 func TestServesAndLeaves(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,7 +38,8 @@ func TestServesAndLeaves(t *testing.T) {
 	}
 }
 
-// TestNotReadyIsAlive: an instance that waits for others must not be restarted for it, or the others could never find it.
+// TestNotReadyIsAlive: an instance that waits for others must not be restarted for it, or the
+// others could never find it.
 func TestNotReadyIsAlive(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,7 +49,8 @@ func TestNotReadyIsAlive(t *testing.T) {
 	_ = l.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	for name, value := range map[string]string{
-		"ORDERS_HTTP": address, "ORDERS_LOCK_BIND": "127.0.0.1:0", "ORDERS_LOCK_JOIN": "127.0.0.1:1", "ORDERS_LOCK_REPLICAS": "2",
+		"ORDERS_HTTP": address, "ORDERS_LOCK_BIND": "127.0.0.1:0", "ORDERS_LOCK_JOIN": "127.0.0.1:1",
+		"ORDERS_LOCK_REPLICAS": "2",
 	} {
 		t.Setenv(name, value)
 	}

@@ -1,11 +1,13 @@
-// Package fencetest says whether a store fences: [Run] holds any [fence.Store] to what the interface promises, and a [fence.Section] to what it
-// promises beyond that.
+// Package fencetest says whether a store fences: [Run] holds any [fence.Store] to what the
+// interface promises, and a [fence.Section] to what it promises beyond that.
 //
-// Guarantees: a store that passes has refused every lower token that was offered after a higher one was in, from many goroutines at once. Like every
-// test it cannot say that it always will. Concurrency: the cases run one after the other, each with goroutines of its own that
-// have ended when it returns. Failure: by t.Errorf, with the rule that was broken. Limits: it uses some dozen resources whose names
-// begin with "fencetest/" and the name of the test, and leaves their marks behind. Refused alternative: a fake store to test against; a store's faults are
-// in how its database, file or server compares.
+// Guarantees: a store that passes has refused every lower token that was offered after a higher one
+// was in, from many goroutines at once. Like every test it cannot say that it always will.
+// Concurrency: the cases run one after the other, each with goroutines of its own that have ended
+// when it returns. Failure: by t.Errorf, with the rule that was broken. Limits: it uses some dozen
+// resources whose names begin with "fencetest/" and the name of the test, and leaves their marks
+// behind. Refused alternative: a fake store to test against; a store's faults are in how its
+// database, file or server compares.
 package fencetest
 
 import (
@@ -22,7 +24,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// Run tests store, in subtests of t. It has to be empty of resources whose names begin with "fencetest/".
+// Run tests store, in subtests of t. It has to be empty of resources whose names begin with
+// "fencetest/".
 func Run(t *testing.T, store fence.Store) {
 	t.Run("Lower tokens are refused", func(t *testing.T) { refusesLower(t, store) })
 	t.Run("Resources are kept apart", func(t *testing.T) { apart(t, store) })
@@ -56,7 +59,8 @@ func refusesLower(t *testing.T, store fence.Store) {
 
 func apart(t *testing.T, store fence.Store) {
 	base := "fencetest/" + t.Name() + "/a"
-	names := []string{base, base + "/../a", base + " ", strings.ToUpper(base), base + "%", base + "_", base + "ä", base + "a\u0308", base + "'\"`;--", base + strings.Repeat("x", 512-len(base))}
+	names := []string{base, base + "/../a", base + " ", strings.ToUpper(base), base + "%", base + "_", base +
+		"ä", base + "a\u0308", base + "'\"`;--", base + strings.Repeat("x", 512-len(base))}
 	for i, name := range names { // of two that share a mark, the later is refused
 		if err := store.Advance(t.Context(), name, mortise.Token(len(names)-i)); err != nil {
 			t.Errorf("%q: %v", name, err)
@@ -77,7 +81,8 @@ func refusesNonsense(t *testing.T, store fence.Store) {
 	}
 }
 
-// The size of the two cases with goroutines: some hundred calls, so that slow stores can be tested too.
+// The size of the two cases with goroutines: some hundred calls, so that slow stores can be tested
+// too.
 const (
 	writers = 8
 	rounds  = 25
@@ -107,7 +112,8 @@ func neverBack(t *testing.T, store fence.Store) {
 		t.Errorf("the highest token, %d, is refused: %v", top.Load(), err)
 	}
 	var stale *fence.StaleError
-	if err := store.Advance(t.Context(), resource, mortise.Token(top.Load()-1)); !errors.As(err, &stale) || stale.Highest != mortise.Token(top.Load()) {
+	if err := store.Advance(t.Context(), resource, mortise.Token(top.Load()-1)); !errors.As(err, &stale) ||
+		stale.Highest != mortise.Token(top.Load()) {
 		t.Errorf("below the highest token, %d: %v", top.Load(), err)
 	}
 }
@@ -139,7 +145,8 @@ func noOverlap(t *testing.T, section fence.Section) {
 		t.Errorf("the register ends at %d, want the highest token, %d", got, writers*rounds)
 	}
 	want := errors.New("of fn")
-	if err := section.Do(t.Context(), resource, writers*rounds, func(context.Context) error { return want }); !errors.Is(err, want) {
+	if err := section.Do(t.Context(), resource, writers*rounds,
+		func(context.Context) error { return want }); !errors.Is(err, want) {
 		t.Errorf("Do returned %v, want the error of fn", err)
 	}
 	t.Logf("%d of %d sections ran, the others were refused", ran.Load(), writers*rounds)

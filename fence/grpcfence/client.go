@@ -19,15 +19,18 @@ const (
 
 // Client makes the interceptors of a client. Its zero value sends the token where there is one.
 type Client struct {
-	// Resource says what a call is about, usually the lock's key; nil or "": the server knows. req is nil for streams.
+	// Resource says what a call is about, usually the lock's key; nil or "": the server knows. req
+	// is nil for streams.
 	Resource func(ctx context.Context, method string, req any) string
 	// Require refuses to make a call without a token, with FailedPrecondition.
 	Require bool
 }
 
-// Unary returns the interceptor for calls: grpc.WithUnaryInterceptor, or grpc.WithChainUnaryInterceptor.
+// Unary returns the interceptor for calls: grpc.WithUnaryInterceptor, or
+// grpc.WithChainUnaryInterceptor.
 func (c Client) Unary() grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
+		opts ...grpc.CallOption) error {
 		ctx, err := c.outgoing(ctx, method, req)
 		if err != nil {
 			return err
@@ -36,10 +39,12 @@ func (c Client) Unary() grpc.UnaryClientInterceptor {
 	}
 }
 
-// Stream returns the interceptor for streams: grpc.WithStreamInterceptor, or grpc.WithChainStreamInterceptor. The token is that of the
-// context with which the stream is opened.
+// Stream returns the interceptor for streams: grpc.WithStreamInterceptor, or
+// grpc.WithChainStreamInterceptor. The token is that of the context with which the stream is
+// opened.
 func (c Client) Stream() grpc.StreamClientInterceptor {
-	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
+		opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		ctx, err := c.outgoing(ctx, method, nil)
 		if err != nil {
 			return nil, err

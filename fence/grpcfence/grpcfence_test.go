@@ -26,7 +26,8 @@ import (
 // word is the message of the test's service.
 type word = wrapperspb.StringValue
 
-// The methods of the test's service: one answers with the token that it finds, the other does so for each message of a stream.
+// The methods of the test's service: one answers with the token that it finds, the other does so
+// for each message of a stream.
 const (
 	say    = "/test.Words/Say"
 	stream = "/test.Words/Stream"
@@ -43,37 +44,43 @@ func serve(t *testing.T, guard grpcfence.Guard, client grpcfence.Client, calls *
 	server := grpc.NewServer(grpc.UnaryInterceptor(guard.Unary()), grpc.StreamInterceptor(guard.Stream()))
 	server.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "test.Words", HandlerType: (*any)(nil),
-		Methods: []grpc.MethodDesc{{MethodName: "Say", Handler: func(srv any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
+		Methods: []grpc.MethodDesc{{MethodName: "Say", Handler: func(srv any, ctx context.Context,
+			decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
 			in := &word{}
 			if err := decode(in); err != nil {
 				return nil, err
 			}
-			return intercept(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: say}, func(ctx context.Context, req any) (any, error) {
+			return intercept(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: say},
+				func(ctx context.Context, req any) (any, error) {
+					calls.Add(1)
+					if req.(*word).Value == "fail" {
+						return nil, status.Error(codes.DataLoss, "of the handler")
+					}
+					return found(ctx), nil
+				})
+		}}},
+		Streams: []grpc.StreamDesc{{StreamName: "Stream", ServerStreams: true, ClientStreams: true,
+			Handler: func(_ any, s grpc.ServerStream) error {
 				calls.Add(1)
-				if req.(*word).Value == "fail" {
-					return nil, status.Error(codes.DataLoss, "of the handler")
+				for {
+					if err := s.RecvMsg(&word{}); errors.Is(err, io.EOF) {
+						return nil
+					} else if err != nil {
+						return err
+					}
+					if err := s.SendMsg(found(s.Context())); err != nil {
+						return err
+					}
 				}
-				return found(ctx), nil
-			})
-		}}},
-		Streams: []grpc.StreamDesc{{StreamName: "Stream", ServerStreams: true, ClientStreams: true, Handler: func(_ any, s grpc.ServerStream) error {
-			calls.Add(1)
-			for {
-				if err := s.RecvMsg(&word{}); errors.Is(err, io.EOF) {
-					return nil
-				} else if err != nil {
-					return err
-				}
-				if err := s.SendMsg(found(s.Context())); err != nil {
-					return err
-				}
-			}
-		}}},
+			}}},
 	}, struct{}{})
 	go server.Serve(listener)
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient("passthrough:test", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
+			error) {
+			return listener.DialContext(ctx)
+		}),
 		grpc.WithUnaryInterceptor(client.Unary()), grpc.WithStreamInterceptor(client.Stream()))
 	if err != nil {
 		t.Fatal(err)
@@ -120,22 +127,31 @@ func TestGuardAnswers(t *testing.T) {
 	}{
 		{"the mark", grpcfence.Guard{Resource: fixed}, md(token, "5"), codes.OK, "5 true"},
 		{"higher", grpcfence.Guard{Resource: fixed}, md(token, "6"), codes.OK, "6 true"},
-		{"stale", grpcfence.Guard{Resource: fixed}, md(token, "4"), codes.FailedPrecondition, `token 4 of "a" is older than 5`},
+		{"stale", grpcfence.Guard{Resource: fixed}, md(token, "4"), codes.FailedPrecondition,
+			`token 4 of "a" is older than 5`},
 		{"absent", grpcfence.Guard{Resource: fixed}, md(), codes.FailedPrecondition, "no token"},
 		{"absent, optional", grpcfence.Guard{Resource: fixed, Optional: true}, md(), codes.OK, "0 false"},
-		{"malformed, optional", grpcfence.Guard{Resource: fixed, Optional: true}, md(token, ""), codes.InvalidArgument, "not a token"},
+		{"malformed, optional", grpcfence.Guard{Resource: fixed, Optional: true}, md(token, ""),
+			codes.InvalidArgument, "not a token"},
 		{"negative", grpcfence.Guard{Resource: fixed}, md(token, "-5"), codes.InvalidArgument, "not a token"},
-		{"overflow", grpcfence.Guard{Resource: fixed}, md(token, "9223372036854775808"), codes.InvalidArgument, "not a token"},
-		{"huge", grpcfence.Guard{Resource: fixed}, md(token, strings.Repeat("7", 5000)), codes.InvalidArgument, "not a token"},
+		{"overflow", grpcfence.Guard{Resource: fixed}, md(token, "9223372036854775808"), codes.InvalidArgument,
+			"not a token"},
+		{"huge", grpcfence.Guard{Resource: fixed}, md(token, strings.Repeat("7", 5000)), codes.InvalidArgument,
+			"not a token"},
 		{"two", grpcfence.Guard{Resource: fixed}, md(token, "5", token, "6"), codes.InvalidArgument, "not a token"},
 		{"named", grpcfence.Guard{}, md(token, "4", resource, "ordérs b"), codes.OK, "4 true"},
 		{"named and stale", grpcfence.Guard{}, md(token, "4", resource, "a"), codes.FailedPrecondition, "older"},
 		{"not named", grpcfence.Guard{}, md(token, "5"), codes.InvalidArgument, "not a resource"},
-		{"named twice", grpcfence.Guard{}, md(token, "5", resource, "a", resource, "b"), codes.InvalidArgument, "not a resource"},
-		{"named with zeros", grpcfence.Guard{}, md(token, "5", resource, "a\x00"), codes.InvalidArgument, "not a resource"},
-		{"named at length", grpcfence.Guard{}, md(token, "5", resource, strings.Repeat("x", 600)), codes.InvalidArgument, "not a resource"},
-		{"broken store", grpcfence.Guard{Resource: fixed, Store: brokenStore{}}, md(token, "5"), codes.Unavailable, "could not be compared"},
-		{"not guarded", grpcfence.Guard{Methods: func(m string) bool { return m != say && m != stream }}, md(token, "4"), codes.OK, "0 false"},
+		{"named twice", grpcfence.Guard{}, md(token, "5", resource, "a", resource, "b"), codes.InvalidArgument,
+			"not a resource"},
+		{"named with zeros", grpcfence.Guard{}, md(token, "5", resource, "a\x00"), codes.InvalidArgument,
+			"not a resource"},
+		{"named at length", grpcfence.Guard{}, md(token, "5", resource, strings.Repeat("x", 600)),
+			codes.InvalidArgument, "not a resource"},
+		{"broken store", grpcfence.Guard{Resource: fixed, Store: brokenStore{}}, md(token, "5"), codes.Unavailable,
+			"could not be compared"},
+		{"not guarded", grpcfence.Guard{Methods: func(m string) bool { return m != say && m != stream }},
+			md(token, "4"), codes.OK, "0 false"},
 	} {
 		for _, method := range []string{say, stream} {
 			mark := &fence.Mark{}
@@ -157,7 +173,8 @@ func TestGuardAnswers(t *testing.T) {
 			if (calls.Load() == 1) != (c.code == codes.OK) {
 				t.Errorf("%s, %s: the handler ran %d times", c.name, method, calls.Load())
 			}
-			if (failed.Load() != nil) != (c.code == codes.Unavailable) || strings.Contains(status.Convert(err).Message(), "password") {
+			if (failed.Load() != nil) != (c.code == codes.Unavailable) ||
+				strings.Contains(status.Convert(err).Message(), "password") {
 				t.Errorf("%s, %s: Failed was told %v, the client %v", c.name, method, failed.Load(), err)
 			}
 		}
@@ -171,17 +188,20 @@ func TestClientMeetsGuard(t *testing.T) {
 			Require:  true,
 			Resource: func(_ context.Context, m string, req any) string { return fmt.Sprint(m, req != nil) },
 		}, &calls)
-		if _, err := call(t.Context(), conn, method, ""); status.Code(err) != codes.FailedPrecondition || calls.Load() != 0 {
+		if _, err := call(t.Context(), conn, method, ""); status.Code(err) != codes.FailedPrecondition ||
+			calls.Load() != 0 {
 			t.Errorf("%s without a token: %v", method, err)
 		}
-		old := metadata.AppendToOutgoingContext(t.Context(), grpcfence.TokenKey, "99", "other", "kept") // the context counts
+		// the context counts
+		old := metadata.AppendToOutgoingContext(t.Context(), grpcfence.TokenKey, "99", "other", "kept")
 		for _, token := range []mortise.Token{5, 6} {
 			got, err := call(fence.NewContext(old, token), conn, method, "")
 			if err != nil && !errors.Is(err, io.EOF) || got != fmt.Sprint(uint64(token), true) {
 				t.Errorf("%s token %d: %q, %v", method, token, got, err)
 			}
 		}
-		if _, err := call(fence.NewContext(old, 5), conn, method, ""); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), fmt.Sprint(method, method == say)) {
+		if _, err := call(fence.NewContext(old, 5), conn, method, ""); status.Code(err) != codes.FailedPrecondition ||
+			!strings.Contains(err.Error(), fmt.Sprint(method, method == say)) {
 			t.Errorf("%s: %v", method, err)
 		}
 		if md, _ := metadata.FromOutgoingContext(old); fmt.Sprint(md.Get(grpcfence.TokenKey)) != "[99]" {
@@ -193,7 +213,10 @@ func TestClientMeetsGuard(t *testing.T) {
 // What the handler says is not taken for a refusal.
 func TestErrorsOfHandlersPass(t *testing.T) {
 	var calls atomic.Int64
-	conn := serve(t, grpcfence.Guard{Store: &fence.Mark{}, Resource: func(context.Context, string, any) string { return "a" }}, grpcfence.Client{}, &calls)
+	conn := serve(t, grpcfence.Guard{Store: &fence.Mark{}, Resource: func(context.Context, string,
+		any) string {
+		return "a"
+	}}, grpcfence.Client{}, &calls)
 	if _, err := call(fence.NewContext(t.Context(), 5), conn, say, "fail"); status.Code(err) != codes.DataLoss {
 		t.Error(err)
 	}

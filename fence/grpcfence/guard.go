@@ -13,24 +13,28 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// Guard makes the interceptors of a server. What [fence.Guard] says of stores, sections and trust holds here.
+// Guard makes the interceptors of a server. What [fence.Guard] says of stores, sections and trust
+// holds here.
 type Guard struct {
 	Store fence.Store // required
 
-	// Resource says what a call writes to; "" is refused as malformed. req is nil for streams. nil means what the metadata names; then all
-	// clients must name it alike.
+	// Resource says what a call writes to; "" is refused as malformed. req is nil for streams. nil
+	// means what the metadata names; then all clients must name it alike.
 	Resource func(ctx context.Context, method string, req any) string
 
-	// Methods says which calls are guarded, by their full names, "/orders.Orders/Put"; nil: all of them.
+	// Methods says which calls are guarded, by their full names, "/orders.Orders/Put"; nil: all of
+	// them.
 	Methods func(method string) bool
 
-	Optional bool                                                // a call without a token is let through, unguarded
-	Failed   func(ctx context.Context, method string, err error) // is told what the store complains of, beyond refusals; nil: nobody is
+	Optional bool // a call without a token is let through, unguarded
+	// is told what the store complains of, beyond refusals; nil: nobody is
+	Failed func(ctx context.Context, method string, err error)
 }
 
 // Unary returns the interceptor for calls: grpc.UnaryInterceptor, or grpc.ChainUnaryInterceptor.
 func (g Guard) Unary() grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any, err error) {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any,
+		err error) {
 		err = g.run(ctx, info.FullMethod, req, func(ctx context.Context) error {
 			reply, err = handle(ctx, req)
 			return err
@@ -39,7 +43,8 @@ func (g Guard) Unary() grpc.UnaryServerInterceptor {
 	}
 }
 
-// Stream returns the interceptor for streams: grpc.StreamInterceptor, or grpc.ChainStreamInterceptor.
+// Stream returns the interceptor for streams: grpc.StreamInterceptor, or
+// grpc.ChainStreamInterceptor.
 func (g Guard) Stream() grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		return g.run(stream.Context(), info.FullMethod, nil, func(ctx context.Context) error {

@@ -27,8 +27,10 @@ func (d database) p(n string) string {
 // onEach runs test on an empty database of each kind.
 func onEach(t *testing.T, test func(t *testing.T, db database)) {
 	t.Run("SQLite", func(t *testing.T) {
-		// Writers of SQLite wait for each other, up to busy_timeout, if their transactions say from the beginning that they will write.
-		db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "db")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(wal)&_txlock=immediate")
+		// Writers of SQLite wait for each other, up to busy_timeout, if their transactions say from
+		// the beginning that they will write.
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(),
+			"db")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(wal)&_txlock=immediate")
 		if err != nil {
 			t.Fatal(err)
 		}

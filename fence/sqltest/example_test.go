@@ -38,7 +38,10 @@ func Example() {
 			return err
 		})
 	}
-	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error { return insert(ctx, token, "paid") })
+	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
+		return insert(ctx, token,
+			"paid")
+	})
 	fmt.Println(err)
 	err = insert(ctx, 5, "cancelled") // a holder of long ago
 	fmt.Println(errors.Is(err, fence.ErrStale))

@@ -39,12 +39,13 @@ func TestLedger(t *testing.T) {
 		l := ledger(t, db)
 		broken := errors.New("of fn")
 		pay := func(token mortise.Token, id, result string, fail error) (string, error) {
-			got, err := l.Do(t.Context(), fence.Step{Resource: "a", Token: token, ID: id}, func(tx *sql.Tx) ([]byte, error) {
-				if _, err := tx.ExecContext(t.Context(), "INSERT INTO payment VALUES (1)"); err != nil {
-					return nil, err
-				}
-				return []byte(result), fail
-			})
+			got, err := l.Do(t.Context(), fence.Step{Resource: "a", Token: token, ID: id},
+				func(tx *sql.Tx) ([]byte, error) {
+					if _, err := tx.ExecContext(t.Context(), "INSERT INTO payment VALUES (1)"); err != nil {
+						return nil, err
+					}
+					return []byte(result), fail
+				})
 			return string(got), err
 		}
 		for _, c := range []struct {
@@ -69,7 +70,8 @@ func TestLedger(t *testing.T) {
 		} {
 			got, err := pay(c.token, c.id, c.result, c.fail)
 			if got != c.want || !errors.Is(err, c.wantErr) || payments(t, db) != c.wantPayments {
-				t.Errorf("token %d ID %q: %q, %v and %d payments, want %q, %v and %d", c.token, c.id, got, err, payments(t, db), c.want, c.wantErr, c.wantPayments)
+				t.Errorf("token %d ID %q: %q, %v and %d payments, want %q, %v and %d", c.token, c.id, got, err,
+					payments(t, db), c.want, c.wantErr, c.wantPayments)
 			}
 		}
 		if gone, err := l.Forget(t.Context(), "a", 6); err != nil || gone != 1 {
@@ -91,10 +93,11 @@ func TestLedgerTogether(t *testing.T) {
 			all.Go(func() {
 				for step := range 10 {
 					token := mortise.Token(1 + step/2 + caller%2)
-					_, err := l.Do(t.Context(), fence.Step{Resource: "a", Token: token, ID: fmt.Sprint(step)}, func(tx *sql.Tx) ([]byte, error) {
-						_, err := tx.ExecContext(t.Context(), "INSERT INTO payment VALUES ("+db.p("1")+")", step)
-						return nil, err
-					})
+					_, err := l.Do(t.Context(), fence.Step{Resource: "a", Token: token, ID: fmt.Sprint(step)},
+						func(tx *sql.Tx) ([]byte, error) {
+							_, err := tx.ExecContext(t.Context(), "INSERT INTO payment VALUES ("+db.p("1")+")", step)
+							return nil, err
+						})
 					switch {
 					case err == nil:
 						done.Add(1)
@@ -108,11 +111,13 @@ func TestLedgerTogether(t *testing.T) {
 		}
 		all.Wait()
 		var twice int
-		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM (SELECT amount FROM payment GROUP BY amount HAVING count(*) > 1) AS twice").Scan(&twice); err != nil || twice != 0 {
+		if err := db.QueryRowContext(t.Context(),
+			"SELECT count(*) FROM (SELECT amount FROM payment GROUP BY amount HAVING count(*) > 1) AS twice").Scan(&twice); err != nil || twice != 0 {
 			t.Errorf("%d steps took effect twice, %v", twice, err)
 		}
 		if payments(t, db) < 5 {
-			t.Errorf("only %d steps took effect; %d calls returned a result, %d were stale", payments(t, db), done.Load(), stale.Load())
+			t.Errorf("only %d steps took effect; %d calls returned a result, %d were stale", payments(t, db),
+				done.Load(), stale.Load())
 		}
 	})
 }

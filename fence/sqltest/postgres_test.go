@@ -70,7 +70,8 @@ func connect(t *testing.T, name string) *sql.DB {
 	return db
 }
 
-// open connects by the socket in the server's directory: nobody else can have its name, as with a port.
+// open connects by the socket in the server's directory: nobody else can have its name, as with a
+// port.
 func open(name string) (*sql.DB, error) {
 	return sql.Open("pgx", fmt.Sprintf("host=%s port=5432 user=test dbname=%s sslmode=disable", server.dir, name))
 }
@@ -102,7 +103,8 @@ func credential() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
 }
 
-// startPostgres makes a database directory and starts the server in it, with a socket there and no port.
+// startPostgres makes a database directory and starts the server in it, with a socket there and no
+// port.
 func startPostgres() error {
 	bin := programs()
 	if bin == "" {
@@ -124,7 +126,8 @@ func startPostgres() error {
 		}
 	}
 	data := filepath.Join(server.dir, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "test", "-A", "trust", "-N", "-E", "UTF8", "--locale=C")
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "test", "-A", "trust", "-N", "-E", "UTF8",
+		"--locale=C")
 	initdb.Dir, initdb.SysProcAttr = server.dir, &syscall.SysProcAttr{Credential: as}
 	if text, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, text)
@@ -134,7 +137,8 @@ func startPostgres() error {
 		return err
 	}
 	defer log.Close()
-	p := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", server.dir, "-h", "", "-p", "5432", "-c", "fsync=off", "-c", "max_connections=100")
+	p := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", server.dir, "-h", "", "-p", "5432", "-c",
+		"fsync=off", "-c", "max_connections=100")
 	p.Dir, p.Stdout, p.Stderr, p.SysProcAttr = server.dir, log, log, &syscall.SysProcAttr{
 		Credential: as, Pdeathsig: syscall.SIGQUIT, // an immediate shutdown if the tests are killed
 	}

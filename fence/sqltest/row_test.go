@@ -27,26 +27,32 @@ func TestRow(t *testing.T) {
 			id    int
 			token mortise.Token
 			want  error
-		}{{42, 5, nil}, {42, 5, nil}, {42, 4, fence.ErrStale}, {42, 6, nil}, {42, 5, fence.ErrStale}, {43, 7, fence.ErrMissing}, {42, 0, fence.ErrBadToken}, {42, 1 << 63, fence.ErrBadToken}, {42, 1<<63 - 1, nil}} {
+		}{{42, 5, nil}, {42, 5, nil}, {42, 4, fence.ErrStale}, {42, 6, nil}, {42, 5, fence.ErrStale},
+			{43, 7, fence.ErrMissing}, {42, 0, fence.ErrBadToken}, {42, 1 << 63, fence.ErrBadToken},
+			{42, 1<<63 - 1, nil}} {
 			state := fmt.Sprint("by ", uint64(c.token))
 			err := row.Update(t.Context(), db, c.id, c.token, "state = "+db.p("1"), state)
 			if !errors.Is(err, c.want) {
 				t.Errorf("row %d token %d: %v, want %v", c.id, c.token, err, c.want)
 			}
 			var got string
-			if err := db.QueryRowContext(t.Context(), `SELECT state FROM "order" WHERE id = 42`).Scan(&got); err != nil || (got == state) != (c.want == nil) {
+			if err := db.QueryRowContext(t.Context(),
+				`SELECT state FROM "order" WHERE id = 42`).Scan(&got); err != nil || (got == state) != (c.want == nil) {
 				t.Errorf("after token %d the row says %q, %v", c.token, got, err)
 			}
 		}
 		var stale *fence.StaleError
-		if err := row.Update(t.Context(), db, 42, 7, ""); !errors.As(err, &stale) || *stale != (fence.StaleError{Resource: "order/42", Token: 7, Highest: 1<<63 - 1}) {
+		if err := row.Update(t.Context(), db, 42, 7, ""); !errors.As(err, &stale) ||
+			*stale != (fence.StaleError{Resource: "order/42", Token: 7, Highest: 1<<63 - 1}) {
 			t.Errorf("%+v", stale)
 		}
-		if err := (fence.Row{Dialect: db.dialect, Table: "order", Key: "state"}).Update(t.Context(), db, "x'; DROP TABLE \"order\"; --", 9, ""); !errors.Is(err, fence.ErrMissing) {
+		if err := (fence.Row{Dialect: db.dialect, Table: "order", Key: "state"}).Update(t.Context(), db,
+			"x'; DROP TABLE \"order\"; --", 9, ""); !errors.Is(err, fence.ErrMissing) {
 			t.Error(err)
 		}
 		db.exec(t, `INSERT INTO "order" (id, state) VALUES (1, 'same'), (2, 'same')`)
-		if err := (fence.Row{Dialect: db.dialect, Table: "order", Key: "state"}).Update(t.Context(), db, "same", 9, ""); err == nil || !strings.Contains(err.Error(), "2 rows") {
+		if err := (fence.Row{Dialect: db.dialect, Table: "order", Key: "state"}).Update(t.Context(), db, "same", 9,
+			""); err == nil || !strings.Contains(err.Error(), "2 rows") {
 			t.Errorf("a key that finds two rows: %v", err)
 		}
 	})
@@ -64,7 +70,8 @@ func TestConditionAndOutcome(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := db.ExecContext(t.Context(), fmt.Sprintf(`DELETE FROM "order" WHERE id = %s AND %s`, db.p("1"), condition), 42, arg)
+			result, err := db.ExecContext(t.Context(), fmt.Sprintf(`DELETE FROM "order" WHERE id = %s AND %s`,
+				db.p("1"), condition), 42, arg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +89,8 @@ func TestConditionAndOutcome(t *testing.T) {
 	})
 }
 
-// Many writers without transactions; a history that the database itself keeps says whether the row ever went back.
+// Many writers without transactions; a history that the database itself keeps says whether the row
+// ever went back.
 func TestRowNeverGoesBack(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		row := orders(t, db)

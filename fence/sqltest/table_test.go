@@ -77,7 +77,8 @@ func TestTxRollsBack(t *testing.T) {
 	})
 }
 
-// The old holder has compared and not yet committed when the new one comes: the new one waits for it, and its write is the last.
+// The old holder has compared and not yet committed when the new one comes: the new one waits for
+// it, and its write is the last.
 func TestTxKeepsHoldersApart(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)
@@ -89,7 +90,8 @@ func TestTxKeepsHoldersApart(t *testing.T) {
 				chance := rand.New(rand.NewPCG(uint64(writer), 5))
 				for range 25 {
 					token := mortise.Token(1 + chance.IntN(400))
-					err := marks.InTx(t.Context(), "register", token, func(tx *sql.Tx) error { return advance(t.Context(), tx, db, token) })
+					err := marks.InTx(t.Context(), "register", token,
+						func(tx *sql.Tx) error { return advance(t.Context(), tx, db, token) })
 					if err != nil && !errors.Is(err, fence.ErrStale) {
 						t.Error(err)
 					}
@@ -98,13 +100,16 @@ func TestTxKeepsHoldersApart(t *testing.T) {
 		}
 		all.Wait()
 		var register, mark int64
-		if err := db.QueryRowContext(t.Context(), "SELECT r.token, m.token FROM register r, mortise_fence m").Scan(&register, &mark); err != nil || register != mark || mark < 300 {
+		if err := db.QueryRowContext(t.Context(),
+			"SELECT r.token, m.token FROM register r, mortise_fence m").Scan(&register, &mark); err != nil ||
+			register != mark || mark < 300 {
 			t.Errorf("the register ends at %d, the mark at %d, %v", register, mark, err)
 		}
 	})
 }
 
-// advance reads the register and writes it, without a condition: only the mark's row keeps two of these apart.
+// advance reads the register and writes it, without a condition: only the mark's row keeps two of
+// these apart.
 func advance(ctx context.Context, tx *sql.Tx, db database, token mortise.Token) error {
 	var before int64
 	if err := tx.QueryRowContext(ctx, "SELECT token FROM register").Scan(&before); err != nil {
@@ -117,7 +122,8 @@ func advance(ctx context.Context, tx *sql.Tx, db database, token mortise.Token) 
 	return err
 }
 
-// Also the same token locks the row: the comparison of a holder's second transaction must hold until its commit, too.
+// Also the same token locks the row: the comparison of a holder's second transaction must hold
+// until its commit, too.
 func TestTheSameTokenLocks(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)
@@ -127,7 +133,8 @@ func TestTheSameTokenLocks(t *testing.T) {
 		newer := make(chan error, 1)
 		err := marks.InTx(t.Context(), "a", 5, func(tx *sql.Tx) error {
 			if db.dialect == fence.PostgreSQL { // asks the server itself, which says at once that the row is locked
-				_, err := db.ExecContext(t.Context(), "SELECT 1 FROM mortise_fence WHERE resource = 'a' FOR UPDATE NOWAIT")
+				_, err := db.ExecContext(t.Context(),
+					"SELECT 1 FROM mortise_fence WHERE resource = 'a' FOR UPDATE NOWAIT")
 				if err == nil {
 					t.Error("the row is not locked")
 				}
@@ -166,7 +173,8 @@ func TestSerializable(t *testing.T) {
 		}
 		defer tx.Rollback()
 		var n int
-		if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM mortise_fence").Scan(&n); err != nil { // takes the snapshot
+		// takes the snapshot
+		if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM mortise_fence").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		if err := marks.Advance(t.Context(), "a", 9); err != nil {

@@ -41,7 +41,8 @@ type Client struct {
 
 // Found begins a question about the founding of the group. What is sent are pieces of [Question].
 func (c *Client) Found(ctx context.Context) (grpc.BidiStreamingClient[wire.Question, wire.Answer], error) {
-	stream, err := c.cc.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, query.Cluster_Found_FullMethodName)
+	stream, err := c.cc.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
+		query.Cluster_Found_FullMethodName)
 	return &grpc.GenericClientStream[wire.Question, wire.Answer]{ClientStream: stream}, err
 }
 
@@ -69,7 +70,8 @@ func (c *Conn) Calls() (client *Client, end func(), err error) {
 	return &Client{wire.NewPeerClient(cc), cc}, func() { cc.Close(); c.Close() }, nil
 }
 
-// Opened waits for the answer to an Open with that nonce, and returns the session; 0 if none was opened within d.
+// Opened waits for the answer to an Open with that nonce, and returns the session; 0 if none was
+// opened within d.
 func (c *Conn) Opened(nonce [16]byte, d time.Duration) uint64 {
 	_ = c.SetReadDeadline(time.Now().Add(d))
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()

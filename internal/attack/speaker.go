@@ -116,7 +116,8 @@ func (c *Conn) hearPreface() error {
 // Hello encodes a hello of that key, changed by change unless that is nil.
 func (s *Speaker) Hello(key nodeid.Key, kind wire.Hello_Kind, change func(*wire.Hello)) []byte {
 	h := &wire.Hello{
-		Version: 2, Cluster: s.Label, Key: key.Public(), Kind: kind, Addr: "192.0.2.66:7947", Number: 1, Life: 1, Boot: make([]byte, 16),
+		Version: 2, Cluster: s.Label, Key: key.Public(), Kind: kind, Addr: "192.0.2.66:7947", Number: 1, Life: 1,
+		Boot: make([]byte, 16),
 	}
 	_, _ = rand.Read(h.Boot)
 	if change != nil {
@@ -153,7 +154,8 @@ func (c *Conn) Greet(g *wire.Greeting) (*wire.Greeting, error) {
 	return answer, err
 }
 
-// Ended reports whether the other side ends the connection within d. It reads all that comes before.
+// Ended reports whether the other side ends the connection within d. It reads all that comes
+// before.
 func (c *Conn) Ended(d time.Duration) bool {
 	_ = c.SetReadDeadline(time.Now().Add(d))
 	_, err := io.Copy(io.Discard, c.in)

@@ -35,8 +35,9 @@ func Who(name, addr string, group, at uint64, voters []Replica) []byte {
 	b = append(binary.AppendUvarint(b, 10e9), 0, 0)         // the TTL, no grace, not solo
 	b = binary.AppendUvarint(append(b, 1), 1_800_000_000e3) // rules, wall clock
 	b = append(replicas(b, voters), 0)                      // no obstacle
-	b = append(b, 1, 0, 0, 1, 0)                            // life, not durable, not resuming; the asker's life and no address
-	return append(binary.AppendUvarint(b, at), 0, 0, 0)     // nothing superseded, no floor, no founder met
+	// life, not durable, not resuming; the asker's life and no address
+	b = append(b, 1, 0, 0, 1, 0)
+	return append(binary.AppendUvarint(b, at), 0, 0, 0) // nothing superseded, no floor, no founder met
 }
 
 // Announce is a word about a configuration; At may be above what a correct instance encodes.
@@ -92,8 +93,8 @@ func msgpack(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint16(append(b, 0xda), uint16(len(s))), s...)
 }
 
-// Exchange is what begins an exchange of everything that gossip knows, with nothing of one's own. The
-// answer on the same stream holds all members; see [Members].
+// Exchange is what begins an exchange of everything that gossip knows, with nothing of one's own.
+// The answer on the same stream holds all members; see [Members].
 func Exchange(label string) []byte {
 	b := append([]byte{244, byte(len(label))}, label...)
 	b = append(msgpack(append(b, 6, 0x83), "Nodes"), 0)
@@ -101,7 +102,8 @@ func Exchange(label string) []byte {
 	return append(msgpack(b, "Join"), 0xc2)
 }
 
-// Member is what gossip has of an instance: the name under which, and where. Both must stay if others are to believe the rest.
+// Member is what gossip has of an instance: the name under which, and where. Both must stay if
+// others are to believe the rest.
 type Member struct {
 	Name string
 	IP   []byte

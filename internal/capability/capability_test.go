@@ -25,7 +25,8 @@ func TestBuildAndParseAgree(t *testing.T) {
 		t.Fatalf("%q, %v", c.Text(), err)
 	}
 	p, err := Parse(cron)
-	if err != nil || p.Hash() != c.Hash() || p.For() != "cron-host" || !p.Until().Equal(until.Truncate(time.Second)) || p.Member() {
+	if err != nil || p.Hash() != c.Hash() || p.For() != "cron-host" ||
+		!p.Until().Equal(until.Truncate(time.Second)) || p.Member() {
 		t.Errorf("%+v, %v", p, err)
 	}
 	odd, err := Build("a b%ü", time.Time{}, "lock ü*", "write %2A%", "force a b")
@@ -37,7 +38,8 @@ func TestBuildAndParseAgree(t *testing.T) {
 	if err != nil || odd.Text() != want || odd.For() != "a b%ü" {
 		t.Fatalf("%q, %v", odd.Text(), err)
 	}
-	if !odd.Allows(Write, "*%") || !odd.Allows(Lock, "übung") || !odd.Ends("a b") || odd.Ends("a bc") || !odd.AllowsPrefix(Read, "") {
+	if !odd.Allows(Write, "*%") || !odd.Allows(Lock, "übung") || !odd.Ends("a b") || odd.Ends("a bc") ||
+		!odd.AllowsPrefix(Read, "") {
 		t.Error("patterns are not decoded")
 	}
 }
@@ -102,7 +104,8 @@ func TestExactKeysAndPrefixes(t *testing.T) {
 		want bool
 	}{
 		{Lock, "cron", true}, {Lock, "cron-x", false}, {Lock, "cron/", false}, {Lock, "cro", false}, {Lock, "", false},
-		{Lock, "jobs/", true}, {Lock, "jobs/a/b", true}, {Lock, "jobs", false}, {Read, "jobs/a", false}, {Write, "cron", false}, {0, "cron", false}, {9, "cron", false},
+		{Lock, "jobs/", true}, {Lock, "jobs/a/b", true}, {Lock, "jobs", false}, {Read, "jobs/a", false},
+		{Write, "cron", false}, {0, "cron", false}, {9, "cron", false},
 	} {
 		if got := c.Allows(q.verb, q.key); got != q.want {
 			t.Errorf("%s %q: %v", q.verb, q.key, got)
@@ -116,14 +119,16 @@ func TestExactKeysAndPrefixes(t *testing.T) {
 	if c.Ends("jobs/a") || !build(t, "force a*", "read a").Ends("a") || build(t, "force a*", "read a").Ends("ab") {
 		t.Error("to end a hold takes force and read")
 	}
-	if !c.Sees("jobs/x") || !c.Sees("cron") || c.Sees("other") || !build(t, "write d").Sees("d") || build(t, "force d").Sees("d") {
+	if !c.Sees("jobs/x") || !c.Sees("cron") || c.Sees("other") || !build(t, "write d").Sees("d") ||
+		build(t, "force d").Sees("d") {
 		t.Error("read, write and lock show a key, force alone does not")
 	}
 }
 
 func TestMemberAndNil(t *testing.T) {
 	m := build(t, "member")
-	if !m.Member() || !m.Allows(Lock, "x") || !m.AllowsPrefix(Read, "") || !m.Allows(Write, "y") || m.Allows(Force, "x") || m.AllowsPrefix(Force, "") || m.Allows(0, "x") {
+	if !m.Member() || !m.Allows(Lock, "x") || !m.AllowsPrefix(Read, "") || !m.Allows(Write, "y") ||
+		m.Allows(Force, "x") || m.AllowsPrefix(Force, "") || m.Allows(0, "x") {
 		t.Error("a member reads, writes and locks all, and ends nothing by force")
 	}
 	if f := build(t, "member", "force jobs/*"); !f.Ends("jobs/1") || f.Ends("other") {
@@ -133,13 +138,16 @@ func TestMemberAndNil(t *testing.T) {
 		t.Error(err)
 	}
 	var full *Capability
-	if !full.Allows(Force, "x") || !full.AllowsPrefix(Force, "") || !full.Ends("x") || !full.Sees("x") || full.Member() || full.Text() != "" || full.For() != "" || full.Hash() != [32]byte{} || !full.Until().IsZero() || full.String() == "" {
+	if !full.Allows(Force, "x") || !full.AllowsPrefix(Force, "") || !full.Ends("x") || !full.Sees("x") ||
+		full.Member() || full.Text() != "" || full.For() != "" || full.Hash() != [32]byte{} ||
+		!full.Until().IsZero() || full.String() == "" {
 		t.Error("nil is a full instance")
 	}
 }
 
 func TestBuildRefusesWords(t *testing.T) {
-	for word, want := range map[string]error{"": ErrRight, "lock": ErrRight, "lock ": ErrRight, "take a": ErrRight, "lock a*b": ErrPattern, "lock a%zz": ErrPattern, "admin": ErrRight} {
+	for word, want := range map[string]error{"": ErrRight, "lock": ErrRight, "lock ": ErrRight, "take a": ErrRight,
+		"lock a*b": ErrPattern, "lock a%zz": ErrPattern, "admin": ErrRight} {
 		if _, err := Build("x", time.Time{}, word); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", word, err, want)
 		}
@@ -195,7 +203,8 @@ func FuzzParse(f *testing.F) {
 		}
 		if c, err := Build("x", time.Time{}, word); err == nil {
 			p, err := Parse(c.Text())
-			if err != nil || p.Hash() != c.Hash() || p.Allows(Lock, key) != c.Allows(Lock, key) || p.Sees(key) != c.Sees(key) {
+			if err != nil || p.Hash() != c.Hash() || p.Allows(Lock, key) != c.Allows(Lock, key) ||
+				p.Sees(key) != c.Sees(key) {
 				t.Fatalf("%q became %q, which is read as %v, %v", word, c.Text(), p, err)
 			}
 		}
@@ -203,7 +212,8 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestTiers(t *testing.T) {
-	for want, c := range map[Tier]*Capability{Root: nil, Member: build(t, "member", "force *"), Guest: build(t, "lock *", "read *", "write *", "force *")} {
+	for want, c := range map[Tier]*Capability{Root: nil, Member: build(t, "member", "force *"),
+		Guest: build(t, "lock *", "read *", "write *", "force *")} {
 		if got := TierOf(c); got != want {
 			t.Errorf("%v is %s, want %s", c, got, want)
 		}
@@ -214,7 +224,8 @@ func TestTiers(t *testing.T) {
 	if c, ok := (Peer{Tier: Root}).Allowed(); !ok || c != nil {
 		t.Error("a full instance may not do everything")
 	}
-	if Tier(0).String() != "none" || Root.String() != "root" || Member.String() != "member" || Guest.String() != "guest" {
+	if Tier(0).String() != "none" || Root.String() != "root" || Member.String() != "member" ||
+		Guest.String() != "guest" {
 		t.Error("the words for the tiers")
 	}
 }

@@ -92,7 +92,8 @@ func (c *Capability) setName(line string) error {
 }
 
 func validName(name string) bool {
-	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+	return name != "" && len(name) <= maxName && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, unicode.IsControl)
 }
 
 func (c *Capability) setUntil(line string) error {

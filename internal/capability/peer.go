@@ -45,7 +45,8 @@ type Peer struct {
 	Tier Tier
 	// Capability is what the peer may do. Nil for Root, which may do everything.
 	Capability *Capability
-	// Name is for audit logs: the capability's "for", or the name that was listed. Empty for a root secret.
+	// Name is for audit logs: the capability's "for", or the name that was listed. Empty for a root
+	// secret.
 	Name string
 	// NotAfter is when the chain runs out, and the connection should end.
 	NotAfter time.Time

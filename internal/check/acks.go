@@ -7,11 +7,12 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Acks judges that every acknowledged operation survives: what a caller was told is in the state of every replica that has applied
-// that far, for ever. It belongs to one group. The zero value is ready for use.
+// Acks judges that every acknowledged operation survives: what a caller was told is in the state of
+// every replica that has applied that far, for ever. It belongs to one group. The zero value is
+// ready for use.
 //
-// The index of what is told to it may be any at which the operation is surely committed: that of the entry itself, or the highest that
-// any replica had applied when the caller was told.
+// The index of what is told to it may be any at which the operation is surely committed: that of
+// the entry itself, or the highest that any replica had applied when the caller was told.
 type Acks struct {
 	rule
 	keys map[string]*keyed
@@ -34,19 +35,22 @@ type keyed struct {
 	passed lockfsm.Token
 }
 
-// remembered is how many grants of a key are kept that are over: those who only share it would be kept for ever.
+// remembered is how many grants of a key are kept that are over: those who only share it would be
+// kept for ever.
 const remembered = 64
 
 // find returns the grant with that token, or nil.
 func (k *keyed) find(token lockfsm.Token) *acked {
-	i, found := slices.BinarySearchFunc(k.grants, token, func(g acked, t lockfsm.Token) int { return cmp.Compare(g.token, t) })
+	i, found := slices.BinarySearchFunc(k.grants, token,
+		func(g acked, t lockfsm.Token) int { return cmp.Compare(g.token, t) })
 	if !found {
 		return nil
 	}
 	return &k.grants[i]
 }
 
-// add enters a grant, unless it is known, or older than what is kept. What is alone ends all before it.
+// add enters a grant, unless it is known, or older than what is kept. What is alone ends all before
+// it.
 func (k *keyed) add(g acked) {
 	if g.token <= max(k.alone.token, k.passed) || k.find(g.token) != nil {
 		return
@@ -55,7 +59,8 @@ func (k *keyed) add(g acked) {
 		k.alone = g
 		k.grants = slices.DeleteFunc(k.grants, func(o acked) bool { return o.token < g.token })
 	}
-	i, _ := slices.BinarySearchFunc(k.grants, g.token, func(g acked, t lockfsm.Token) int { return cmp.Compare(g.token, t) })
+	i, _ := slices.BinarySearchFunc(k.grants, g.token,
+		func(g acked, t lockfsm.Token) int { return cmp.Compare(g.token, t) })
 	k.grants = slices.Insert(k.grants, i, g)
 	if len(k.grants) > remembered {
 		if over := slices.IndexFunc(k.grants, func(g acked) bool { return g.ended != 0 }); over >= 0 {
@@ -93,7 +98,8 @@ func (a *Acks) Released(index uint64, key string, token lockfsm.Token) error {
 	return a.err
 }
 
-// Ended is told, from the front of the log (see [Front]), each grant that ends, with the index of the entry that ended it.
+// Ended is told, from the front of the log (see [Front]), each grant that ends, with the index of
+// the entry that ended it.
 func (a *Acks) Ended(index uint64, key string, terms Terms, token lockfsm.Token, how string) {
 	k := a.key(key)
 	switch g := k.find(token); {
@@ -104,7 +110,8 @@ func (a *Acks) Ended(index uint64, key string, terms Terms, token lockfsm.Token,
 	}
 }
 
-// Replica is told the holders of all keys on a replica that has applied up to an index, and judges them.
+// Replica is told the holders of all keys on a replica that has applied up to an index, and judges
+// them.
 func (a *Acks) Replica(who string, applied uint64, holders map[string][]lockfsm.Token) error {
 	if a.err != nil {
 		return a.err
@@ -128,8 +135,10 @@ func (a *Acks) judge(who string, applied uint64, key string, held []lockfsm.Toke
 		switch {
 		case applied < g.index: // it cannot know yet
 		case over && is:
-			_ = a.broken("acks: %s at index %d has %q held with token %d, which was ended (%s) at index %d", who, applied, key, g.token, g.how, g.ended)
-		case g.alone && len(held) > 0 && slices.Max(held) > g.token: // it knows of a later grant, so this one is over there
+			_ = a.broken("acks: %s at index %d has %q held with token %d, which was ended (%s) at index %d", who,
+				applied, key, g.token, g.how, g.ended)
+		// it knows of a later grant, so this one is over there
+		case g.alone && len(held) > 0 && slices.Max(held) > g.token:
 		case !over && !is:
 			_ = a.broken("acks: %s at index %d has %q held with tokens %v and not with %d, which was granted at index %d and has not been ended",
 				who, applied, key, held, g.token, g.index)

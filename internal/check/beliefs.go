@@ -5,12 +5,14 @@ import (
 	"time"
 )
 
-// Beliefs judges promises 1 and 3 as a caller sees them: at any instant those who believe that they hold a key fit beside each other; of those who
-// want it alone there is one at most. Instants are
-// those of one global clock that nobody in the run can read; a belief lasts from Begin to just before End, so that at one instant ends
-// are to be told before beginnings. The zero value is ready for use.
+// Beliefs judges promises 1 and 3 as a caller sees them: at any instant those who believe that they
+// hold a key fit beside each other; of those who want it alone there is one at most. Instants are
+// those of one global clock that nobody in the run can read; a belief lasts from Begin to just
+// before End, so that at one instant ends are to be told before beginnings. The zero value is ready
+// for use.
 //
-// A belief that ends by a clock (a lease that runs out) ends at the instant at which asking would say so, whether or not anybody asks.
+// A belief that ends by a clock (a lease that runs out) ends at the instant at which asking would
+// say so, whether or not anybody asks.
 type Beliefs struct {
 	rule
 	now  time.Duration
@@ -44,8 +46,8 @@ func (b *Beliefs) Begin(key string, who Who, terms Terms, at time.Duration) erro
 	return nil
 }
 
-// End is told that who no longer believes that it holds key. It does nothing if who did not, so that a loss and a release of the same
-// lock may both be told.
+// End is told that who no longer believes that it holds key. It does nothing if who did not, so
+// that a loss and a release of the same lock may both be told.
 func (b *Beliefs) End(key string, who Who, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err

@@ -92,17 +92,20 @@ func TestFIFO(t *testing.T) {
 
 func TestFIFOOfKinds(t *testing.T) {
 	var j FIFO
-	wantFine(t, j.Queued("x", 1, shared, false), j.Queued("x", 2, shared, false), j.Queued("x", 3, Terms{}, false), j.Queued("x", 4, shared, false))
+	wantFine(t, j.Queued("x", 1, shared, false), j.Queued("x", 2, shared, false), j.Queued("x", 3, Terms{}, false),
+		j.Queued("x", 4, shared, false))
 	wantFine(t, j.Granted("x", 1), j.Granted("x", 2))
 	wantBroken(t, j.Granted("x", 4), &j, "fifo") // a writer waits
 	j = FIFO{}
-	wantFine(t, j.Queued("x", 1, two, false), j.Granted("x", 1), j.Queued("x", 2, Terms{1, 3}, false), j.Granted("x", 2), j.Queued("x", 3, Terms{1, 3}, false))
+	wantFine(t, j.Queued("x", 1, two, false), j.Granted("x", 1), j.Queued("x", 2, Terms{1, 3}, false),
+		j.Granted("x", 2), j.Queued("x", 3, Terms{1, 3}, false))
 	wantBroken(t, j.Granted("x", 3), &j, "fifo") // nothing is left
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{2, 4}, false), j.Granted("x", 1), j.Queued("x", 2, two, true))
 	wantBroken(t, j.Granted("x", 2), &j, "fifo") // the lowest word counts
 	j = FIFO{}
-	wantFine(t, j.Queued("x", 1, shared, true), j.Queued("x", 2, shared, false), j.Granted("x", 2), j.Granted("x", 1)) // 1 waited elsewhere
+	// 1 waited elsewhere
+	wantFine(t, j.Queued("x", 1, shared, true), j.Queued("x", 2, shared, false), j.Granted("x", 2), j.Granted("x", 1))
 	wantFine(t, j.Queued("x", 3, shared, false), j.Queued("x", 4, shared, true))
 	wantBroken(t, j.Granted("x", 4), &j, "fifo") // 3 waits for nothing else
 	j = FIFO{}
@@ -113,7 +116,8 @@ func TestFIFOOfKinds(t *testing.T) {
 func TestBeliefs(t *testing.T) {
 	var j Beliefs
 	alone := Terms{}
-	wantFine(t, j.End("x", a, 0), j.Begin("x", a, alone, 1), j.Begin("y", b, alone, 1), j.End("x", a, 5), j.End("x", a, 5), j.Begin("x", b, alone, 5))
+	wantFine(t, j.End("x", a, 0), j.Begin("x", a, alone, 1), j.Begin("y", b, alone, 1), j.End("x", a, 5),
+		j.End("x", a, 5), j.Begin("x", b, alone, 5))
 	if !j.Believes("x", b) || j.Believes("x", a) || j.Believes("z", Who{}) || j.Count() != 2 {
 		t.Fatal("who believes what is wrong")
 	}
@@ -171,7 +175,8 @@ func TestRegister(t *testing.T) {
 
 func TestHashes(t *testing.T) {
 	var j Hashes
-	wantFine(t, j.Applied(1, 1, Sum([]byte("s")), "a"), j.Applied(1, 1, Sum([]byte("s")), "b"), j.Applied(2, 1, Sum([]byte("other")), "b"))
+	wantFine(t, j.Applied(1, 1, Sum([]byte("s")), "a"), j.Applied(1, 1, Sum([]byte("s")), "b"),
+		j.Applied(2, 1, Sum([]byte("other")), "b"))
 	wantBroken(t, j.Applied(1, 1, Sum([]byte("S")), "c"), &j, "hashes")
 }
 
@@ -180,10 +185,12 @@ func TestRaft(t *testing.T) {
 	wantFine(t, j.Leads(1, 1, 10), j.Leads(1, 1, 10), j.Leads(1, 2, 11), j.Leads(2, 1, 12))
 	wantBroken(t, j.Leads(1, 2, 10), &j, "raft")
 	j = Raft{}
-	wantFine(t, j.Votes(1, 1, 10, 11), j.Votes(1, 1, 10, 0), j.Votes(1, 1, 10, 11), j.Votes(1, 2, 10, 12), j.Votes(1, 1, 11, 12))
+	wantFine(t, j.Votes(1, 1, 10, 11), j.Votes(1, 1, 10, 0), j.Votes(1, 1, 10, 11), j.Votes(1, 2, 10, 12),
+		j.Votes(1, 1, 11, 12))
 	wantBroken(t, j.Votes(1, 1, 10, 12), &j, "raft")
 	j = Raft{}
-	wantFine(t, j.Committed(1, 1, 1, 7, "a"), j.Committed(1, 1, 1, 7, "b"), j.Committed(1, 2, 1, 8, "a"), j.Committed(2, 1, 1, 9, "a"))
+	wantFine(t, j.Committed(1, 1, 1, 7, "a"), j.Committed(1, 1, 1, 7, "b"), j.Committed(1, 2, 1, 8, "a"),
+		j.Committed(2, 1, 1, 9, "a"))
 	wantBroken(t, j.Committed(1, 1, 1, 8, "c"), &j, "raft")
 	j = Raft{}
 	wantFine(t, j.Committed(1, 1, 1, 7, "a"))
@@ -273,7 +280,8 @@ func TestServed(t *testing.T) {
 
 func TestLeft(t *testing.T) {
 	wantFine(t, Left("a", lockfsm.Counts{Sessions: 3}, 3))
-	for _, c := range []lockfsm.Counts{{Sessions: 4}, {Sessions: 3, Locks: 1}, {Sessions: 3, Entries: 1}, {Sessions: 3, Waiters: 1}} {
+	for _, c := range []lockfsm.Counts{{Sessions: 4}, {Sessions: 3, Locks: 1}, {Sessions: 3, Entries: 1},
+		{Sessions: 3, Waiters: 1}} {
 		if Left("a", c, 3) == nil {
 			t.Errorf("%+v is left", c)
 		}
@@ -315,12 +323,20 @@ func TestAcks(t *testing.T) {
 	broken("grant lost", func(j *Acks) error { return j.Replica("r", 5, nil) })
 	broken("grant forgotten", func(j *Acks) error { return j.Replica("r", 5, held(40)) })
 	broken("release not in the log", func(j *Acks) error { return j.Released(7, "x", 50) })
-	broken("release comes later", func(j *Acks) error { j.Ended(8, "x", alone, 50, "release"); return j.Released(7, "x", 50) })
+	broken("release comes later", func(j *Acks) error {
+		j.Ended(8, "x", alone, 50, "release")
+		return j.Released(7,
+			"x", 50)
+	})
 	broken("release lost", func(j *Acks) error {
 		j.Ended(7, "x", alone, 50, "release")
 		return j.Replica("r", 7, held(50))
 	})
-	broken("old holder back", func(j *Acks) error { j.Ended(7, "x", alone, 50, "release"); return j.Replica("r", 7, held(40)) })
+	broken("old holder back", func(j *Acks) error {
+		j.Ended(7, "x", alone, 50, "release")
+		return j.Replica("r", 7,
+			held(40))
+	})
 	broken("one of two readers lost", func(j *Acks) error {
 		j.Ended(7, "x", alone, 50, "release")
 		j.Granted(8, "x", shared, 60)

@@ -7,9 +7,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FIFO judges promise 5, and the rule of sharing, for one group: of a queue those can hold the lock, from the front, who fit beside each other.
-// So a request is granted only if all that came before it and are not over leave room for it, whether they hold the lock or wait for another
-// one; and of those who wait for this lock alone none is passed. The zero value is ready for use.
+// FIFO judges promise 5, and the rule of sharing, for one group: of a queue those can hold the
+// lock, from the front, who fit beside each other. So a request is granted only if all that came
+// before it and are not over leave room for it, whether they hold the lock or wait for another one;
+// and of those who wait for this lock alone none is passed. The zero value is ready for use.
 type FIFO struct {
 	rule
 	queues map[string]*queue
@@ -44,8 +45,8 @@ func (q *queue) find(at lockfsm.Revision) (int, bool) {
 	return slices.BinarySearchFunc(q.row, at, func(p place, at lockfsm.Revision) int { return cmp.Compare(p.at, at) })
 }
 
-// Queued is told each request that is taken in, also one that is granted at once, with its place, the revision at which it was committed.
-// several says that it waits for other keys too.
+// Queued is told each request that is taken in, also one that is granted at once, with its place,
+// the revision at which it was committed. several says that it waits for other keys too.
 func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool) error {
 	if f.err != nil {
 		return f.err

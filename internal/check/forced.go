@@ -2,10 +2,12 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Forced judges ends by force: a hold ends so only if somebody has asked for that, by one of its keys and by its token, and its holder is told so only then.
-// So an order that comes late hits nobody: whoever has the key by then has another token. The zero value is ready for use.
+// Forced judges ends by force: a hold ends so only if somebody has asked for that, by one of its
+// keys and by its token, and its holder is told so only then. So an order that comes late hits
+// nobody: whoever has the key by then has another token. The zero value is ready for use.
 //
-// A hold that was ended by force is over from that moment, whatever its holder believes until he is told; see [Forced.Over].
+// A hold that was ended by force is over from that moment, whatever its holder believes until he is
+// told; see [Forced.Over].
 type Forced struct {
 	rule
 	asked map[grip]bool

@@ -2,10 +2,11 @@ package check
 
 import "slices"
 
-// Groups judges that there are never two groups that could both grant: of all groups that are born, at most one has a majority of its
-// voters alive, as the very lives that its charter, or its newest configuration, names. A voter in memory that has restarted is somebody else, and can never again
-// take part in the old group; one with a directory is the same life as long as the directory is there, also while its process is
-// down. The zero value is ready for use.
+// Groups judges that there are never two groups that could both grant: of all groups that are born,
+// at most one has a majority of its voters alive, as the very lives that its charter, or its newest
+// configuration, names. A voter in memory that has restarted is somebody else, and can never again
+// take part in the old group; one with a directory is the same life as long as the directory is
+// there, also while its process is down. The zero value is ready for use.
 type Groups struct {
 	rule
 	born []group // in the order of birth
@@ -21,8 +22,8 @@ type group struct {
 	lost     bool // it had no majority once
 }
 
-// Born is told the birth of a group once, with the instances that vote in it and its founding time. Tokens start at the founding time,
-// so it must be above that of every group before.
+// Born is told the birth of a group once, with the instances that vote in it and its founding time.
+// Tokens start at the founding time, so it must be above that of every group before.
 func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	if g.err != nil {
 		return g.err
@@ -38,12 +39,14 @@ func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	if len(voters) == 0 || len(voters)%2 == 0 {
 		return g.broken("groups: group %x has %d voters", id, len(voters))
 	}
-	g.born = append(g.born, group{id: id, voters: slices.Clone(voters), ended: map[uint64]bool{}, founded: foundedUnixMS})
+	g.born = append(g.born, group{id: id, voters: slices.Clone(voters), ended: map[uint64]bool{},
+		founded: foundedUnixMS})
 	return g.check()
 }
 
-// Configured is told that a configuration is applied somewhere, by the instances that vote in it; outgoing are those of the other majority
-// while it is joint. Of two the one with the higher index counts.
+// Configured is told that a configuration is applied somewhere, by the instances that vote in it;
+// outgoing are those of the other majority while it is joint. Of two the one with the higher index
+// counts.
 func (g *Groups) Configured(id, at uint64, voters, outgoing []uint64) {
 	for i := range g.born {
 		if group := &g.born[i]; group.id == id && at > group.at {
@@ -85,7 +88,8 @@ func (g *Groups) Bears(instance uint64) bool {
 	return true
 }
 
-// Needless returns how many groups were given up though they had a majority of their voters alive all the time.
+// Needless returns how many groups were given up though they had a majority of their voters alive
+// all the time.
 func (g *Groups) Needless() int {
 	n := 0
 	for _, group := range g.born[:max(0, len(g.born)-1)] {
@@ -112,8 +116,8 @@ func (g *group) majority(voters []uint64) bool {
 
 func (g *group) note() { g.lost = g.lost || !g.able() }
 
-// Ended is told that the life of an instance is over for good in that group: its process ended and had no directory, it started anew
-// in place, or its directory is lost.
+// Ended is told that the life of an instance is over for good in that group: its process ended and
+// had no directory, it started anew in place, or its directory is lost.
 func (g *Groups) Ended(id, instance uint64) {
 	for i := range g.born {
 		if group := &g.born[i]; group.id == id {
@@ -134,7 +138,8 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 // Count returns how many groups were born.
 func (g *Groups) Count() int { return len(g.born) }
 
-// check looks for two groups with a majority. It is enough to look at births: a life that is over does not come back.
+// check looks for two groups with a majority. It is enough to look at births: a life that is over
+// does not come back.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

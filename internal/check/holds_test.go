@@ -77,7 +77,10 @@ func TestReentry(t *testing.T) {
 		"while another is inside":   func(j *Reentry) error { return j.Enter("x", b, 7) },
 		"again, with another token": func(j *Reentry) error { return j.Enter("x", a, 7) },
 		"out of where another is":   func(j *Reentry) error { return j.Leave("x", b) },
-		"out once more than in":     func(j *Reentry) error { return last(j.Leave("x", a), j.Leave("x", a), j.Leave("x", a)) },
+		"out once more than in": func(j *Reentry) error {
+			return last(j.Leave("x", a), j.Leave("x", a),
+				j.Leave("x", a))
+		},
 	} {
 		j := Reentry{}
 		wantFine(t, j.Enter("x", a, 5), j.Enter("x", a, 5))
@@ -91,7 +94,8 @@ func TestWhoFitsBesideAHolder(t *testing.T) {
 	for _, c := range []struct {
 		a, b   Terms
 		beside bool
-	}{{Terms{}, Terms{}, false}, {shared, shared, true}, {shared, Terms{}, false}, {two, Terms{1, 3}, true}, {two, two, false}, {two, shared, true}} {
+	}{{Terms{}, Terms{}, false}, {shared, shared, true}, {shared, Terms{}, false}, {two, Terms{1, 3}, true},
+		{two, two, false}, {two, shared, true}} {
 		if c.a.Beside(c.b) != c.beside || c.b.Beside(c.a) != c.beside {
 			t.Errorf("%+v beside %+v: want %v", c.a, c.b, c.beside)
 		}

@@ -2,8 +2,9 @@ package check
 
 import "time"
 
-// Longest judges holds that are to end by themselves: their holders are told so, not before the time and not long after it. That nobody else is granted
-// the lock before its holder knows is [Beliefs]' to judge. Make one with how late the word may come while the holder's process runs.
+// Longest judges holds that are to end by themselves: their holders are told so, not before the
+// time and not long after it. That nobody else is granted the lock before its holder knows is
+// [Beliefs]' to judge. Make one with how late the word may come while the holder's process runs.
 type Longest struct {
 	Late time.Duration
 
@@ -24,7 +25,8 @@ func (l *Longest) Overdue(who Who, at time.Duration) error {
 	until, known := l.until[who]
 	delete(l.until, who)
 	if l.err == nil && (!known || at < until) {
-		return l.broken("longest: %v is told at %v that his hold has lasted long enough, which is to be so at %v", who, at, until)
+		return l.broken("longest: %v is told at %v that his hold has lasted long enough, which is to be so at %v",
+			who, at, until)
 	}
 	return l.err
 }

@@ -8,8 +8,9 @@ type Member struct {
 	Instance uint64 // whose it is
 }
 
-// Members judges who replicates a group's log. A raft ID belongs to one instance, has one stay in the configuration and one life of its data:
-// it begins empty once. What a configuration is does not depend on who says it, and nobody votes twice in one. The zero value is ready for use.
+// Members judges who replicates a group's log. A raft ID belongs to one instance, has one stay in
+// the configuration and one life of its data: it begins empty once. What a configuration is does
+// not depend on who says it, and nobody votes twice in one. The zero value is ready for use.
 type Members struct {
 	rule
 	groups map[uint64]*membership
@@ -39,15 +40,16 @@ func (m *Members) group(id uint64) *membership {
 	return g
 }
 
-// Begins is told that an instance runs a replica under a raft ID, from now on; empty says that it begins without data, and not with what it
-// has kept.
+// Begins is told that an instance runs a replica under a raft ID, from now on; empty says that it
+// begins without data, and not with what it has kept.
 func (m *Members) Begins(group, id, instance uint64, empty bool) error {
 	if m.err != nil {
 		return m.err
 	}
 	g := m.group(group)
 	if empty && g.begun[id] {
-		return m.broken("members: replica %x of group %x begins empty a second time, on instance %x", id, group, instance)
+		return m.broken("members: replica %x of group %x begins empty a second time, on instance %x", id, group,
+			instance)
 	}
 	g.begun[id] = g.begun[id] || empty
 	return m.owned(g, group, Member{id, instance})
@@ -55,27 +57,32 @@ func (m *Members) Begins(group, id, instance uint64, empty bool) error {
 
 func (m *Members) owned(g *membership, group uint64, who Member) error {
 	if owner, known := g.owner[who.ID]; known && owner != who.Instance {
-		return m.broken("members: replica %x of group %x belongs to instance %x and to %x", who.ID, group, owner, who.Instance)
+		return m.broken("members: replica %x of group %x belongs to instance %x and to %x", who.ID, group, owner,
+			who.Instance)
 	}
 	g.owner[who.ID] = who.Instance
 	return nil
 }
 
-// Configured is told that a replica has applied the configuration that the entry at an index has made: all its members, and which of them vote
-// in the majority that is to come. It may be told in any order and again and again. It reports whether this one was news.
+// Configured is told that a replica has applied the configuration that the entry at an index has
+// made: all its members, and which of them vote in the majority that is to come. It may be told in
+// any order and again and again. It reports whether this one was news.
 func (m *Members) Configured(group, at uint64, members []Member, voters []uint64) (fresh bool, err error) {
 	if m.err != nil {
 		return false, m.err
 	}
 	g := m.group(group)
-	i, known := slices.BinarySearchFunc(g.configs, at, func(c configuration, at uint64) int { return int(c.at) - int(at) })
+	i, known := slices.BinarySearchFunc(g.configs, at,
+		func(c configuration, at uint64) int { return int(c.at) - int(at) })
 	if known {
 		if c := g.configs[i]; !slices.Equal(c.members, members) || !slices.Equal(c.voters, voters) {
-			return false, m.broken("members: group %x at index %d is %x with the voters %x, and %x with %x", group, at, c.members, c.voters, members, voters)
+			return false, m.broken("members: group %x at index %d is %x with the voters %x, and %x with %x", group,
+				at, c.members, c.voters, members, voters)
 		}
 		return false, nil
 	}
-	g.configs = slices.Insert(g.configs, i, configuration{at: at, members: slices.Clone(members), voters: slices.Clone(voters)})
+	g.configs = slices.Insert(g.configs, i, configuration{at: at, members: slices.Clone(members),
+		voters: slices.Clone(voters)})
 	for _, who := range members {
 		if err := m.owned(g, group, who); err != nil {
 			return true, err
@@ -87,7 +94,8 @@ func (m *Members) Configured(group, at uint64, members []Member, voters []uint64
 	for i, v := range voters {
 		for _, o := range voters[:i] {
 			if g.owner[v] == g.owner[o] {
-				return true, m.broken("members: instance %x votes twice in group %x at index %d, as %x and as %x", g.owner[v], group, at, o, v)
+				return true, m.broken("members: instance %x votes twice in group %x at index %d, as %x and as %x",
+					g.owner[v], group, at, o, v)
 			}
 		}
 	}

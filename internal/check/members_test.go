@@ -9,7 +9,8 @@ func TestMembers(t *testing.T) {
 		return err
 	}
 	var j Members
-	wantFine(t, j.Begins(9, 1, 11, true), j.Begins(9, 2, 12, true), configured(&j, 1, []Member{one, two}, 1, 2), j.Begins(9, 1, 11, false))
+	wantFine(t, j.Begins(9, 1, 11, true), j.Begins(9, 2, 12, true), configured(&j, 1, []Member{one, two}, 1, 2),
+		j.Begins(9, 1, 11, false))
 	wantFine(t, j.Begins(8, 1, 14, true)) // another group
 	if fresh, err := j.Configured(9, 1, []Member{one, two}, []uint64{1, 2}); fresh || err != nil {
 		t.Fatal("the same again is news", err)

@@ -2,9 +2,10 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Reentry judges locks that their owner can enter again, as a counted mutex: nobody else is inside until the owner has left as often as he has entered;
-// he enters again with the token that he has; and whoever enters next has a higher one. An owner is whoever the locks take for one: a
-// thread, or, in mortise, all that is done under the context of one lock. The zero value is ready for use.
+// Reentry judges locks that their owner can enter again, as a counted mutex: nobody else is inside
+// until the owner has left as often as he has entered; he enters again with the token that he has;
+// and whoever enters next has a higher one. An owner is whoever the locks take for one: a thread,
+// or, in mortise, all that is done under the context of one lock. The zero value is ready for use.
 type Reentry struct {
 	rule
 	inside map[string]visit
@@ -28,7 +29,8 @@ func (r *Reentry) Enter(key string, owner Who, token lockfsm.Token) error {
 	case v.count > 0 && v.owner != owner:
 		return r.broken("reentry: %v enters %q, and %v is inside, %d times", owner, key, v.owner, v.count)
 	case v.count > 0 && v.token != token:
-		return r.broken("reentry: %v enters %q again with token %d, and is inside with token %d", owner, key, token, v.token)
+		return r.broken("reentry: %v enters %q again with token %d, and is inside with token %d", owner, key, token,
+			v.token)
 	case v.count == 0 && token <= r.last[key]:
 		return r.broken("reentry: %v enters %q with token %d after token %d", owner, key, token, r.last[key])
 	}

@@ -5,7 +5,8 @@ import "hash/fnv"
 // at is one entry of a group's log.
 type at struct{ group, index uint64 }
 
-// Hashes judges that replicas which have applied the same entries are equal. The zero value is ready for use.
+// Hashes judges that replicas which have applied the same entries are equal. The zero value is
+// ready for use.
 type Hashes struct {
 	rule
 	seen map[at]hashed
@@ -16,7 +17,8 @@ type hashed struct {
 	who string
 }
 
-// Applied is told that a replica stands at index of its group with a state of that sum (see [Sum]; of its snapshot, say).
+// Applied is told that a replica stands at index of its group with a state of that sum (see [Sum];
+// of its snapshot, say).
 func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	if h.err != nil {
 		return h.err
@@ -24,7 +26,8 @@ func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	place := at{group, index}
 	before, seen := h.seen[place]
 	if seen && before.sum != sum {
-		return h.broken("hashes: group %x at index %d: the state of %s is %016x, that of %s is %016x", group, index, who, sum, before.who, before.sum)
+		return h.broken("hashes: group %x at index %d: the state of %s is %016x, that of %s is %016x", group, index,
+			who, sum, before.who, before.sum)
 	}
 	if !seen {
 		if h.seen == nil {
@@ -59,7 +62,8 @@ type entry struct {
 	who       string
 }
 
-// Leads is told that a raft ID acts as the leader of a term: it believes so, or sends what only a leader sends.
+// Leads is told that a raft ID acts as the leader of a term: it believes so, or sends what only a
+// leader sends.
 func (r *Raft) Leads(group, t, id uint64) error {
 	if r.err != nil {
 		return r.err
@@ -75,8 +79,8 @@ func (r *Raft) Leads(group, t, id uint64) error {
 	return nil
 }
 
-// Votes is told that a raft ID has voted for a candidate: in a message (a granted vote, not a pre-vote), or in a hard state that it
-// stores. Candidate 0, no vote, is passed over.
+// Votes is told that a raft ID has voted for a candidate: in a message (a granted vote, not a
+// pre-vote), or in a hard state that it stores. Candidate 0, no vote, is passed over.
 func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	if r.err != nil || candidate == 0 {
 		return r.err
@@ -118,14 +122,15 @@ type Progress struct {
 	Term, Commit, Applied, Revision uint64
 }
 
-// Rising judges that nothing of a replica goes back while it lives. The zero value is ready for use.
+// Rising judges that nothing of a replica goes back while it lives. The zero value is ready for
+// use.
 type Rising struct {
 	rule
 	seen map[string]Progress
 }
 
-// Observed is told where the replica of that name stands. A replica that starts anew is another one, unless it kept its disk: then its
-// name may stay, if what is told of it had been stored.
+// Observed is told where the replica of that name stands. A replica that starts anew is another
+// one, unless it kept its disk: then its name may stay, if what is told of it had been stored.
 func (r *Rising) Observed(who string, p Progress) error {
 	if r.err != nil {
 		return r.err
@@ -134,7 +139,8 @@ func (r *Rising) Observed(who string, p Progress) error {
 	for _, part := range [...]struct {
 		name     string
 		was, now uint64
-	}{{"term", old.Term, p.Term}, {"commit", old.Commit, p.Commit}, {"applied", old.Applied, p.Applied}, {"revision", old.Revision, p.Revision}} {
+	}{{"term", old.Term, p.Term}, {"commit", old.Commit, p.Commit}, {"applied", old.Applied, p.Applied},
+		{"revision", old.Revision, p.Revision}} {
 		if part.now < part.was {
 			return r.broken("rising: the %s of %s goes back from %d to %d", part.name, who, part.was, part.now)
 		}

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Who is somebody who can hold a lock: a call on a node. What the numbers mean is the caller's affair; they must tell two lives of one
-// node apart.
+// Who is somebody who can hold a lock: a call on a node. What the numbers mean is the caller's
+// affair; they must tell two lives of one node apart.
 type Who struct {
 	Node string
 	Op   uint64
@@ -14,8 +14,9 @@ type Who struct {
 
 func (w Who) String() string { return fmt.Sprintf("%s#%d", w.Node, w.Op) }
 
-// Terms says how much of a lock somebody takes, as lockfsm.Command does: the zero value is the whole lock, Permits 1 of 0 is a share of it beside any
-// number of others, and else it is a semaphore's.
+// Terms says how much of a lock somebody takes, as lockfsm.Command does: the zero value is the
+// whole lock, Permits 1 of 0 is a share of it beside any number of others, and else it is a
+// semaphore's.
 type Terms struct{ Permits, Of uint32 }
 
 // Alone reports whether nobody else can hold the lock meanwhile.
@@ -39,7 +40,8 @@ func (t Terms) count() (permits, of uint64) {
 	return 1, 1
 }
 
-// sum adds up a row of those who hold a lock: they fit beside each other if all their permits are no more than any of them says there are.
+// sum adds up a row of those who hold a lock: they fit beside each other if all their permits are
+// no more than any of them says there are.
 type sum struct {
 	taken, least uint64
 	many         bool
@@ -70,8 +72,9 @@ func (r *rule) broken(format string, args ...any) error {
 	return r.err
 }
 
-// Front tells the first replica that applies an entry from those that follow it. What all replicas agree on, such as grants, is to be
-// told to the judges of order once: by whoever is in front. The zero value is ready for use.
+// Front tells the first replica that applies an entry from those that follow it. What all replicas
+// agree on, such as grants, is to be told to the judges of order once: by whoever is in front. The
+// zero value is ready for use.
 type Front struct{ applied map[uint64]uint64 }
 
 // First reports whether index is the next of its group that nobody has applied before.

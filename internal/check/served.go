@@ -8,10 +8,12 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Served judges promises 4 and 7 once the trouble is over: a key that somebody waits for and nobody alive holds is granted within
-// Bound, and every call that needs no lock (a cancelled one, a try, an unlock) is answered within Bound. A holder that lives may hold
-// as long as it likes; that its hold ends is the run's affair. So is, where a call waits for several keys, that those of one whom it waits for come
-// free, who waits elsewhere: all keys that waiting calls connect must be free. Make one with the bound: TTL, one failover and some slack.
+// Served judges promises 4 and 7 once the trouble is over: a key that somebody waits for and nobody
+// alive holds is granted within Bound, and every call that needs no lock (a cancelled one, a try,
+// an unlock) is answered within Bound. A holder that lives may hold as long as it likes; that its
+// hold ends is the run's affair. So is, where a call waits for several keys, that those of one whom
+// it waits for come free, who waits elsewhere: all keys that waiting calls connect must be free.
+// Make one with the bound: TTL, one failover and some slack.
 type Served struct {
 	Bound time.Duration
 
@@ -50,12 +52,14 @@ func (s *Served) key(key string) *wanted {
 // Heal is told that the trouble is over.
 func (s *Served) Heal(at time.Duration) { s.healed, s.since = true, at }
 
-// Waits is told of a call that begins to wait for all of keys. soon says that it is to be answered whether or not somebody holds them.
+// Waits is told of a call that begins to wait for all of keys. soon says that it is to be answered
+// whether or not somebody holds them.
 func (s *Served) Waits(keys []string, who Who, soon bool, at time.Duration) {
 	s.waiting = append(s.waiting, waiting{who, keys, at, soon})
 }
 
-// Soon is told that a waiting call is from now on to be answered in any case: its context has ended.
+// Soon is told that a waiting call is from now on to be answered in any case: its context has
+// ended.
 func (s *Served) Soon(who Who, at time.Duration) {
 	for i := range s.waiting {
 		if s.waiting[i].who == who {
@@ -64,7 +68,8 @@ func (s *Served) Soon(who Who, at time.Duration) {
 	}
 }
 
-// Answered is told that a call returned, or that its process died. granted says that it now holds its keys.
+// Answered is told that a call returned, or that its process died. granted says that it now holds
+// its keys.
 func (s *Served) Answered(who Who, granted bool, at time.Duration) error {
 	i := slices.IndexFunc(s.waiting, func(o waiting) bool { return o.who == who })
 	if i < 0 {
@@ -81,8 +86,8 @@ func (s *Served) Answered(who Who, granted bool, at time.Duration) error {
 	return s.err
 }
 
-// Freed is told that a holder of key has released or lost it, or has died. After a death Bound counts from the death, so it must
-// have room for a TTL.
+// Freed is told that a holder of key has released or lost it, or has died. After a death Bound
+// counts from the death, so it must have room for a TTL.
 func (s *Served) Freed(key string, who Who, at time.Duration) {
 	w := s.key(key)
 	w.held = slices.DeleteFunc(w.held, func(o Who) bool { return o == who })
@@ -113,7 +118,8 @@ func (s *Served) judge(c *waiting, at time.Duration) {
 		c.who, c.keys, at, c.since, free, s.since)
 }
 
-// free says since when all keys are free that these are connected with by waiting calls, or that one of them is held.
+// free says since when all keys are free that these are connected with by waiting calls, or that
+// one of them is held.
 func (s *Served) free(keys []string) (since time.Duration, held bool) {
 	all := slices.Clone(keys)
 	for i := 0; i < len(all); i++ {
@@ -138,10 +144,12 @@ func (s *Served) free(keys []string) (since time.Duration, held bool) {
 // Waiting returns how many calls have not been answered.
 func (s *Served) Waiting() int { return len(s.waiting) }
 
-// Left judges what is left when all calls are over: nothing, but for the sessions of the instances that live.
+// Left judges what is left when all calls are over: nothing, but for the sessions of the instances
+// that live.
 func Left(who string, is lockfsm.Counts, sessions int) error {
 	if is != (lockfsm.Counts{Sessions: sessions}) {
-		return fmt.Errorf("left: %s keeps %+v after the last call, want %d sessions and nothing else", who, is, sessions)
+		return fmt.Errorf("left: %s keeps %+v after the last call, want %d sessions and nothing else", who, is,
+			sessions)
 	}
 	return nil
 }

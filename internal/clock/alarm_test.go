@@ -14,8 +14,8 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// An alarm fires no later than it was last set to. After a machine was suspended it fires as soon as
-// its clock says, though its timer stood still meanwhile.
+// An alarm fires no later than it was last set to. After a machine was suspended it fires as soon
+// as its clock says, though its timer stood still meanwhile.
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &jumpClock{Clock: Monotonic()}

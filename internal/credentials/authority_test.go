@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// The key is the protocol: a build that derives another one is refused by all others. The certificate is pinned with it, to see what a
-// new version of Go makes of it; peers never exchange it, so a change there alone would do no harm.
+// The key is the protocol: a build that derives another one is refused by all others. The
+// certificate is pinned with it, to see what a new version of Go makes of it; peers never exchange
+// it, so a change there alone would do no harm.
 func TestAuthorityIsPinned(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")
 	if err != nil {
@@ -47,7 +48,8 @@ func TestStretchedAuthorityIsPinned(t *testing.T) {
 
 func TestAuthorityDependsOnSecretAndClusterOnly(t *testing.T) {
 	seen := map[string]string{}
-	for _, c := range [][2]string{{secretA, "orders"}, {secretB, "orders"}, {secretA, "billing"}, {secretA, "orders\x00"}, {secretA, "ORDERS"}} {
+	for _, c := range [][2]string{{secretA, "orders"}, {secretB, "orders"}, {secretA, "billing"},
+		{secretA, "orders\x00"}, {secretA, "ORDERS"}} {
 		a, err := newAuthority(c[0], c[1])
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +69,8 @@ func TestAuthorityDependsOnSecretAndClusterOnly(t *testing.T) {
 	}
 }
 
-// What Go makes of a key by itself has changed once, and a setting brings the old way back on one node.
+// What Go makes of a key by itself has changed once, and a setting brings the old way back on one
+// node.
 func TestAuthorityDoesNotDependOnGo(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")
 	if err != nil {

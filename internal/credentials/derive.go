@@ -76,7 +76,8 @@ func DeriveSecret(secret, cluster, text string) (string, error) {
 		return "", err
 	}
 	payload := slices.Concat(a.cert.PublicKey.(ed25519.PublicKey), seed, der)
-	return derivedPrefix + base64.RawURLEncoding.EncodeToString(append(payload, checksum(derivedPrefix, payload)...)), nil
+	return derivedPrefix + base64.RawURLEncoding.EncodeToString(append(payload, checksum(derivedPrefix, payload)...)),
+		nil
 }
 
 // derive signs the certificate of a derived secret.

@@ -71,7 +71,8 @@ func TestDerivedSecretsComeIn(t *testing.T) {
 		}
 		client := source(t, SecretConfig{Secret: " " + secret + "\n"})
 		got, err := accepted(t, server, client)
-		if err != nil || got.Tier != c.tier || got.Name != "cron-host" || got.Capability.Text() != text(t, time.Time{}, c.word) {
+		if err != nil || got.Tier != c.tier || got.Name != "cron-host" ||
+			got.Capability.Text() != text(t, time.Time{}, c.word) {
 			t.Errorf("%s: %+v, %v", c.word, got, err)
 		}
 		if want := noon.Add(lifetime); !got.NotAfter.Equal(want) {
@@ -107,7 +108,8 @@ func TestGuestPosesAsAServer(t *testing.T) {
 		"one of equal rights": source(t, SecretConfig{Secret: derive(t, secretA, time.Time{}, "lock a/*")}),
 		"a member":            source(t, SecretConfig{Secret: derive(t, secretA, time.Time{}, "member")}),
 	} {
-		wantRefused(t, name, presenting(*pair), victim.ClientTLS(), "refuses our certificate", "the other side is no instance, though it answers at an instance's address")
+		wantRefused(t, name, presenting(*pair), victim.ClientTLS(), "refuses our certificate",
+			"the other side is no instance, though it answers at an instance's address")
 		wantRefused(t, name+", by its own configuration", guest.ServerTLS(), victim.ClientTLS(), "", "")
 	}
 }
@@ -131,7 +133,8 @@ func TestTextInALeafMeansNothing(t *testing.T) {
 	if s, c := meet(t, config, presenting(pair)); s != nil || c != nil {
 		t.Fatal(s, c)
 	}
-	if p, err := server.Peer(seen); err != nil || p.Tier != Guest || p.Capability.Text() != text(t, time.Time{}, "read a") {
+	if p, err := server.Peer(seen); err != nil || p.Tier != Guest ||
+		p.Capability.Text() != text(t, time.Time{}, "read a") {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -150,11 +153,13 @@ func bent(t testing.TB, change func(*x509.Certificate)) tls.Certificate {
 	return pair
 }
 
-func intermediate(t testing.TB, parent *x509.Certificate, by ed25519.PrivateKey, change func(*x509.Certificate)) (*x509.Certificate, ed25519.PrivateKey) {
+func intermediate(t testing.TB, parent *x509.Certificate, by ed25519.PrivateKey,
+	change func(*x509.Certificate)) (*x509.Certificate, ed25519.PrivateKey) {
 	t.Helper()
 	public, key, _ := ed25519.GenerateKey(rand.Reader)
 	template := &x509.Certificate{
-		SerialNumber: parent.SerialNumber, Subject: pkix.Name{CommonName: "mine"}, NotBefore: always(), NotAfter: never(), SubjectKeyId: public[:20],
+		SerialNumber: parent.SerialNumber, Subject: pkix.Name{CommonName: "mine"}, NotBefore: always(),
+		NotAfter: never(), SubjectKeyId: public[:20],
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 		ExtraExtensions: []pkix.Extension{{Id: textID(), Value: []byte(text(t, time.Time{}, "member", "force *"))}},
 	}
@@ -199,11 +204,12 @@ func TestTextsThatAreNotCanonical(t *testing.T) {
 	}
 	good := text(t, time.Time{}, "lock a")
 	for name, change := range map[string]func(*x509.Certificate){
-		"none":       func(c *x509.Certificate) { c.ExtraExtensions = nil },
-		"empty":      with(""),
-		"order":      with("mortise-capability/1\nfor x\nread *\nlock *\n"),
-		"spelling":   with("mortise-capability/1\nfor x\nlock a%2a\n"),
-		"no end":     with("mortise-capability/1\nfor x\nuntil 2031-01-01T00:00:00Z\nlock a\n"), // but the certificate is for ever
+		"none":     func(c *x509.Certificate) { c.ExtraExtensions = nil },
+		"empty":    with(""),
+		"order":    with("mortise-capability/1\nfor x\nread *\nlock *\n"),
+		"spelling": with("mortise-capability/1\nfor x\nlock a%2a\n"),
+		// but the certificate is for ever
+		"no end":     with("mortise-capability/1\nfor x\nuntil 2031-01-01T00:00:00Z\nlock a\n"),
 		"other end":  func(c *x509.Certificate) { c.NotAfter = noon.AddDate(1, 0, 0); with(good)(c) },
 		"no newline": with(strings.TrimSpace(good)),
 	} {
@@ -231,7 +237,8 @@ func TestDerivedSecretsAndRotation(t *testing.T) {
 		{Secret: secretB, Old: []string{secretC, secretA}},
 		{Secret: secretB},
 	}
-	ofA, ofB := source(t, SecretConfig{Secret: derive(t, secretA, time.Time{}, "lock a")}), source(t, SecretConfig{Secret: derive(t, secretB, time.Time{}, "lock a")})
+	ofA, ofB := source(t, SecretConfig{Secret: derive(t, secretA, time.Time{}, "lock a")}),
+		source(t, SecretConfig{Secret: derive(t, secretB, time.Time{}, "lock a")})
 	for i, step := range steps {
 		server := source(t, step)
 		for j, c := range []struct {
@@ -245,10 +252,12 @@ func TestDerivedSecretsAndRotation(t *testing.T) {
 		}
 	}
 	dropped := source(t, steps[3])
-	wantRefused(t, "after the rotation", dropped.ServerTLS(), ofA.ClientTLS(), "refuses our certificate", "has another secret")
+	wantRefused(t, "after the rotation", dropped.ServerTLS(), ofA.ClientTLS(), "refuses our certificate",
+		"has another secret")
 	deaf := ofA.ClientTLS() // accepts every server: the server must refuse by itself
 	deaf.InsecureSkipVerify, deaf.VerifyConnection = true, nil
-	wantRefused(t, "after the rotation, heedless", dropped.ServerTLS(), deaf, "not trusted here", "does not trust the authority")
+	wantRefused(t, "after the rotation, heedless", dropped.ServerTLS(), deaf, "not trusted here",
+		"does not trust the authority")
 	one, _ := parseDerived(derive(t, secretA, time.Time{}, "lock a"), "orders")
 	two, _ := parseDerived(derive(t, secretB, time.Time{}, "lock a"), "orders")
 	if one.capability.Hash() != two.capability.Hash() {
@@ -271,8 +280,10 @@ func TestDerivedSecretsEnd(t *testing.T) {
 	}
 	clock.set(until.Add(time.Second))
 	slow := source(t, SecretConfig{Secret: secret}) // its clock is behind
-	wantRefused(t, "after its end", server.ServerTLS(), slow.ClientTLS(), "derived secret ended at 2030-05-17T15:00:00Z", "expired")
-	if _, err := FromSecret(SecretConfig{Secret: secret, Cluster: "orders", Now: clock.Now}); err == nil || !strings.Contains(err.Error(), "ended at 2030-05-17T15:00:00Z") {
+	wantRefused(t, "after its end", server.ServerTLS(), slow.ClientTLS(),
+		"derived secret ended at 2030-05-17T15:00:00Z", "expired")
+	if _, err := FromSecret(SecretConfig{Secret: secret, Cluster: "orders", Now: clock.Now}); err == nil ||
+		!strings.Contains(err.Error(), "ended at 2030-05-17T15:00:00Z") {
 		t.Error(err)
 	}
 }
@@ -283,12 +294,16 @@ func TestDerivedSecretsAreChecked(t *testing.T) {
 		config SecretConfig
 		want   string
 	}{
-		"cut":             {SecretConfig{Secret: secret[:len(secret)-3], Cluster: "orders"}, "checksum"},
-		"mistyped":        {SecretConfig{Secret: strings.Replace(secret, secret[100:101], "-", 1), Cluster: "orders"}, "checksum"},
-		"another cluster": {SecretConfig{Secret: secret, Cluster: "billing"}, "was derived for another cluster than \"billing\""},
-		"old secrets":     {SecretConfig{Secret: secret, Cluster: "orders", Old: []string{secretB}}, "Config.OldSecrets: is set beside a derived Secret"},
+		"cut": {SecretConfig{Secret: secret[:len(secret)-3], Cluster: "orders"}, "checksum"},
+		"mistyped": {SecretConfig{Secret: strings.Replace(secret, secret[100:101], "-", 1), Cluster: "orders"},
+			"checksum"},
+		"another cluster": {SecretConfig{Secret: secret, Cluster: "billing"},
+			"was derived for another cluster than \"billing\""},
+		"old secrets": {SecretConfig{Secret: secret, Cluster: "orders", Old: []string{secretB}},
+			"Config.OldSecrets: is set beside a derived Secret"},
 	} {
-		if _, err := FromSecret(c.config); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secret[5:20]) {
+		if _, err := FromSecret(c.config); err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), secret[5:20]) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -312,7 +327,8 @@ func FuzzParseDerived(f *testing.F) {
 	f.Add(payload[:len(payload)-checksumBytes])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		glued := derivedPrefix + base64.RawURLEncoding.EncodeToString(append(payload[:len(payload):len(payload)], checksum(derivedPrefix, payload)...))
+		glued := derivedPrefix + base64.RawURLEncoding.EncodeToString(append(payload[:len(payload):len(payload)],
+			checksum(derivedPrefix, payload)...))
 		d, err := parseDerived(glued, "orders")
 		if err != nil {
 			return
@@ -320,7 +336,8 @@ func FuzzParseDerived(f *testing.F) {
 		if d.capability == nil || !d.cert.IsCA || d.cert.CheckSignatureFrom(d.authority.cert) != nil {
 			t.Fatalf("%+v", d)
 		}
-		if _, err := FromSecret(SecretConfig{Secret: glued, Cluster: "orders"}); err != nil && !strings.Contains(err.Error(), "ended at") {
+		if _, err := FromSecret(SecretConfig{Secret: glued, Cluster: "orders"}); err != nil &&
+			!strings.Contains(err.Error(), "ended at") {
 			t.Fatal(err)
 		}
 	})
@@ -333,7 +350,8 @@ func TestLeavesNameNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		leaf := pair.Leaf
-		if n := leaf.Subject.Names; len(n) != 0 || strings.Contains(string(leaf.Raw), "orders") || len(leaf.DNSNames) != 1 || leaf.DNSNames[0] != leafName("orders") {
+		if n := leaf.Subject.Names; len(n) != 0 || strings.Contains(string(leaf.Raw), "orders") ||
+			len(leaf.DNSNames) != 1 || leaf.DNSNames[0] != leafName("orders") {
 			t.Errorf("a stranger reads %v, %v", n, leaf.DNSNames)
 		}
 	}

@@ -61,8 +61,8 @@
 //   - Tier and rights come from the verified chain alone. A capability text in a leaf means
 //     nothing, and a derived certificate signs no other. A dialer refuses every server that is not
 //     of the root tier, so that no guest can pose as an instance.
-//   - With certificates of the user's own, a peer that is let in carries a listed name, on accepted and
-//     on dialed connections, and in what GetConfigForClient returns. Only Config.TLS with a
+//   - With certificates of the user's own, a peer that is let in carries a listed name, on accepted
+//     and on dialed connections, and in what GetConfigForClient returns. Only Config.TLS with a
 //     VerifyConnection and no list is excepted: then that function decides.
 //   - The authority depends on secret and cluster only, never on the version of Go or of this
 //     package: its key is pinned by tests.

@@ -28,7 +28,8 @@ func judge(secret string) error {
 		return fmt.Errorf("%d bytes are too few, at least %d are needed: %s", n, minSecret, howToMake)
 	}
 	if bits := estimate(secret); bits < minBits {
-		return fmt.Errorf("can be guessed: it is estimated at %d bits, and at least %d are needed: %s", bits, minBits, howToMake)
+		return fmt.Errorf("can be guessed: it is estimated at %d bits, and at least %d are needed: %s", bits, minBits,
+			howToMake)
 	}
 	return nil
 }

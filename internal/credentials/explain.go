@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// Explain says in one sentence what the failure of a TLS handshake means and what to do, or "" for nil. err is what the handshake
-// returned, wrapped or not; the first Read of a client counts, since TLS 1.3 refuses a client only after its side is done.
-// What a stranger sent is quoted and cut. The sentence has no prefix and no address: the caller knows whom it is about.
+// Explain says in one sentence what the failure of a TLS handshake means and what to do, or "" for
+// nil. err is what the handshake returned, wrapped or not; the first Read of a client counts, since
+// TLS 1.3 refuses a client only after its side is done. What a stranger sent is quoted and cut. The
+// sentence has no prefix and no address: the caller knows whom it is about.
 func Explain(err error) string {
 	if err == nil {
 		return ""
@@ -32,7 +33,8 @@ func Explain(err error) string {
 	if header, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return explainNoTLS(header)
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && op.Err != nil { // crypto/tls says so of an alert
+	// crypto/tls says so of an alert
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && op.Err != nil {
 		return explainAlert(op.Err.Error())
 	}
 	if other, ok := errors.AsType[unlisted](err); ok {
@@ -68,8 +70,8 @@ func explainUnknown(cert *x509.Certificate) string {
 	return fmt.Sprintf("the other side's certificate (%s, issued by %s) is of an authority that is not trusted here: it is no mortise of this cluster, or Config.Secret is set on one side and Config.TLS on the other, or RootCAs and ClientCAs of Config.TLS lack the issuer", who(cert), clip(cert.Issuer.String()))
 }
 
-// explainInvalid has the clocks of both sides if the certificate is one of ours: it was made when its own clock showed the beginning of
-// its validity plus what we put that back.
+// explainInvalid has the clocks of both sides if the certificate is one of ours: it was made when
+// its own clock showed the beginning of its validity plus what we put that back.
 func explainInvalid(invalid x509.CertificateInvalidError) string {
 	cert := invalid.Cert
 	switch {
@@ -104,7 +106,8 @@ const (
 	OwnPlain   = "the other side has a secret (or Config.TLS), and this one has none: set the same Config.Secret (or Config.TLS) here, and not Config.Insecure"
 )
 
-// explainNoTLS tells plain text by its first bytes. Of plain HTTP/2, a client sends "PRI " and a server a frame of settings.
+// explainNoTLS tells plain text by its first bytes. Of plain HTTP/2, a client sends "PRI " and a
+// server a frame of settings.
 func explainNoTLS(header tls.RecordHeaderError) string {
 	head := string(header.RecordHeader[:])
 	settings := header.RecordHeader[0] == 0 && header.RecordHeader[3] == 4
@@ -160,7 +163,8 @@ func noCertificate(what string) string {
 
 // silent reports whether a connection broke or timed out, rather than anything being said.
 func silent(err error) bool {
-	for _, e := range [...]error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded, syscall.ECONNRESET, syscall.EPIPE} {
+	for _, e := range [...]error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded,
+		syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -169,14 +173,16 @@ func silent(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// ours reports whether a certificate looks like one made from a secret. Anybody can make one that does.
+// ours reports whether a certificate looks like one made from a secret. Anybody can make one that
+// does.
 func ours(cert *x509.Certificate) bool {
 	return len(cert.DNSNames) == 1 && strings.HasSuffix(cert.DNSNames[0], domain)
 }
 
 // cutShort reports whether a leaf ends with the derived secret that has signed it.
 func cutShort(cert *x509.Certificate) bool {
-	return strings.HasPrefix(cert.Issuer.CommonName, derivedName) && cert.NotAfter.Sub(cert.NotBefore) < backdate+lifetime
+	return strings.HasPrefix(cert.Issuer.CommonName, derivedName) &&
+		cert.NotAfter.Sub(cert.NotBefore) < backdate+lifetime
 }
 
 // who says what a certificate is called.

@@ -43,7 +43,8 @@ func TestPlainTextToATLSPort(t *testing.T) {
 func TestTLSToAPlainTextPort(t *testing.T) {
 	s := source(t, SecretConfig{})
 	for said, want := range map[string]string{
-		"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00": "speaks plain text where TLS is required", // gRPC's settings
+		// gRPC's settings
+		"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00": "speaks plain text where TLS is required",
 		"HTTP/1.1 400 Bad Request\r\n\r\n":                             "plain HTTP server: the address is wrong",
 		"":                                                             "it may speak plain text",
 	} {
@@ -101,7 +102,8 @@ func TestStrangersDoNotWriteTheLog(t *testing.T) {
 
 func TestExplainNeverPanics(t *testing.T) {
 	for _, err := range []error{
-		nil, x509.UnknownAuthorityError{}, x509.CertificateInvalidError{}, x509.HostnameError{Host: "h"}, x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h" + domain},
+		nil, x509.UnknownAuthorityError{}, x509.CertificateInvalidError{}, x509.HostnameError{Host: "h"},
+		x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h" + domain},
 		tls.RecordHeaderError{}, &net.OpError{Op: "read", Err: io.EOF}, errAuthority, errUnverified, tls.AlertError(1),
 	} {
 		func() {

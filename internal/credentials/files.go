@@ -18,10 +18,13 @@ const (
 
 // FilesConfig names the PEM files of [FromFiles]. It is copied.
 type FilesConfig struct {
-	CertFile   string           // this node's certificate, followed by those between it and an authority if there are any
-	KeyFile    string           // its private key
-	CAFile     string           // the authorities of the instances' certificates
-	ServerName string           // what dialers ask for (SNI), and the only peer if Names has none; empty: the host that is dialed
+	// this node's certificate, followed by those between it and an authority if there are any
+	CertFile string
+	KeyFile  string // its private key
+	CAFile   string // the authorities of the instances' certificates
+	// what dialers ask for (SNI), and the only peer if Names has none; empty: the host that is
+	// dialed
+	ServerName string
 	Names      Names            // of the peers that may come in
 	Logger     *slog.Logger     // told of every new set of files, and once of one that cannot be used; nil: no log
 	Now        func() time.Time // wall clock; nil: time.Now. Must be safe for concurrent use
@@ -54,7 +57,10 @@ func FromFiles(cfg FilesConfig) (*Source, error) {
 		client: func() *tls.Config { return f.dialing(f.latest()) },
 		server: func() *tls.Config {
 			config := f.accepting(f.latest())
-			config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.accepting(f.latest()), nil }
+			config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config,
+				error) {
+				return f.accepting(f.latest()), nil
+			}
 			return config
 		},
 		checker: f,
@@ -204,7 +210,8 @@ func (f *files) read() (*material, error) {
 		return nil, fmt.Errorf("%s and %s: %w", f.config.CertFile, f.config.KeyFile, err)
 	}
 	if pair.Leaf == nil {
-		return nil, errors.Join(errors.ErrUnsupported, fmt.Errorf("%s: GODEBUG x509keypairleaf=0 is set", f.config.CertFile))
+		return nil, errors.Join(errors.ErrUnsupported, fmt.Errorf("%s: GODEBUG x509keypairleaf=0 is set",
+			f.config.CertFile))
 	}
 	if err := checkUsage(&pair); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.config.CertFile, err)

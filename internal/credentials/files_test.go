@@ -28,7 +28,8 @@ func newFolder(t *testing.T) *folder {
 	dir := t.TempDir()
 	f := &folder{t: t, clock: &wall{now: noon}}
 	f.cfg = FilesConfig{
-		CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"), CAFile: filepath.Join(dir, "ca.crt"),
+		CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"),
+		CAFile:     filepath.Join(dir, "ca.crt"),
 		ServerName: "node.test", Logger: slog.New(slog.NewTextHandler(&f.log, nil)), Now: f.clock.Now,
 	}
 	return f
@@ -36,7 +37,8 @@ func newFolder(t *testing.T) *folder {
 
 func (f *folder) write(name string, text []byte) {
 	f.t.Helper()
-	// By renaming, as a careful writer does: a file of the same size and time is then still another file.
+	// By renaming, as a careful writer does: a file of the same size and time is then still another
+	// file.
 	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
 		f.t.Fatal(err)
 	}
@@ -144,16 +146,19 @@ func TestBrokenFilesKeepTheOldOnes(t *testing.T) {
 	good, _ := os.ReadFile(f.cfg.CertFile)
 	warnings := 0
 	for name, breakIt := range map[string]func(){
-		"cut":              func() { f.write(f.cfg.CertFile, good[:len(good)/2]) },
-		"empty":            func() { f.write(f.cfg.CertFile, nil) },
-		"of another key":   func() { f.write(f.cfg.CertFile, block("CERTIFICATE", ca.pair(t).Certificate[0])) },
-		"gone":             func() { os.Remove(f.cfg.CertFile) },
-		"a directory":      func() { os.Remove(f.cfg.CertFile); os.Mkdir(f.cfg.CertFile, 0o700) },
-		"far too large":    func() { f.write(f.cfg.CertFile, make([]byte, maxFile+1)) },
-		"no authorities":   func() { f.write(f.cfg.CAFile, []byte("none")) },
-		"half authorities": func() { f.write(f.cfg.CAFile, append(block("CERTIFICATE", ca.cert.Raw), good[:len(good)/2]...)) },
-		"a key as one":     func() { f.write(f.cfg.CAFile, block("PRIVATE KEY", []byte{1})) },
-		"garbage as one":   func() { f.write(f.cfg.CAFile, block("CERTIFICATE", []byte{1})) },
+		"cut":            func() { f.write(f.cfg.CertFile, good[:len(good)/2]) },
+		"empty":          func() { f.write(f.cfg.CertFile, nil) },
+		"of another key": func() { f.write(f.cfg.CertFile, block("CERTIFICATE", ca.pair(t).Certificate[0])) },
+		"gone":           func() { os.Remove(f.cfg.CertFile) },
+		"a directory":    func() { os.Remove(f.cfg.CertFile); os.Mkdir(f.cfg.CertFile, 0o700) },
+		"far too large":  func() { f.write(f.cfg.CertFile, make([]byte, maxFile+1)) },
+		"no authorities": func() { f.write(f.cfg.CAFile, []byte("none")) },
+		"half authorities": func() {
+			f.write(f.cfg.CAFile, append(block("CERTIFICATE", ca.cert.Raw),
+				good[:len(good)/2]...))
+		},
+		"a key as one":   func() { f.write(f.cfg.CAFile, block("PRIVATE KEY", []byte{1})) },
+		"garbage as one": func() { f.write(f.cfg.CAFile, block("CERTIFICATE", []byte{1})) },
 	} {
 		breakIt()
 		warnings++
@@ -177,14 +182,16 @@ func TestBrokenFilesKeepTheOldOnes(t *testing.T) {
 	}
 }
 
-// A disk that hangs must hang one handshake and not all: whoever looks holds no lock, and the others do not wait for him.
+// A disk that hangs must hang one handshake and not all: whoever looks holds no lock, and the
+// others do not wait for him.
 func TestASlowDiskHoldsUpOne(t *testing.T) {
 	ca := newSigner(t, "ca")
 	f := newFolder(t)
 	f.writePair(ca.pair(t))
 	f.writeAuthorities(ca)
 	inside, release := make(chan struct{}), make(chan struct{})
-	f.cfg.Logger = slog.New(hanging{slog.DiscardHandler, t, new(atomic.Int32), inside, release}) // the log is the one thing in a look that a test can stop
+	// the log is the one thing in a look that a test can stop
+	f.cfg.Logger = slog.New(hanging{slog.DiscardHandler, t, new(atomic.Int32), inside, release})
 	s := f.open()
 	peer := fromTLS(t, given(t, ca))
 	f.writePair(ca.pair(t))

@@ -35,10 +35,14 @@ func TestGeneratedSecrets(t *testing.T) {
 
 func TestWeakSecretsAreRefused(t *testing.T) {
 	for _, weak := range []string{
-		"aaaaaaaaaaaaaaaa", strings.Repeat("a", 400), strings.Repeat("ab", 200), "correct horse", "internationalization characteristically",
-		"correct-horse-battery-staple", "CorrectHorseBatteryStaple", "a secret of sixteen bytes or more", "only for this test, and at least 16 bytes",
-		"0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210", "abcdefghijklmnopqrstuvwxyz0123456789", "hunter2hunter2hunter2",
-		"12345678901234567890123456789012", "P4ssw0rd!P4ssw0rd!P4ssw0rd!", "01010101101010010101010101", strings.Repeat("s3cr3t", 100), "grüne Äpfel fallen selten",
+		"aaaaaaaaaaaaaaaa", strings.Repeat("a", 400), strings.Repeat("ab", 200), "correct horse",
+		"internationalization characteristically",
+		"correct-horse-battery-staple", "CorrectHorseBatteryStaple", "a secret of sixteen bytes or more",
+		"only for this test, and at least 16 bytes",
+		"0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210",
+		"abcdefghijklmnopqrstuvwxyz0123456789", "hunter2hunter2hunter2",
+		"12345678901234567890123456789012", "P4ssw0rd!P4ssw0rd!P4ssw0rd!", "01010101101010010101010101",
+		strings.Repeat("s3cr3t", 100), "grüne Äpfel fallen selten",
 		"Password123!Password123!", "20260101-20270101-20280101",
 	} {
 		if err := judge(weak); err == nil {
@@ -60,7 +64,8 @@ func TestRandomSecretsPass(t *testing.T) {
 	for range 2000 {
 		b := make([]byte, 32)
 		_, _ = random.Read(b)
-		for how, text := range map[string]string{"hex": hex.EncodeToString(b), "base64 24": base64.StdEncoding.EncodeToString(b[:24]), "base64 32": base64.StdEncoding.EncodeToString(b)} {
+		for how, text := range map[string]string{"hex": hex.EncodeToString(b),
+			"base64 24": base64.StdEncoding.EncodeToString(b[:24]), "base64 32": base64.StdEncoding.EncodeToString(b)} {
 			bits := estimate(text)
 			if old, ok := least[how]; !ok || bits < old {
 				least[how] = bits

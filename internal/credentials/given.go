@@ -111,7 +111,8 @@ func (g *provided) recheck(state tls.ConnectionState) (err error) {
 		return err
 	}
 	if now := g.now(); now.After(p.NotAfter) {
-		return fmt.Errorf("credentials: a certificate of the peer ended at %s, and it is %s here", stamp(p.NotAfter), stamp(now))
+		return fmt.Errorf("credentials: a certificate of the peer ended at %s, and it is %s here", stamp(p.NotAfter),
+			stamp(now))
 	}
 	if g.config.VerifyConnection != nil {
 		return g.config.VerifyConnection(state)

@@ -13,7 +13,8 @@ import (
 // given is a good configuration of a user's own.
 func given(t testing.TB, ca *signer) *tls.Config {
 	t.Helper()
-	return &tls.Config{Certificates: []tls.Certificate{ca.pair(t)}, RootCAs: ca.pool(), ClientCAs: ca.pool(), Time: at(noon)}
+	return &tls.Config{Certificates: []tls.Certificate{ca.pair(t)}, RootCAs: ca.pool(), ClientCAs: ca.pool(),
+		Time: at(noon)}
 }
 
 func fromTLS(t testing.TB, config *tls.Config) *Source {
@@ -35,15 +36,21 @@ func TestUsersOwnCertificates(t *testing.T) {
 
 	stranger := fromTLS(t, given(t, foreign))
 	const notTrusted = "not trusted here"
-	wantRefused(t, "a foreign authority dials", a.ServerTLS(), stranger.ClientTLS(), "refuses our certificate", notTrusted)
+	wantRefused(t, "a foreign authority dials", a.ServerTLS(), stranger.ClientTLS(), "refuses our certificate",
+		notTrusted)
 	blind := stranger.ClientTLS()
 	blind.InsecureSkipVerify, blind.VerifyConnection = true, nil
-	// crypto/tls sends nothing that the server did not ask for, so a foreign certificate of Certificates looks like none.
-	wantRefused(t, "a foreign authority, heedless", a.ServerTLS(), blind, "gave no certificate", "got no certificate from us")
-	wantRefused(t, "a foreign authority, presented", a.ServerTLS(), presenting(foreign.pair(t)), notTrusted, "does not trust the authority")
-	wantRefused(t, "expired", a.ServerTLS(), presenting(ca.pair(t, func(c *x509.Certificate) { c.NotAfter = noon.Add(-time.Minute) })),
+	// crypto/tls sends nothing that the server did not ask for, so a foreign certificate of
+	// Certificates looks like none.
+	wantRefused(t, "a foreign authority, heedless", a.ServerTLS(), blind, "gave no certificate",
+		"got no certificate from us")
+	wantRefused(t, "a foreign authority, presented", a.ServerTLS(), presenting(foreign.pair(t)), notTrusted,
+		"does not trust the authority")
+	wantRefused(t, "expired", a.ServerTLS(),
+		presenting(ca.pair(t, func(c *x509.Certificate) { c.NotAfter = noon.Add(-time.Minute) })),
 		"until 2030-05-17T11:59:00Z, but here \"current time 2030-05-17T12:00:00Z is after", "expired or not yet valid")
-	wantRefused(t, "for servers only", a.ServerTLS(), presenting(ca.pair(t, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] })),
+	wantRefused(t, "for servers only", a.ServerTLS(),
+		presenting(ca.pair(t, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] })),
 		"serverAuth and clientAuth", "refuses our certificate")
 	bare := &tls.Config{RootCAs: ca.pool(), Time: at(noon)}
 	wantRefused(t, "no certificate", a.ServerTLS(), bare, "gave no certificate", "got no certificate from us")
@@ -64,8 +71,10 @@ func TestUsersOwnCertificates(t *testing.T) {
 	}
 
 	secret := source(t, SecretConfig{})
-	wantRefused(t, "a secret dials certificates", a.ServerTLS(), secret.ClientTLS(), "refuses our certificate", "not one made from Config.Secret")
-	wantRefused(t, "certificates dial a secret", secret.ServerTLS(), a.ClientTLS(), "refuses our certificate", "has another secret")
+	wantRefused(t, "a secret dials certificates", a.ServerTLS(), secret.ClientTLS(), "refuses our certificate",
+		"not one made from Config.Secret")
+	wantRefused(t, "certificates dial a secret", secret.ServerTLS(), a.ClientTLS(), "refuses our certificate",
+		"has another secret")
 }
 
 func TestUsersCallbacksRenew(t *testing.T) {
@@ -79,7 +88,10 @@ func TestUsersCallbacksRenew(t *testing.T) {
 	config := given(t, ca)
 	config.Certificates = nil
 	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return current.Load(), nil }
-	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return current.Load(), nil }
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return current.Load(),
+			nil
+	}
 	s := fromTLS(t, config)
 	server, client := s.ServerTLS(), s.ClientTLS()
 	for range 3 {
@@ -100,8 +112,9 @@ func TestChosenConfigurationsAreHardened(t *testing.T) {
 		err    error
 		want   string // of the server
 	}{
-		"none":          {nil, nil, "gave no certificate"},
-		"weak":          {func() *tls.Config { c := given(t, ca); c.ClientAuth = tls.NoClientCert; return c }(), nil, "gave no certificate"},
+		"none": {nil, nil, "gave no certificate"},
+		"weak": {func() *tls.Config { c := given(t, ca); c.ClientAuth = tls.NoClientCert; return c }(), nil,
+			"gave no certificate"},
 		"no ClientCAs":  {&tls.Config{Certificates: good.Certificates}, nil, "ClientCAs is empty"},
 		"its own error": {nil, errors.New("busy"), "busy"},
 	} {
@@ -124,18 +137,25 @@ func TestConfigTLSIsChecked(t *testing.T) {
 		change func(*tls.Config)
 		want   string
 	}{
-		"no certificate":      {func(c *tls.Config) { c.Certificates = nil }, "no certificate for accepted connections: set Certificates or GetCertificate"},
-		"server only":         {func(c *tls.Config) { c.GetCertificate, c.Certificates = noServerPair, nil }, "no certificate for dialed connections: set Certificates or GetClientCertificate"},
-		"client only":         {func(c *tls.Config) { c.GetClientCertificate, c.Certificates = noClientPair, nil }, "no certificate for accepted connections"},
-		"empty certificate":   {func(c *tls.Config) { c.Certificates = []tls.Certificate{{}} }, "Certificates[0] lacks its certificate or its private key"},
-		"no key":              {func(c *tls.Config) { c.Certificates[0].PrivateKey = nil }, "Certificates[0] lacks"},
-		"garbage certificate": {func(c *tls.Config) { c.Certificates[0].Certificate, c.Certificates[0].Leaf = [][]byte{{1}}, nil }, "cannot be read"},
-		"no RootCAs":          {func(c *tls.Config) { c.RootCAs = nil }, "RootCAs is empty"},
-		"empty RootCAs":       {func(c *tls.Config) { c.RootCAs = x509.NewCertPool() }, "RootCAs is empty"},
-		"no ClientCAs":        {func(c *tls.Config) { c.ClientCAs = nil }, "ClientCAs is empty"},
-		"empty ClientCAs":     {func(c *tls.Config) { c.ClientCAs = x509.NewCertPool() }, "ClientCAs is empty"},
-		"skip":                {func(c *tls.Config) { c.InsecureSkipVerify = true }, "InsecureSkipVerify is set"},
-		"TLS 1.2":             {func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "MaxVersion is below TLS 1.3"},
+		"no certificate": {func(c *tls.Config) { c.Certificates = nil },
+			"no certificate for accepted connections: set Certificates or GetCertificate"},
+		"server only": {func(c *tls.Config) { c.GetCertificate, c.Certificates = noServerPair, nil },
+			"no certificate for dialed connections: set Certificates or GetClientCertificate"},
+		"client only": {func(c *tls.Config) { c.GetClientCertificate, c.Certificates = noClientPair, nil },
+			"no certificate for accepted connections"},
+		"empty certificate": {func(c *tls.Config) { c.Certificates = []tls.Certificate{{}} },
+			"Certificates[0] lacks its certificate or its private key"},
+		"no key": {func(c *tls.Config) { c.Certificates[0].PrivateKey = nil }, "Certificates[0] lacks"},
+		"garbage certificate": {func(c *tls.Config) {
+			c.Certificates[0].Certificate,
+				c.Certificates[0].Leaf = [][]byte{{1}}, nil
+		}, "cannot be read"},
+		"no RootCAs":      {func(c *tls.Config) { c.RootCAs = nil }, "RootCAs is empty"},
+		"empty RootCAs":   {func(c *tls.Config) { c.RootCAs = x509.NewCertPool() }, "RootCAs is empty"},
+		"no ClientCAs":    {func(c *tls.Config) { c.ClientCAs = nil }, "ClientCAs is empty"},
+		"empty ClientCAs": {func(c *tls.Config) { c.ClientCAs = x509.NewCertPool() }, "ClientCAs is empty"},
+		"skip":            {func(c *tls.Config) { c.InsecureSkipVerify = true }, "InsecureSkipVerify is set"},
+		"TLS 1.2":         {func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "MaxVersion is below TLS 1.3"},
 		"for servers": {func(c *tls.Config) {
 			c.Certificates[0] = ca.pair(t, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] })
 		}, "serverAuth and clientAuth"},
@@ -155,9 +175,11 @@ func TestConfigTLSIsChecked(t *testing.T) {
 		t.Errorf("%d mistakes were reported, want all 7: %v", got, err)
 	}
 	weak := given(t, ca)
-	weak.MinVersion, weak.ClientAuth, weak.ClientSessionCache = tls.VersionTLS10, tls.RequestClientCert, tls.NewLRUClientSessionCache(1)
+	weak.MinVersion, weak.ClientAuth, weak.ClientSessionCache = tls.VersionTLS10, tls.RequestClientCert,
+		tls.NewLRUClientSessionCache(1)
 	for _, c := range []*tls.Config{fromTLS(t, weak).ServerTLS(), fromTLS(t, weak).ClientTLS()} {
-		if c.MinVersion != tls.VersionTLS13 || c.ClientAuth != tls.RequireAndVerifyClientCert || c.ClientSessionCache != nil || !c.SessionTicketsDisabled {
+		if c.MinVersion != tls.VersionTLS13 || c.ClientAuth != tls.RequireAndVerifyClientCert ||
+			c.ClientSessionCache != nil || !c.SessionTicketsDisabled {
 			t.Errorf("not hardened: %x, %v", c.MinVersion, c.ClientAuth)
 		}
 	}

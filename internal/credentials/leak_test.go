@@ -19,7 +19,8 @@ func TestNothingSecretIsPrinted(t *testing.T) {
 	var forbidden []string
 	for _, bytes := range [][]byte{[]byte(secretA), []byte(secretB), a.key.Seed()} {
 		list := fmt.Sprint(bytes[5:])
-		forbidden = append(forbidden, string(bytes[5:13]), fmt.Sprintf("%x", bytes[5:13]), fmt.Sprintf("%X", bytes[5:13]), strings.Trim(list, "[]")[:20])
+		forbidden = append(forbidden, string(bytes[5:13]), fmt.Sprintf("%x", bytes[5:13]),
+			fmt.Sprintf("%X", bytes[5:13]), strings.Trim(list, "[]")[:20])
 	}
 	look := func(how, text string) {
 		for _, word := range forbidden {
@@ -29,14 +30,16 @@ func TestNothingSecretIsPrinted(t *testing.T) {
 		}
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x", "%X", "%o", "%T %v"} {
-		for _, value := range []any{s, *s, cfg, &cfg, struct{ Inside any }{s}, struct{ Inside SecretConfig }{cfg}, []*Source{s}} {
+		for _, value := range []any{s, *s, cfg, &cfg, struct{ Inside any }{s}, struct{ Inside SecretConfig }{cfg},
+			[]*Source{s}} {
 			args := []any{value, value}
 			look(fmt.Sprintf("%s of %T", verb, value), fmt.Sprintf(verb, args[:strings.Count(verb, "%")]...))
 		}
 	}
 	var log bytes.Buffer
 	for _, handler := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
-		slog.New(handler).Info("start", "source", s, "config", cfg, "pointer", &cfg, "inside", struct{ Inside any }{cfg}, "tls", s.ServerTLS())
+		slog.New(handler).Info("start", "source", s, "config", cfg, "pointer", &cfg, "inside",
+			struct{ Inside any }{cfg}, "tls", s.ServerTLS())
 	}
 	look("slog", log.String())
 	if text, err := json.Marshal(s); err == nil {

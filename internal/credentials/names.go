@@ -76,7 +76,8 @@ func checkName(name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, spiffe); ok {
 		u, err := url.Parse(name)
 		domain, _, path := strings.Cut(rest, "/")
-		if err != nil || !path || u.Path == "/" || u.Host != domain || domain != strings.ToLower(domain) || u.RawQuery != "" || u.Fragment != "" || u.Port() != "" {
+		if err != nil || !path || u.Path == "/" || u.Host != domain || domain != strings.ToLower(domain) ||
+			u.RawQuery != "" || u.Fragment != "" || u.Port() != "" {
 			return "", fmt.Errorf("%q is no SPIFFE ID: write spiffe://trust.domain/path", name)
 		}
 		return name, nil
@@ -98,7 +99,8 @@ func dnsRune(r rune) bool {
 type unlisted struct{ cert *x509.Certificate }
 
 func (u unlisted) Error() string {
-	return fmt.Sprintf("credentials: the certificate (%s) is in neither Config.TLSPeers nor Config.TLSGuests", who(u.cert))
+	return fmt.Sprintf("credentials: the certificate (%s) is in neither Config.TLSPeers nor Config.TLSGuests",
+		who(u.cert))
 }
 
 // find returns what the names of a certificate say. They are compared as they stand in it: a

@@ -50,16 +50,21 @@ func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[strin
 // The attack: other services of the same authority, and a laptop, have good certificates.
 func TestOthersOfTheSameAuthorityAreRefused(t *testing.T) {
 	ca := newSigner(t, "ca")
-	list := Names{Peers: []string{"Orders.internal", "orders-new.internal"}, Guests: map[string]string{"laptop.example": "read *\n", "batch.internal": "member"}}
+	list := Names{Peers: []string{"Orders.internal", "orders-new.internal"},
+		Guests: map[string]string{"laptop.example": "read *\n", "batch.internal": "member"}}
 	ours := users(t, ca, ca.pair(t, dns("orders.internal")), list)
 	const noName = "carries no listed name: it is no instance"
 	for how, s := range ours {
-		for _, name := range []string{"billing.internal", "x.orders.internal", "*.internal", "orders.internal.evil.example", "node.test"} {
+		for _, name := range []string{"billing.internal", "x.orders.internal", "*.internal",
+			"orders.internal.evil.example", "node.test"} {
 			stranger := presenting(ca.pair(t, dns(name)))
 			wantRefused(t, how+", accepting "+name, s.ServerTLS(), stranger, noName, "refuses our certificate")
 			wantRefused(t, how+", dialing "+name, stranger, s.ClientTLS(), "refuses our certificate", noName)
 		}
-		bare := presenting(ca.pair(t, func(c *x509.Certificate) { c.DNSNames, c.Subject.CommonName = nil, "orders.internal" }))
+		bare := presenting(ca.pair(t, func(c *x509.Certificate) {
+			c.DNSNames, c.Subject.CommonName = nil,
+				"orders.internal"
+		}))
 		wantRefused(t, how+", a common name", s.ServerTLS(), bare, noName, "refuses our certificate")
 		for other, o := range ours {
 			wantTalk(t, how+" dials "+other+" with one certificate on all instances", o.ServerTLS(), s.ClientTLS())
@@ -68,12 +73,18 @@ func TestOthersOfTheSameAuthorityAreRefused(t *testing.T) {
 		wantTalk(t, how+", a rolling rename, accepting", s.ServerTLS(), renamed)
 		wantTalk(t, how+", a rolling rename, dialing", renamed, s.ClientTLS())
 		foreign := presenting(newSigner(t, "foreign").pair(t, dns("orders.internal")))
-		wantRefused(t, how+", dialing a foreign authority", foreign, s.ClientTLS(), "refuses our certificate", "not trusted here")
-		wantRefused(t, how+", accepting a foreign authority", s.ServerTLS(), foreign, "not trusted here", "does not trust the authority")
-		expired := presenting(ca.pair(t, dns("orders.internal"), func(c *x509.Certificate) { c.NotAfter = noon.Add(-time.Minute) }))
-		wantRefused(t, how+", dialing an expired one", expired, s.ClientTLS(), "refuses our certificate", "renew the certificate")
-		client := presenting(ca.pair(t, dns("orders.internal"), func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[1:] }))
-		wantRefused(t, how+", dialing one for clients", client, s.ClientTLS(), "refuses our certificate", "serverAuth and clientAuth")
+		wantRefused(t, how+", dialing a foreign authority", foreign, s.ClientTLS(), "refuses our certificate",
+			"not trusted here")
+		wantRefused(t, how+", accepting a foreign authority", s.ServerTLS(), foreign, "not trusted here",
+			"does not trust the authority")
+		expired := presenting(ca.pair(t, dns("orders.internal"),
+			func(c *x509.Certificate) { c.NotAfter = noon.Add(-time.Minute) }))
+		wantRefused(t, how+", dialing an expired one", expired, s.ClientTLS(), "refuses our certificate",
+			"renew the certificate")
+		client := presenting(ca.pair(t, dns("orders.internal"),
+			func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[1:] }))
+		wantRefused(t, how+", dialing one for clients", client, s.ClientTLS(), "refuses our certificate",
+			"serverAuth and clientAuth")
 		authority := presenting(tls.Certificate{Certificate: [][]byte{ca.cert.Raw}, PrivateKey: ca.key})
 		if a, b := meet(t, authority, s.ClientTLS()); a == nil || b == nil {
 			t.Errorf("%s dials the authority itself", how)
@@ -81,16 +92,20 @@ func TestOthersOfTheSameAuthorityAreRefused(t *testing.T) {
 		if p, err := s.Own(); err != nil || p.Tier != Root || p.Name != "orders.internal" {
 			t.Errorf("%s: %+v, %v", how, p, err)
 		}
-		for name, tier := range map[string]Tier{"laptop.example": Guest, "batch.internal": Member, "orders-new.internal": Root} {
+		for name, tier := range map[string]Tier{"laptop.example": Guest, "batch.internal": Member,
+			"orders-new.internal": Root} {
 			p, err := accepted(t, s, fromPair(t, ca, ca.pair(t, dns(name, "also.example")), list))
-			if err != nil || p.Tier != tier || p.Name != name || (p.Capability == nil) != (tier == Root) || !p.NotAfter.Equal(noon.Add(time.Hour)) {
+			if err != nil || p.Tier != tier || p.Name != name || (p.Capability == nil) != (tier == Root) ||
+				!p.NotAfter.Equal(noon.Add(time.Hour)) {
 				t.Errorf("%s: %s is %+v, %v", how, name, p, err)
 			}
 			if tier != Root {
-				wantRefused(t, how+", dialing a guest", presenting(ca.pair(t, dns(name))), s.ClientTLS(), "refuses our certificate", "the other side is no instance")
+				wantRefused(t, how+", dialing a guest", presenting(ca.pair(t, dns(name))), s.ClientTLS(),
+					"refuses our certificate", "the other side is no instance")
 			}
 		}
-		wantRefused(t, how+", two guests in one", s.ServerTLS(), presenting(ca.pair(t, dns("laptop.example", "batch.internal"))), noName, "refuses our certificate")
+		wantRefused(t, how+", two guests in one", s.ServerTLS(),
+			presenting(ca.pair(t, dns("laptop.example", "batch.internal"))), noName, "refuses our certificate")
 	}
 }
 
@@ -115,11 +130,15 @@ func TestSPIFFE(t *testing.T) {
 		named := s.ClientTLS()
 		named.ServerName = "10.0.0.7" // as transport does where there is no other
 		wantTalk(t, how+", at an address", s.ServerTLS(), named)
-		for _, other := range [][]string{{"spiffe://example.org/billing"}, {"spiffe://evil.example/orders"}, {"spiffe://example.org/orders/x"}, {id, "spiffe://example.org/x"}, nil} {
-			wantRefused(t, how+" accepting", s.ServerTLS(), presenting(ca.pair(t, uris(other...))), "carries no listed name", "refuses our certificate")
-			wantRefused(t, how+" dialing", presenting(ca.pair(t, uris(other...))), s.ClientTLS(), "refuses our certificate", "carries no listed name")
+		for _, other := range [][]string{{"spiffe://example.org/billing"}, {"spiffe://evil.example/orders"},
+			{"spiffe://example.org/orders/x"}, {id, "spiffe://example.org/x"}, nil} {
+			wantRefused(t, how+" accepting", s.ServerTLS(), presenting(ca.pair(t, uris(other...))),
+				"carries no listed name", "refuses our certificate")
+			wantRefused(t, how+" dialing", presenting(ca.pair(t, uris(other...))), s.ClientTLS(),
+				"refuses our certificate", "carries no listed name")
 		}
-		if p, err := accepted(t, s, fromPair(t, ca, ca.pair(t, uris("spiffe://example.org/cron")), list)); err != nil || p.Tier != Guest || p.Name != "spiffe://example.org/cron" {
+		if p, err := accepted(t, s, fromPair(t, ca, ca.pair(t, uris("spiffe://example.org/cron")),
+			list)); err != nil || p.Tier != Guest || p.Name != "spiffe://example.org/cron" {
 			t.Errorf("%+v, %v", p, err)
 		}
 	}
@@ -140,8 +159,10 @@ func TestNamesAreRequired(t *testing.T) {
 		"no path":    {Names{Peers: []string{"spiffe://example.org"}}, "is no SPIFFE ID"},
 		"a slash":    {Names{Peers: []string{"spiffe://example.org/"}}, "is no SPIFFE ID"},
 		"a query":    {Names{Peers: []string{"spiffe://example.org/a?b"}}, "is no SPIFFE ID"},
-		"both":       {Names{Peers: []string{"a"}, Guests: map[string]string{"A": "read *"}}, "listed twice, or in Config.TLSPeers too"},
-		"no rights":  {Names{Peers: []string{"a"}, Guests: map[string]string{"b": ""}}, `Config.TLSGuests["b"]: capability: a capability grants at least one right`},
+		"both": {Names{Peers: []string{"a"}, Guests: map[string]string{"A": "read *"}},
+			"listed twice, or in Config.TLSPeers too"},
+		"no rights": {Names{Peers: []string{"a"}, Guests: map[string]string{"b": ""}},
+			`Config.TLSGuests["b"]: capability: a capability grants at least one right`},
 		"bad rights": {Names{Peers: []string{"a"}, Guests: map[string]string{"b": "take *"}}, "a right is one of"},
 	} {
 		_, err := FromTLS(given(t, ca), c.list)
@@ -163,8 +184,10 @@ func TestNamesAreRequired(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantTalk(t, "ServerName alone", s.ServerTLS(), s.ClientTLS())
-	wantRefused(t, "ServerName alone, another", s.ServerTLS(), presenting(ca.pair(t, dns("billing.internal"))), "carries no listed name", "refuses our certificate")
-	if _, err := fromPair(t, ca, ca.pair(t, dns("billing.internal")), Names{Peers: []string{"node.test"}}).Own(); err == nil || !strings.Contains(Explain(err), "billing.internal") {
+	wantRefused(t, "ServerName alone, another", s.ServerTLS(), presenting(ca.pair(t, dns("billing.internal"))),
+		"carries no listed name", "refuses our certificate")
+	if _, err := fromPair(t, ca, ca.pair(t, dns("billing.internal")),
+		Names{Peers: []string{"node.test"}}).Own(); err == nil || !strings.Contains(Explain(err), "billing.internal") {
 		t.Errorf("its own certificate is not listed: %v", err)
 	}
 }
@@ -224,7 +247,8 @@ func TestUsersOwnCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s1, _ := meet(t, s.ServerTLS(), presenting(ca.pair(t, dns("billing.internal")))); s1 == nil || !strings.Contains(s1.Error(), "Config.TLSPeers: is empty") {
+	if s1, _ := meet(t, s.ServerTLS(), presenting(ca.pair(t, dns("billing.internal")))); s1 == nil ||
+		!strings.Contains(s1.Error(), "Config.TLSPeers: is empty") {
 		t.Error(s1)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// The tiers and what they are told by live in the leaf package that everything else checks rights with.
+// The tiers and what they are told by live in the leaf package that everything else checks rights
+// with.
 type (
 	// Tier is [capability.Tier].
 	Tier = capability.Tier
@@ -83,7 +84,8 @@ func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
 }
 
 // verify finds the chains from the peer's certificate to an authority, at a time.
-func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time, use x509.ExtKeyUsage) ([][]*x509.Certificate, error) {
+func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time,
+	use x509.ExtKeyUsage) ([][]*x509.Certificate, error) {
 	leaf, err := leafOf(state)
 	if err != nil {
 		return nil, err
@@ -92,7 +94,8 @@ func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time, use 
 	for _, cert := range state.PeerCertificates[1:] {
 		between.AddCert(cert)
 	}
-	return leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{use}})
+	return leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{use}})
 }
 
 // end returns until when the best of the chains is valid.

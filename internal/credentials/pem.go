@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// parseAuthorities reads certificates in PEM. Unlike the pool's own method it refuses a text of which a part cannot be read: a file
-// that is being written shall not shut out half of the cluster.
+// parseAuthorities reads certificates in PEM. Unlike the pool's own method it refuses a text of
+// which a part cannot be read: a file that is being written shall not shut out half of the cluster.
 func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	count := 0

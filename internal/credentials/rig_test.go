@@ -46,7 +46,8 @@ func source(t testing.TB, cfg SecretConfig) *Source {
 	return s
 }
 
-// meet makes one connection and exchanges a byte each way. Both ends give the error that its user would get first.
+// meet makes one connection and exchanges a byte each way. Both ends give the error that its user
+// would get first.
 func meet(t testing.TB, server, client *tls.Config) (serverErr, clientErr error) {
 	t.Helper()
 	serverErr, clientErr, _ = handshake(t, server, client)
@@ -137,8 +138,9 @@ func newSigner(t testing.TB, name string) *signer {
 	t.Helper()
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: noon.AddDate(-1, 0, 0), NotAfter: noon.AddDate(1, 0, 0),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: noon.AddDate(-1, 0, 0),
+		NotAfter: noon.AddDate(1, 0, 0),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -154,13 +156,16 @@ func (s *signer) pool() *x509.CertPool {
 	return pool
 }
 
-// pair signs a certificate for node.test, changed by the functions. A nil signer signs with the certificate's own key.
+// pair signs a certificate for node.test, changed by the functions. A nil signer signs with the
+// certificate's own key.
 func (s *signer) pair(t testing.TB, change ...func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "node"}, NotBefore: noon.Add(-time.Hour), NotAfter: noon.Add(time.Hour),
-		DNSNames: []string{"node.test"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "node"}, NotBefore: noon.Add(-time.Hour),
+		NotAfter: noon.Add(time.Hour),
+		DNSNames: []string{"node.test"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
+			x509.ExtKeyUsageClientAuth},
 	}
 	for _, f := range change {
 		f(template)
@@ -177,7 +182,8 @@ func (s *signer) pair(t testing.TB, change ...func(*x509.Certificate)) tls.Certi
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// presenting returns a configuration that shows pair whatever it is asked for, and checks nobody: an attacker's.
+// presenting returns a configuration that shows pair whatever it is asked for, and checks nobody:
+// an attacker's.
 func presenting(pair tls.Certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ClientAuth: tls.RequestClientCert, Time: at(noon),

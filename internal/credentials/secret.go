@@ -17,9 +17,11 @@ import (
 // SecretConfig is what [FromSecret] makes credentials from. It is copied, and its secrets are not
 // kept.
 type SecretConfig struct {
-	Secret  string           // a root secret or a derived one; white space around it, as files have it, is cut off
-	Old     []string         // further root secrets whose holders are let in while the secret is replaced: Config.OldSecrets
-	Cluster string           // the cluster's label, required: the same secret in another cluster gives other credentials
+	Secret string // a root secret or a derived one; white space around it, as files have it, is cut off
+	// further root secrets whose holders are let in while the secret is replaced: Config.OldSecrets
+	Old []string
+	// the cluster's label, required: the same secret in another cluster gives other credentials
+	Cluster string
 	Now     func() time.Time // wall clock; nil: time.Now. Must be safe for concurrent use
 	Random  func([]byte)     // fills its argument with random bytes, called once; nil: crypto/rand
 }
@@ -72,7 +74,8 @@ func (c SecretConfig) trimmed() SecretConfig {
 		c.Now = time.Now
 	}
 	if c.Random == nil {
-		c.Random = func(b []byte) { _, _ = rand.Read(b) } // never fails: it ends the process rather than return bad bytes
+		// never fails: it ends the process rather than return bad bytes
+		c.Random = func(b []byte) { _, _ = rand.Read(b) }
 	}
 	return c
 }
@@ -88,7 +91,8 @@ func FromSecret(cfg SecretConfig) (*Source, error) {
 	if IsDerived(cfg.Secret) {
 		return fromDerived(cfg)
 	}
-	n, t := &node{}, &trust{cluster: cfg.Cluster, pool: x509.NewCertPool(), now: cfg.Now, self: Peer{Tier: Root, NotAfter: never()}}
+	n, t := &node{}, &trust{cluster: cfg.Cluster, pool: x509.NewCertPool(), now: cfg.Now,
+		self: Peer{Tier: Root, NotAfter: never()}}
 	key := cfg.leafKey()
 	about := "TLS from Config.Secret, authority "
 	for i, secret := range append([]string{cfg.Secret}, cfg.Old...) {
@@ -97,7 +101,8 @@ func FromSecret(cfg SecretConfig) (*Source, error) {
 			return nil, err
 		}
 		t.pool.AddCert(a.cert)
-		n.issuers = append(n.issuers, &issuer{label: a.id(), cert: a.cert, by: a.key, cluster: cfg.Cluster, key: key, now: cfg.Now})
+		n.issuers = append(n.issuers, &issuer{label: a.id(), cert: a.cert, by: a.key, cluster: cfg.Cluster, key: key,
+			now: cfg.Now})
 		if i > 0 {
 			about += ", old "
 		}
@@ -119,7 +124,8 @@ func fromDerived(cfg SecretConfig) (*Source, error) {
 	}
 	t := &trust{cluster: cfg.Cluster, pool: x509.NewCertPool(), now: cfg.Now}
 	t.pool.AddCert(d.authority.cert)
-	t.self = Peer{Tier: capability.TierOf(d.capability), Capability: d.capability, Name: d.capability.For(), NotAfter: d.cert.NotAfter}
+	t.self = Peer{Tier: capability.TierOf(d.capability), Capability: d.capability, Name: d.capability.For(),
+		NotAfter: d.cert.NotAfter}
 	n := &node{issuers: []*issuer{{
 		cert: d.cert, by: d.key, between: [][]byte{d.cert.Raw}, cluster: cfg.Cluster, key: cfg.leafKey(), now: cfg.Now,
 	}}}

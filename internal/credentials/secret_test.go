@@ -25,7 +25,8 @@ func TestOneSecretIsEnough(t *testing.T) {
 		t.Errorf("version %x, resumed %v, peer %q", seen.Version, seen.DidResume, seen.PeerCertificates[0].Subject)
 	}
 	if len(seen.PeerCertificates) != 1 {
-		t.Errorf("%d certificates crossed the network; the authority's has no business there", len(seen.PeerCertificates))
+		t.Errorf("%d certificates crossed the network; the authority's has no business there",
+			len(seen.PeerCertificates))
 	}
 }
 
@@ -49,7 +50,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	wantRefused(t, "wrong secret dials", ours.ServerTLS(), wrong.ClientTLS(), saysRefused, "has another secret")
 	wantRefused(t, "wrong secret is dialed", wrong.ServerTLS(), ours.ClientTLS(), saysRefused, another)
 	const cluster = "belongs to another cluster: set the same Config.Cluster"
-	wantRefused(t, "other cluster dials", ours.ServerTLS(), other.ClientTLS(), saysRefused, "belongs to another cluster")
+	wantRefused(t, "other cluster dials", ours.ServerTLS(), other.ClientTLS(), saysRefused,
+		"belongs to another cluster")
 	wantRefused(t, "other cluster is dialed", other.ServerTLS(), ours.ClientTLS(), saysRefused, cluster)
 
 	// Clients that do not care whom they dial: the server must refuse them by itself.
@@ -86,7 +88,8 @@ func TestForgedCertificates(t *testing.T) {
 
 	// Somebody who has the authority's certificate, but not its key, which takes the secret.
 	_, stolen, _ := ed25519.GenerateKey(rand.Reader)
-	posing := (&signer{cert: &x509.Certificate{RawSubject: authority.cert.RawSubject, SubjectKeyId: authority.cert.SubjectKeyId}, key: stolen}).pair(t, named)
+	posing := (&signer{cert: &x509.Certificate{RawSubject: authority.cert.RawSubject,
+		SubjectKeyId: authority.cert.SubjectKeyId}, key: stolen}).pair(t, named)
 	posing.Certificate = append(posing.Certificate, authority.cert.Raw)
 
 	// A member's certificate, with which its owner tries to let others in.
@@ -103,20 +106,29 @@ func TestForgedCertificates(t *testing.T) {
 		pair tls.Certificate
 		says string
 	}{
-		"self-made":                           {selfMade, "another secret"}, // it looks like ours, and that is the likely cause
-		"foreign authority":                   {foreign.pair(t, named), "another secret"},
-		"poses as ours":                       {posing, "another secret"},
-		"the authority itself, another's key": {tls.Certificate{Certificate: [][]byte{authority.cert.Raw}, PrivateKey: stolen}, ""},
-		"the authority itself, its own key":   {tls.Certificate{Certificate: [][]byte{authority.cert.Raw}, PrivateKey: authority.key}, ""},
-		"signed by a member":                  {lent, ""},
-		"ours, another name":                  {byAuthority.pair(t), ""},
-		"ours, a name below":                  {byAuthority.pair(t, func(c *x509.Certificate) { c.DNSNames = []string{"*.x." + zone("orders")} }), "another cluster"},
+		// it looks like ours, and that is the likely cause
+		"self-made":         {selfMade, "another secret"},
+		"foreign authority": {foreign.pair(t, named), "another secret"},
+		"poses as ours":     {posing, "another secret"},
+		"the authority itself, another's key": {tls.Certificate{Certificate: [][]byte{authority.cert.Raw},
+			PrivateKey: stolen}, ""},
+		"the authority itself, its own key": {tls.Certificate{Certificate: [][]byte{authority.cert.Raw},
+			PrivateKey: authority.key}, ""},
+		"signed by a member": {lent, ""},
+		"ours, another name": {byAuthority.pair(t), ""},
+		"ours, a name below": {byAuthority.pair(t,
+			func(c *x509.Certificate) { c.DNSNames = []string{"*.x." + zone("orders")} }), "another cluster"},
 		"ours, an authority": {byAuthority.pair(t, named, func(c *x509.Certificate) {
-			c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign|x509.KeyUsageDigitalSignature
+			c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true,
+				x509.KeyUsageCertSign|x509.KeyUsageDigitalSignature
 		}), "certificate of an authority"},
-		"ours, expired":       {byAuthority.pair(t, named, func(c *x509.Certificate) { c.NotAfter = noon.Add(-time.Minute) }), "clocks differ too much"},
-		"ours, not yet valid": {byAuthority.pair(t, named, func(c *x509.Certificate) { c.NotBefore = noon.Add(time.Minute) }), "clocks differ too much"},
-		"ours, for no use":    {byAuthority.pair(t, named, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning} }), "serverAuth and clientAuth"},
+		"ours, expired": {byAuthority.pair(t, named,
+			func(c *x509.Certificate) { c.NotAfter = noon.Add(-time.Minute) }), "clocks differ too much"},
+		"ours, not yet valid": {byAuthority.pair(t, named,
+			func(c *x509.Certificate) { c.NotBefore = noon.Add(time.Minute) }), "clocks differ too much"},
+		"ours, for no use": {byAuthority.pair(t, named,
+			func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning} }),
+			"serverAuth and clientAuth"},
 	} {
 		s, peer := meet(t, ours.ServerTLS(), presenting(c.pair))
 		if s == nil || peer == nil || !strings.Contains(Explain(s), c.says) {
@@ -152,7 +164,8 @@ func TestRotation(t *testing.T) {
 		}
 	}
 	third := source(t, SecretConfig{Secret: secretC, Old: []string{secretA}})
-	wantRefused(t, "an old secret in common is not enough to be let in", third.ServerTLS(), source(t, SecretConfig{Secret: secretB, Old: []string{secretA}}).ClientTLS(), saysRefused, "another secret")
+	wantRefused(t, "an old secret in common is not enough to be let in", third.ServerTLS(),
+		source(t, SecretConfig{Secret: secretB, Old: []string{secretA}}).ClientTLS(), saysRefused, "another secret")
 }
 
 func TestSecretConfigIsChecked(t *testing.T) {
@@ -161,19 +174,28 @@ func TestSecretConfigIsChecked(t *testing.T) {
 		change func(*SecretConfig)
 		want   string
 	}{
-		"none":        {func(c *SecretConfig) { c.Secret = "" }, "Config.Secret: 0 bytes are too few, at least 16 are needed: make one with `mortise secret`"},
-		"short":       {func(c *SecretConfig) { c.Secret = "hunter2hunter2" }, "Config.Secret: 14 bytes"},
-		"white space": {func(c *SecretConfig) { c.Secret = strings.Repeat(" ", 40) + "hunter2" }, "Config.Secret: 7 bytes"},
-		"old short":   {func(c *SecretConfig) { c.Old = []string{secretB, "hunter2"} }, "Config.OldSecrets[1]: 7 bytes"},
-		"old empty":   {func(c *SecretConfig) { c.Old = []string{""} }, "Config.OldSecrets[0]: is empty"},
-		"cluster":     {func(c *SecretConfig) { c.Cluster = "" }, "Config.Cluster: is empty"},
-		"one letter":  {func(c *SecretConfig) { c.Secret = strings.Repeat("a", 40) }, "Config.Secret: can be guessed: it is estimated at"},
-		"a phrase":    {func(c *SecretConfig) { c.Secret = "hunter2 antidisestablishment" }, "Config.Secret: can be guessed"},
-		"cut":         {func(c *SecretConfig) { c.Secret = secretA[:40] }, "Config.Secret: its checksum is wrong"},
-		"mistyped":    {func(c *SecretConfig) { c.Secret = strings.Replace(secretA, "a2bf", "a2be", 1) }, "Config.Secret: its checksum is wrong"},
-		"upper case":  {func(c *SecretConfig) { c.Secret = "msk1_" + strings.ToUpper(secretA[5:]) }, "Config.Secret: its checksum is wrong"},
-		"old phrase":  {func(c *SecretConfig) { c.Old = []string{"hunter2 antidisestablishment"} }, "Config.OldSecrets[0]: can be guessed"},
-		"old derived": {func(c *SecretConfig) { c.Old = []string{"msd1_x"} }, "Config.OldSecrets[0]: is a derived secret"},
+		"none": {func(c *SecretConfig) { c.Secret = "" },
+			"Config.Secret: 0 bytes are too few, at least 16 are needed: make one with `mortise secret`"},
+		"short": {func(c *SecretConfig) { c.Secret = "hunter2hunter2" }, "Config.Secret: 14 bytes"},
+		"white space": {func(c *SecretConfig) { c.Secret = strings.Repeat(" ", 40) + "hunter2" },
+			"Config.Secret: 7 bytes"},
+		"old short": {func(c *SecretConfig) { c.Old = []string{secretB, "hunter2"} },
+			"Config.OldSecrets[1]: 7 bytes"},
+		"old empty": {func(c *SecretConfig) { c.Old = []string{""} }, "Config.OldSecrets[0]: is empty"},
+		"cluster":   {func(c *SecretConfig) { c.Cluster = "" }, "Config.Cluster: is empty"},
+		"one letter": {func(c *SecretConfig) { c.Secret = strings.Repeat("a", 40) },
+			"Config.Secret: can be guessed: it is estimated at"},
+		"a phrase": {func(c *SecretConfig) { c.Secret = "hunter2 antidisestablishment" },
+			"Config.Secret: can be guessed"},
+		"cut": {func(c *SecretConfig) { c.Secret = secretA[:40] }, "Config.Secret: its checksum is wrong"},
+		"mistyped": {func(c *SecretConfig) { c.Secret = strings.Replace(secretA, "a2bf", "a2be", 1) },
+			"Config.Secret: its checksum is wrong"},
+		"upper case": {func(c *SecretConfig) { c.Secret = "msk1_" + strings.ToUpper(secretA[5:]) },
+			"Config.Secret: its checksum is wrong"},
+		"old phrase": {func(c *SecretConfig) { c.Old = []string{"hunter2 antidisestablishment"} },
+			"Config.OldSecrets[0]: can be guessed"},
+		"old derived": {func(c *SecretConfig) { c.Old = []string{"msd1_x"} },
+			"Config.OldSecrets[0]: is a derived secret"},
 		"derived cut": {func(c *SecretConfig) { c.Secret = "msd1_x" }, "Config.Secret: its checksum is wrong"},
 	} {
 		cfg := good

@@ -12,7 +12,8 @@ import (
 
 func TestClocksMayDiffer(t *testing.T) {
 	here := source(t, SecretConfig{})
-	for _, skew := range []time.Duration{-143 * time.Hour, -26 * time.Hour, -23 * time.Hour, -time.Minute, time.Minute, 23 * time.Hour, 26 * time.Hour, 143 * time.Hour, 8 * 24 * time.Hour, -8 * 24 * time.Hour} {
+	for _, skew := range []time.Duration{-143 * time.Hour, -26 * time.Hour, -23 * time.Hour, -time.Minute,
+		time.Minute, 23 * time.Hour, 26 * time.Hour, 143 * time.Hour, 8 * 24 * time.Hour, -8 * 24 * time.Hour} {
 		there := source(t, SecretConfig{Now: at(noon.Add(skew))})
 		if skew.Abs() < 24*time.Hour {
 			wantTalk(t, fmt.Sprint("dialed with skew ", skew), there.ServerTLS(), here.ClientTLS())
@@ -27,7 +28,9 @@ func TestClocksMayDiffer(t *testing.T) {
 			continue
 		}
 		got := Explain(err)
-		if !strings.Contains(got, "the clocks differ too much") || !strings.Contains(got, noon.Format(time.RFC3339)) || !strings.Contains(got, noon.Add(skew).Format(time.RFC3339)) {
+		if !strings.Contains(got, "the clocks differ too much") ||
+			!strings.Contains(got, noon.Format(time.RFC3339)) ||
+			!strings.Contains(got, noon.Add(skew).Format(time.RFC3339)) {
 			t.Errorf("skew %v: %q does not name both clocks; from %v", skew, got, err)
 		}
 	}

@@ -35,7 +35,8 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 		return Peer{}, err
 	}
 	for _, chain := range state.VerifiedChains[1:] { // a peer that can be two things is neither
-		if other, err := byChain(chain); err != nil || other.Tier != p.Tier || other.Capability.Hash() != p.Capability.Hash() {
+		if other, err := byChain(chain); err != nil || other.Tier != p.Tier ||
+			other.Capability.Hash() != p.Capability.Hash() {
 			return Peer{}, errChain
 		}
 	}

@@ -29,7 +29,9 @@ func realFleet(b testing.TB) []*mortise.Node {
 	var nodes []*mortise.Node
 	for i, a := range addresses {
 		n, err := mortise.Start(b.Context(), mortise.Config{
-			Name: fmt.Sprintf("node-%d", i), Bind: a, Join: addresses, Replicas: 3, Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c", Grace: -1, Logger: slog.New(slog.DiscardHandler),
+			Name: fmt.Sprintf("node-%d", i), Bind: a, Join: addresses, Replicas: 3,
+			Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c", Grace: -1,
+			Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			b.Fatal(err)
@@ -110,8 +112,8 @@ func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	all.Wait()
 }
 
-// TestAllocationsOfAPair guards what a lock and its release leave behind on all three nodes together: what docs/SPEED.md says, and a third
-// for what else a test process does meanwhile.
+// TestAllocationsOfAPair guards what a lock and its release leave behind on all three nodes
+// together: what docs/SPEED.md says, and a third for what else a test process does meanwhile.
 func TestAllocationsOfAPair(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates too")

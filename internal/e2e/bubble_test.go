@@ -18,7 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// fleet is a set of whole nodes on a network in memory, inside a synctest bubble: real gossip, gRPC and raft, fake time.
+// fleet is a set of whole nodes on a network in memory, inside a synctest bubble: real gossip, gRPC
+// and raft, fake time.
 type fleet struct {
 	t     *testing.T
 	net   *memnet.Network
@@ -54,8 +55,9 @@ func newFleet(t *testing.T) *fleet {
 // config is that of node i of a fleet of n.
 func (f *fleet) config(i, n int) mortise.Config {
 	c := mortise.Config{
-		Name: fmt.Sprintf("node-%d", i), Bind: address(i), Replicas: n, SessionTTL: 2 * time.Second, Grace: -1, Insecure: true,
-		Logger: slog.New(slog.NewTextHandler(f.t.Output(), nil)).With("node", i),
+		Name: fmt.Sprintf("node-%d", i), Bind: address(i), Replicas: n, SessionTTL: 2 * time.Second, Grace: -1,
+		Insecure: true,
+		Logger:   slog.New(slog.NewTextHandler(f.t.Output(), nil)).With("node", i),
 	}
 	c.History = new(tapeFile)
 	for j := range n {
@@ -202,8 +204,8 @@ func unlock(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// leftover counts what a node still has of calls that are over: requests of its client, and on a voter the queues of the replicated
-// state. All leak tests use it.
+// leftover counts what a node still has of calls that are over: requests of its client, and on a
+// voter the queues of the replicated state. All leak tests use it.
 func (n *node) leftover() int {
 	left := n.Client.Status().Requests
 	if r := n.Replica(); r != nil {
@@ -213,7 +215,8 @@ func (n *node) leftover() int {
 	return left
 }
 
-// nothingLeft fails if any living node keeps anything of calls that are over, a while after the last one.
+// nothingLeft fails if any living node keeps anything of calls that are over, a while after the
+// last one.
 func (f *fleet) nothingLeft() {
 	f.t.Helper()
 	time.Sleep(30 * time.Second) // fake time: the cancels have long been settled

@@ -23,7 +23,8 @@ func adopted(t *testing.T, n *node) {
 	t.Helper()
 	for ctx := brief(t); ; {
 		if r := n.Replica(); r != nil {
-			if g := r.Settings(); g != nil && g.SessionBytes == n.config.MaxSessionBytes && g.GroupBytes == n.config.MaxGroupBytes {
+			if g := r.Settings(); g != nil && g.SessionBytes == n.config.MaxSessionBytes &&
+				g.GroupBytes == n.config.MaxGroupBytes {
 				return
 			}
 		}
@@ -47,8 +48,9 @@ func fillUp(t *testing.T, n *node, prefix string, value string) (held []*mortise
 	}
 }
 
-// TestBudgets: a group adopts the budgets of its instances. What a session's has no room for is ErrNoRoom, which names it, and so is what
-// the group's has no room for, with data and with locks of others. What is held stays, every Unlock succeeds, and makes room.
+// TestBudgets: a group adopts the budgets of its instances. What a session's has no room for is
+// ErrNoRoom, which names it, and so is what the group's has no room for, with data and with locks
+// of others. What is held stays, every Unlock succeeds, and makes room.
 func TestBudgets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.MaxSessionBytes, c.MaxGroupBytes = 1<<20, 2<<20 })
@@ -57,7 +59,8 @@ func TestBudgets(t *testing.T) {
 		value := strings.Repeat("v", 1000)
 		held, err := fillUp(t, n, "a", value)
 		wantIs(t, err, mortise.ErrNoRoom)
-		if text := err.Error(); !strings.Contains(text, "session's budget of 1 MiB") || !strings.Contains(text, "Config.MaxSessionBytes") {
+		if text := err.Error(); !strings.Contains(text, "session's budget of 1 MiB") ||
+			!strings.Contains(text, "Config.MaxSessionBytes") {
 			t.Errorf("%q does not name the session's budget", text)
 		}
 		if len(held) < 140 || len(held) > 160 { // 6,842 bytes each
@@ -76,7 +79,8 @@ func TestBudgets(t *testing.T) {
 		}
 		more, err := fillUp(t, other, "b", value)
 		wantIs(t, err, mortise.ErrNoRoom)
-		if text := err.Error(); !strings.Contains(text, "group's budget of 2 MiB") || !strings.Contains(text, "Config.MaxGroupBytes") {
+		if text := err.Error(); !strings.Contains(text, "group's budget of 2 MiB") ||
+			!strings.Contains(text, "Config.MaxGroupBytes") {
 			t.Errorf("%q does not name the group's budget", text)
 		}
 		_, err = n.Put(t.Context(), "data", make([]byte, 4096), 0)
@@ -122,9 +126,11 @@ func peak(t *testing.T) (stop func() uint64) {
 	return sync.OnceValue(func() uint64 { close(end); <-done; return most.Load() })
 }
 
-// TestBudgetBoundsAVoter fills an eighth of the default budget of a group with what costs most, on a node that votes and holds all of it
-// itself, and wants its live heap never above an eighth of 512 MiB and what is there at rest: the collector lets the heap grow to twice what
-// lives, so a voter stays below 1 GiB. Snapshots are taken meanwhile. With MORTISE_BUDGETS=whole it fills the whole budget.
+// TestBudgetBoundsAVoter fills an eighth of the default budget of a group with what costs most, on
+// a node that votes and holds all of it itself, and wants its live heap never above an eighth of
+// 512 MiB and what is there at rest: the collector lets the heap grow to twice what lives, so a
+// voter stays below 1 GiB. Snapshots are taken meanwhile. With MORTISE_BUDGETS=whole it fills the
+// whole budget.
 func TestBudgetBoundsAVoter(t *testing.T) {
 	if underRace || testing.Short() {
 		t.Skip("it measures memory")
@@ -146,7 +152,8 @@ func TestBudgetBoundsAVoter(t *testing.T) {
 			return err
 		},
 		"locks with labels": func(ctx context.Context, n *node, i int) error {
-			_, err := n.Acquire(ctx, mortise.Request{Key: fmt.Sprintf("%06d", i), Labels: map[string]string{"job": value[:200]}})
+			_, err := n.Acquire(ctx, mortise.Request{Key: fmt.Sprintf("%06d", i),
+				Labels: map[string]string{"job": value[:200]}})
 			return err
 		},
 		"data": func(ctx context.Context, n *node, i int) error {
@@ -157,7 +164,8 @@ func TestBudgetBoundsAVoter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := liveHeap()
 			n, err := start(t.Context(), mortise.Config{
-				Name: "a", Grace: -1, Logger: slog.New(slog.DiscardHandler), MaxSessionBytes: 256 << 20 / share, MaxGroupBytes: 256 << 20 / share,
+				Name: "a", Grace: -1, Logger: slog.New(slog.DiscardHandler), MaxSessionBytes: 256 << 20 / share,
+				MaxGroupBytes: 256 << 20 / share,
 			}, outside.World{})
 			if err != nil {
 				t.Fatal(err)
@@ -197,7 +205,8 @@ func TestBudgetBoundsAVoter(t *testing.T) {
 			var mem runtime.MemStats
 			runtime.ReadMemStats(&mem)
 			t.Logf("the heap has taken %d bytes from the system at most, for this and the tests before", mem.HeapSys)
-			t.Logf("%d, %d bytes charged: live heap %d at rest, %d full, %d at most while it was filled", next.Load()-refused.Load(), usage.Bytes, rest, filled-before, int64(top)-before)
+			t.Logf("%d, %d bytes charged: live heap %d at rest, %d full, %d at most while it was filled",
+				next.Load()-refused.Load(), usage.Bytes, rest, filled-before, int64(top)-before)
 			if got := int64(top) - before; got > most+rest {
 				t.Errorf("the live heap grew to %d bytes, want at most %d", got, most+rest)
 			}

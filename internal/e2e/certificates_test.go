@@ -7,8 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// TestCertificatesAreRenewedUnderALock: nine days, in which the first certificates of all expire, with every connection made anew every
-// 20 hours. A lock is held all the time, others come and go, and an instance that starts on the last day comes in.
+// TestCertificatesAreRenewedUnderALock: nine days, in which the first certificates of all expire,
+// with every connection made anew every 20 hours. A lock is held all the time, others come and go,
+// and an instance that starts on the last day comes in.
 func TestCertificatesAreRenewedUnderALock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))

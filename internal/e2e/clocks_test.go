@@ -16,7 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// machine has the clocks of one machine: a boot-time clock that can run fast or slow, stand still and leap, and a wall clock that is set.
+// machine has the clocks of one machine: a boot-time clock that can run fast or slow, stand still
+// and leap, and a wall clock that is set.
 type machine struct {
 	mu     sync.Mutex // guards all below
 	since  time.Time  // of the bubble
@@ -78,8 +79,9 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 	return f, all
 }
 
-// suspend stops a machine for as long as during runs. Nothing reaches it, and nothing on it happens. Its boot-time clock counts
-// the time; with counts false it does not, as the monotonic clock would not.
+// suspend stops a machine for as long as during runs. Nothing reaches it, and nothing on it
+// happens. Its boot-time clock counts the time; with counts false it does not, as the monotonic
+// clock would not.
 func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	began := time.Now()
 	m.run(0, 0)
@@ -92,7 +94,8 @@ func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	m.run(asleep, 1)
 }
 
-// TestHolderSleeps: a laptop's lid is shut over a held lock. The first call after it opens must say that the lock is lost.
+// TestHolderSleeps: a laptop's lid is shut over a held lock. The first call after it opens must say
+// that the lock is lost.
 func TestHolderSleeps(t *testing.T) {
 	for _, counts := range []bool{true, false} {
 		t.Run(fmt.Sprint("the clock counts sleep: ", counts), func(t *testing.T) {
@@ -119,8 +122,8 @@ func TestHolderSleeps(t *testing.T) {
 	}
 }
 
-// TestLeaderSleeps: the leader's machine is suspended. The others go on; when it wakes, it knows that its own lock is lost, and takes
-// nobody's away.
+// TestLeaderSleeps: the leader's machine is suspended. The others go on; when it wakes, it knows
+// that its own lock is lost, and takes nobody's away.
 func TestLeaderSleeps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
@@ -143,8 +146,9 @@ func TestLeaderSleeps(t *testing.T) {
 	})
 }
 
-// TestLeadersClockLeaps: the leader wakes before anybody has missed it, and all leases look old to it. It must not end them, since the
-// renewals of that time are still to be read. Who has really crashed is followed all the same.
+// TestLeadersClockLeaps: the leader wakes before anybody has missed it, and all leases look old to
+// it. It must not end them, since the renewals of that time are still to be read. Who has really
+// crashed is followed all the same.
 func TestLeadersClockLeaps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
@@ -172,8 +176,9 @@ func TestLeadersClockLeaps(t *testing.T) {
 	})
 }
 
-// TestClocksDrift holds a lock for an hour while the holder's clock and the leader's run 1% apart, either way, and cuts the holder off
-// now and then: it must know before the next one is granted the lock. At 10% it must not, or this test sees nothing.
+// TestClocksDrift holds a lock for an hour while the holder's clock and the leader's run 1% apart,
+// either way, and cuts the holder off now and then: it must know before the next one is granted the
+// lock. At 10% it must not, or this test sees nothing.
 func TestClocksDrift(t *testing.T) {
 	for _, apart := range []float64{0.01, 0.1} {
 		t.Run(fmt.Sprint(apart), func(t *testing.T) {
@@ -215,7 +220,8 @@ func TestClocksDrift(t *testing.T) {
 	}
 }
 
-// TestWallClockIsSet: by an hour, forward and back, on the leader, on a holder, on all. Nothing changes for leases, and tokens rise.
+// TestWallClockIsSet: by an hour, forward and back, on the leader, on a holder, on all. Nothing
+// changes for leases, and tokens rise.
 func TestWallClockIsSet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))
@@ -236,7 +242,8 @@ func TestWallClockIsSet(t *testing.T) {
 				last = l.Token()
 				unlock(t, l)
 				synctest.Wait()
-				if s := f.nodes[holder].Status(); mine.Err() != nil || s.LeaseFor < 2*time.Second || f.nodes[leader].Status().Term != term {
+				if s := f.nodes[holder].Status(); mine.Err() != nil || s.LeaseFor < 2*time.Second ||
+					f.nodes[leader].Status().Term != term {
 					t.Fatalf("wall clocks of %v set by %v: %v\n%v", who, offset, mine.Err(), s)
 				}
 			}
@@ -254,8 +261,9 @@ func TestWallClockIsSet(t *testing.T) {
 	})
 }
 
-// TestUnlockIsTheFirstToNotice that a lock was lost while its holder slept. The hook of lost locks hears of it too, and a history says since
-// when: else the lock would seem held until the unlock, beside the next one's.
+// TestUnlockIsTheFirstToNotice that a lock was lost while its holder slept. The hook of lost locks
+// hears of it too, and a history says since when: else the lock would seem held until the unlock,
+// beside the next one's.
 func TestUnlockIsTheFirstToNotice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ear heard
@@ -277,7 +285,8 @@ func TestUnlockIsTheFirstToNotice(t *testing.T) {
 			f.start(i, f.config(i, 3))
 			f.ready()
 		}
-		if got := ear.of("lost", "unlocked"); !slices.Contains(got, "lost lease") || !slices.Contains(got, "unlocked lost") {
+		if got := ear.of("lost", "unlocked"); !slices.Contains(got, "lost lease") ||
+			!slices.Contains(got, "unlocked lost") {
 			t.Errorf("hooks heard %q", got)
 		}
 		events, err := history.Read(nil, &recorded)
@@ -285,11 +294,15 @@ func TestUnlockIsTheFirstToNotice(t *testing.T) {
 			t.Fatal(err)
 		}
 		lost := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Lost })
-		unlocked := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Unlocked && e.Err == "lost" })
+		unlocked := slices.IndexFunc(events, func(e history.Event) bool {
+			return e.Kind == history.Unlocked &&
+				e.Err == "lost"
+		})
 		if lost < 0 || unlocked < 0 {
 			t.Fatalf("the history has no loss (%d), or not the unlock that found it (%d)", lost, unlocked)
 		}
-		if since := time.Duration(events[unlocked].At - events[lost].Until); since < 59*time.Minute || since > time.Hour {
+		if since := time.Duration(events[unlocked].At - events[lost].Until); since < 59*time.Minute ||
+			since > time.Hour {
 			t.Errorf("lost %v before the unlock", since)
 		}
 	})

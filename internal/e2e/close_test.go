@@ -10,11 +10,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestCloseInEveryState closes nodes at many moments of start and birth. The bubble fails if a goroutine is left.
+// TestCloseInEveryState closes nodes at many moments of start and birth. The bubble fails if a
+// goroutine is left.
 func TestCloseInEveryState(t *testing.T) {
 	for _, after := range []time.Duration{
-		0, time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond,
-		600 * time.Millisecond, 800 * time.Millisecond, time.Second, 1500 * time.Millisecond, 3 * time.Second, 11 * time.Second, 25 * time.Second,
+		0, time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
+		200 * time.Millisecond, 400 * time.Millisecond,
+		600 * time.Millisecond, 800 * time.Millisecond, time.Second, 1500 * time.Millisecond, 3 * time.Second,
+		11 * time.Second, 25 * time.Second,
 	} {
 		t.Run(after.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -151,7 +154,8 @@ func TestLeaveWithALockThatIsNotUnlocked(t *testing.T) {
 	})
 }
 
-// TestLeaveEndsWaitingCalls: a call that waits when Leave begins must end, or it could be granted a lock that Leave then leaves behind.
+// TestLeaveEndsWaitingCalls: a call that waits when Leave begins must end, or it could be granted a
+// lock that Leave then leaves behind.
 func TestLeaveEndsWaitingCalls(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -171,7 +175,8 @@ func TestLeaveEndsWaitingCalls(t *testing.T) {
 				left := make(chan error, 1)
 				go func() { left <- f.nodes[leaver].Leave(context.Background()) }()
 				wantIs(t, <-waiting, mortise.ErrLeaving)
-				wantIs(t, f.nodes[leaver].Ready(t.Context()), mortise.ErrLeaving) // or it would be sent work that it cannot do
+				// or it would be sent work that it cannot do
+				wantIs(t, f.nodes[leaver].Ready(t.Context()), mortise.ErrLeaving)
 				unlock(t, mine)
 				if err := <-left; err != nil {
 					t.Errorf("Leave: %v", err)

@@ -27,14 +27,21 @@ func (f *fleet) healAll(n int) {
 	}
 }
 
-// TestAMinuteApart: partitions of every shape for a minute, then heal: the side with the majority goes on and replaces whom it has lost; when
-// all are together again there is one group, the one of before, with as many voters as it should have.
+// TestAMinuteApart: partitions of every shape for a minute, then heal: the side with the majority
+// goes on and replaces whom it has lost; when all are together again there is one group, the one of
+// before, with as many voters as it should have.
 func TestAMinuteApart(t *testing.T) {
 	for name, shape := range map[string]func(f *fleet, leader int){
-		"a follower alone":    func(f *fleet, l int) { f.isolate((l + 1) % 5) },
-		"the leader alone":    func(f *fleet, l int) { f.isolate(l) },
-		"two and three":       func(f *fleet, l int) { f.cut([]int{l, (l + 1) % 5}, []int{(l + 2) % 5, (l + 3) % 5, (l + 4) % 5}) },
-		"two others":          func(f *fleet, l int) { f.cut([]int{(l + 1) % 5, (l + 2) % 5}, []int{l, (l + 3) % 5, (l + 4) % 5}) },
+		"a follower alone": func(f *fleet, l int) { f.isolate((l + 1) % 5) },
+		"the leader alone": func(f *fleet, l int) { f.isolate(l) },
+		"two and three": func(f *fleet,
+			l int) {
+			f.cut([]int{l, (l + 1) % 5}, []int{(l + 2) % 5, (l + 3) % 5, (l + 4) % 5})
+		},
+		"two others": func(f *fleet, l int) {
+			f.cut([]int{(l + 1) % 5, (l + 2) % 5},
+				[]int{l, (l + 3) % 5, (l + 4) % 5})
+		},
 		"one reaches both":    func(f *fleet, l int) { f.cut([]int{l, (l + 1) % 5}, []int{(l + 3) % 5, (l + 4) % 5}) },
 		"leader and follower": func(f *fleet, l int) { f.cut([]int{l}, []int{(l + 1) % 5}) },
 	} {
@@ -70,8 +77,8 @@ func TestAMinuteApart(t *testing.T) {
 	}
 }
 
-// TestSettingsAreAdopted (rule 15): a rolling deployment changes Voters and SessionTTL. Until all instances name the new values the old ones hold,
-// and both are shown.
+// TestSettingsAreAdopted (rule 15): a rolling deployment changes Voters and SessionTTL. Until all
+// instances name the new values the old ones hold, and both are shown.
 func TestSettingsAreAdopted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)

@@ -58,7 +58,8 @@ func (f *fleet) worksEverywhere() {
 	f.nothingLeft()
 }
 
-// TestLongCutHeals: both halves have long forgotten each other when the cut ends, and find each other again by themselves.
+// TestLongCutHeals: both halves have long forgotten each other when the cut ends, and find each
+// other again by themselves.
 func TestLongCutHeals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -88,8 +89,9 @@ func TestLongCutHeals(t *testing.T) {
 	})
 }
 
-// TestDeafWaiterIsPassedOver: a waiter that the leader hears and that hears nothing is granted the lock without ever knowing. The
-// next one in the queue must not wait for more than the lease of the deaf one and as much again.
+// TestDeafWaiterIsPassedOver: a waiter that the leader hears and that hears nothing is granted the
+// lock without ever knowing. The next one in the queue must not wait for more than the lease of the
+// deaf one and as much again.
 func TestDeafWaiterIsPassedOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -126,7 +128,8 @@ func (f *fleet) lockLater(i int, key string) <-chan *mortise.Lock {
 	return granted
 }
 
-// TestHolderOnOneWay: a holder that is cut off in one direction loses its lock before the next one is granted it, and comes back.
+// TestHolderOnOneWay: a holder that is cut off in one direction loses its lock before the next one
+// is granted it, and comes back.
 func TestHolderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"hears but is not heard":     func(f *fleet, leader int) { f.net.CutOneWay(host(3), host(leader)) },
@@ -177,7 +180,8 @@ func TestHolderOnOneWay(t *testing.T) {
 	}
 }
 
-// TestOneVoterOnOneWay: a cut between the leader and one voter, in one direction or both, costs nobody else anything, and no election.
+// TestOneVoterOnOneWay: a cut between the leader and one voter, in one direction or both, costs
+// nobody else anything, and no election.
 func TestOneVoterOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader, voter string){
 		"leader to voter": func(f *fleet, leader, voter string) { f.net.CutOneWay(leader, voter) },
@@ -214,8 +218,9 @@ func TestOneVoterOnOneWay(t *testing.T) {
 	}
 }
 
-// TestLeaderOnOneWay: a leader that only hears, or is only heard, is followed by another within a bounded time. Locks of the others live
-// on. The deaf one is followed later, since its heartbeats keep the others from standing until it has noticed that nobody answers.
+// TestLeaderOnOneWay: a leader that only hears, or is only heard, is followed by another within a
+// bounded time. Locks of the others live on. The deaf one is followed later, since its heartbeats
+// keep the others from standing until it has noticed that nobody answers.
 func TestLeaderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"mute": func(f *fleet, leader int) { f.each(leader, f.net.CutOneWay) },

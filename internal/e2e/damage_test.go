@@ -16,7 +16,8 @@ import (
 // file is damaged and what to do.
 func TestADamagedLogOfTheOnlyVoterIsTold(t *testing.T) {
 	var log lines
-	c := mortise.Config{Dir: filepath.Join(t.TempDir(), "d"), Grace: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	c := mortise.Config{Dir: filepath.Join(t.TempDir(), "d"), Grace: -1,
+		Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	use := func() *mortise.Node {
@@ -52,7 +53,8 @@ func TestADamagedLogOfTheOnlyVoterIsTold(t *testing.T) {
 	}
 	defer n.Close()
 	told := func(text string) bool {
-		return strings.Contains(text, files[0]) && strings.Contains(text, "remove the whole directory and start") && strings.Contains(text, "no other instance votes")
+		return strings.Contains(text, files[0]) && strings.Contains(text, "remove the whole directory and start") &&
+			strings.Contains(text, "no other instance votes")
 	}
 	for !told(n.Status().Waiting) && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
@@ -68,7 +70,9 @@ func TestADamagedLogOfTheOnlyVoterIsTold(t *testing.T) {
 	if _, err := n.Lock(asking, "k"); err == nil || !told(err.Error()) {
 		t.Errorf("Lock: %v", err)
 	}
-	if found := log.matching("level=ERROR"); len(found) != 1 || !strings.Contains(found[0], "the log of the only voter cannot be used") || !strings.Contains(found[0], files[0]) {
+	if found := log.matching("level=ERROR"); len(found) != 1 ||
+		!strings.Contains(found[0], "the log of the only voter cannot be used") ||
+		!strings.Contains(found[0], files[0]) {
 		t.Errorf("log: %q", found)
 	}
 	if err := n.Close(); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestPutComparesAndSets: many count at once, on all instances, through the loss of a leader; no step is lost or done twice.
+// TestPutComparesAndSets: many count at once, on all instances, through the loss of a leader; no
+// step is lost or done twice.
 func TestPutComparesAndSets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
@@ -65,7 +66,8 @@ func TestDataStaysAndGoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.Put(ctx, "k", []byte("v2"), 0); !errors.Is(err, mortise.ErrConflict) || !strings.Contains(err.Error(), "is at revision") {
+		if _, err := n.Put(ctx, "k", []byte("v2"), 0); !errors.Is(err, mortise.ErrConflict) ||
+			!strings.Contains(err.Error(), "is at revision") {
 			t.Errorf("%v", err)
 		}
 		l := f.lock(0, "k")
@@ -96,7 +98,8 @@ func TestDataStaysAndGoes(t *testing.T) {
 	})
 }
 
-// TestDataIsTheCallersOwn: whoever writes into what he was told changes nothing but that, also where the group's state is in the same process.
+// TestDataIsTheCallersOwn: whoever writes into what he was told changes nothing but that, also
+// where the group's state is in the same process.
 func TestDataIsTheCallersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -23,7 +23,8 @@ var deskProgram = nodeidtest.ID(77)
 
 // program returns a client as a program has it that is no instance.
 func (f *fleet) program(i int) query.AdminClient {
-	return query.NewAdminClient(f.nodes[i].Services.As(transport.Identity{Instance: deskProgram, Peer: capability.Peer{Tier: capability.Root}}))
+	return query.NewAdminClient(f.nodes[i].Services.As(transport.Identity{Instance: deskProgram,
+		Peer: capability.Peer{Tier: capability.Root}}))
 }
 
 // asks puts a question. What was answered instead is a failure; every other error fails the test.
@@ -46,7 +47,8 @@ func keysOf(t *testing.T, a *query.KeysAnswer, failed *queries.Failed) (keys []m
 	return keys
 }
 
-// TestAnyInstanceAnswersAGuest: the leader, a voter, and one that does not vote say the same of what is held.
+// TestAnyInstanceAnswersAGuest: the leader, a voter, and one that does not vote say the same of
+// what is held.
 func TestAnyInstanceAnswersAGuest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -65,12 +67,14 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 				t.Errorf("node %d lists %d keys", i, keys)
 			}
 			seven, failed := asks(t, p, query.AdminClient.Peek, &query.KeyRequest{Key: []byte("k/7")})
-			if got := keysOf(t, seven, failed); len(got) != 1 || got[0].Queue[0].Token != locks[7].Token() || got[0].Queue[0].Holder != "node-3" {
+			if got := keysOf(t, seven, failed); len(got) != 1 || got[0].Queue[0].Token != locks[7].Token() ||
+				got[0].Queue[0].Holder != "node-3" {
 				t.Errorf("node %d: %+v", i, got)
 			}
 			var s mortise.Status
 			here, _ := asks(t, p, query.AdminClient.Here, &query.HereRequest{})
-			if err := json.Unmarshal(here.Status, &s); err != nil || s.Name != f.nodes[i].config.Name || s.Leader == "" || here.Durable || here.Leaderless != 0 {
+			if err := json.Unmarshal(here.Status, &s); err != nil || s.Name != f.nodes[i].config.Name ||
+				s.Leader == "" || here.Durable || here.Leaderless != 0 {
 				t.Errorf("node %d says of itself %+v, %v", i, here, err)
 			}
 			var h mortise.Health
@@ -80,18 +84,22 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			}
 		}
 		// To end a hold needs a name, a reason that fits, and the token.
-		q := &query.EvictRequest{Key: []byte("k/7"), Token: uint64(locks[7].Token()), By: []byte("somebody"), Reason: []byte("a test")}
+		q := &query.EvictRequest{Key: []byte("k/7"), Token: uint64(locks[7].Token()), By: []byte("somebody"),
+			Reason: []byte("a test")}
 		for what, wrong := range map[string]*query.EvictRequest{
 			"no name":           {Key: q.Key, Token: q.Token},
 			"a name of no text": {Key: q.Key, Token: q.Token, By: []byte("a\x00")},
 			"no token":          {Key: q.Key, By: []byte("x")},
-			"a long reason":     {Key: q.Key, Token: q.Token, By: []byte("x"), Reason: bytes.Repeat([]byte("x"), lockfsm.MaxValueBytes+1)},
+			"a long reason": {Key: q.Key, Token: q.Token, By: []byte("x"),
+				Reason: bytes.Repeat([]byte("x"), lockfsm.MaxValueBytes+1)},
 		} {
-			if a, failed := asks(t, f.program(1), query.AdminClient.Evict, wrong); failed == nil || failed.Kind != query.Failure_WRONG || failed.Error() == "" {
+			if a, failed := asks(t, f.program(1), query.AdminClient.Evict, wrong); failed == nil ||
+				failed.Kind != query.Failure_WRONG || failed.Error() == "" {
 				t.Errorf("%s: %+v, %v", what, a, failed)
 			}
 		}
-		if _, failed := asks(t, f.program(1), query.AdminClient.Recover, &query.RecoverRequest{Group: "x"}); failed == nil || failed.Kind != query.Failure_WRONG {
+		if _, failed := asks(t, f.program(1), query.AdminClient.Recover,
+			&query.RecoverRequest{Group: "x"}); failed == nil || failed.Kind != query.Failure_WRONG {
 			t.Errorf("no group: %v", failed)
 		}
 		if locks[7].Err() != nil {
@@ -102,7 +110,8 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 		}
 		<-locks[7].Done()
 		proven := "somebody (instance " + deskProgram.String() + ")" // the name is its own word, the ID is not
-		if err := locks[7].Err(); !strings.Contains(fmt.Sprint(err), proven) || !strings.Contains(fmt.Sprint(err), "a test") {
+		if err := locks[7].Err(); !strings.Contains(fmt.Sprint(err), proven) ||
+			!strings.Contains(fmt.Sprint(err), "a test") {
 			t.Error(err)
 		}
 		if a, failed := asks(t, f.program(0), query.AdminClient.Evict, q); failed != nil || a.Held {
@@ -115,12 +124,14 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			return events
 		}
 		watch := func(i int, prefix string, after uint64) (*query.EventsAnswer, []mortise.Event) {
-			a, failed := asks(t, f.program(i), query.AdminClient.Watch, &query.WatchRequest{Prefix: []byte(prefix), After: after})
+			a, failed := asks(t, f.program(i), query.AdminClient.Watch, &query.WatchRequest{Prefix: []byte(prefix),
+				After: after})
 			return a, eventsIn(a, failed)
 		}
 		for i := range f.nodes { // what there is now, then what happens, then nothing for a while
 			a, events := watch(i, "k/", 0)
-			if len(events) != len(locks)+1 || events[0].What != mortise.EventReset || events[len(events)-1].What != mortise.EventCurrent || a.Position == 0 {
+			if len(events) != len(locks)+1 || events[0].What != mortise.EventReset ||
+				events[len(events)-1].What != mortise.EventCurrent || a.Position == 0 {
 				t.Fatalf("node %d begins with %d events, the first of them %+v", i, len(events), events[0])
 			}
 			unlock(t, f.lock(i, "k/new"))
@@ -149,7 +160,8 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 	})
 }
 
-// TestAGuestSeesTheSessions: each with what it holds and waits for, page by page, from any instance.
+// TestAGuestSeesTheSessions: each with what it holds and waits for, page by page, from any
+// instance.
 func TestAGuestSeesTheSessions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -164,7 +176,8 @@ func TestAGuestSeesTheSessions(t *testing.T) {
 			}
 			for _, s := range all {
 				want := map[string][2]int{"node-0": {3, 0}, "node-1": {0, 3}}[s.Holder]
-				if s.Held != want[0] || s.Waiting != want[1] || s.Since.IsZero() || s.Since.After(time.Now()) || s.Session == "" {
+				if s.Held != want[0] || s.Waiting != want[1] || s.Since.IsZero() || s.Since.After(time.Now()) ||
+					s.Session == "" {
 					t.Errorf("node %d: %+v", i, s)
 				}
 			}
@@ -180,7 +193,8 @@ func TestAGuestSeesTheSessions(t *testing.T) {
 	})
 }
 
-// TestAGuestPutsData: at the revision that it has seen, and a question that it repeats takes effect once.
+// TestAGuestPutsData: at the revision that it has seen, and a question that it repeats takes effect
+// once.
 func TestAGuestPutsData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -201,7 +215,8 @@ func TestAGuestPutsData(t *testing.T) {
 			t.Errorf("another one that has seen no data: %+v, %v", a, failed)
 		}
 		peeked, failed := asks(t, f.program(1), query.AdminClient.Peek, &query.KeyRequest{Key: []byte("k")})
-		if got := keysOf(t, peeked, failed); len(got) != 1 || string(got[0].Data) != "one" || got[0].Revision != first.Revision {
+		if got := keysOf(t, peeked, failed); len(got) != 1 || string(got[0].Data) != "one" ||
+			got[0].Revision != first.Revision {
 			t.Errorf("%+v", got)
 		}
 		for what, wrong := range map[string]*query.PutRequest{
@@ -212,19 +227,22 @@ func TestAGuestPutsData(t *testing.T) {
 			"no UTF-8":      {Key: []byte("\xff"), Data: []byte("x"), Nonce: nonce(3)},
 		} {
 			for i := range f.nodes {
-				if a, failed := put(i, wrong); failed == nil || failed.Kind != query.Failure_WRONG || failed.Error() == "" {
+				if a, failed := put(i, wrong); failed == nil || failed.Kind != query.Failure_WRONG ||
+					failed.Error() == "" {
 					t.Errorf("node %d, %s: %+v, %v", i, what, a, failed)
 				}
 			}
 		}
-		if gone, failed := put(2, &query.PutRequest{Key: []byte("k"), Revision: first.Revision, Nonce: nonce(4)}); failed != nil || gone.Revision != 0 {
+		if gone, failed := put(2, &query.PutRequest{Key: []byte("k"), Revision: first.Revision,
+			Nonce: nonce(4)}); failed != nil || gone.Revision != 0 {
 			t.Errorf("taken away: %+v, %v", gone, failed)
 		}
 		f.nothingLeft()
 	})
 }
 
-// TestAGuestIsToldThatNobodyLeads: what needs no leader is answered, with how long there has been none; what needs one is refused in time.
+// TestAGuestIsToldThatNobodyLeads: what needs no leader is answered, with how long there has been
+// none; what needs one is refused in time.
 func TestAGuestIsToldThatNobodyLeads(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -234,7 +252,8 @@ func TestAGuestIsToldThatNobodyLeads(t *testing.T) {
 		var s mortise.Status
 		p := f.program(0)
 		here, _ := asks(t, p, query.AdminClient.Here, &query.HereRequest{})
-		if err := json.Unmarshal(here.Status, &s); err != nil || s.Leader != "" || here.Leaderless < int64(15*time.Second) || here.Leaderless > int64(21*time.Second) {
+		if err := json.Unmarshal(here.Status, &s); err != nil || s.Leader != "" ||
+			here.Leaderless < int64(15*time.Second) || here.Leaderless > int64(21*time.Second) {
 			t.Errorf("leader %q, none for %v, %v", s.Leader, time.Duration(here.Leaderless), err)
 		}
 		began := time.Now()

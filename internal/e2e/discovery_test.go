@@ -14,7 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// headlessService is what a headless Service of Kubernetes answers: the pods that are ready, or all of them if it is told so.
+// headlessService is what a headless Service of Kubernetes answers: the pods that are ready, or all
+// of them if it is told so.
 type headlessService struct {
 	mu      sync.Mutex // guards the rest
 	publish bool       // publishNotReadyAddresses
@@ -52,8 +53,9 @@ func (s *headlessService) set(ip string, node *node) {
 	s.pods[ip] = node
 }
 
-// TestANameWithoutAddressesUntilSomebodyIsReady: nobody is ready before the group is founded, so it would stand still for ever (HAZARDS L8).
-// It must say why, found nothing meanwhile, and go on by itself once the Service is mended.
+// TestANameWithoutAddressesUntilSomebodyIsReady: nobody is ready before the group is founded, so it
+// would stand still for ever (HAZARDS L8). It must say why, found nothing meanwhile, and go on by
+// itself once the Service is mended.
 func TestANameWithoutAddressesUntilSomebodyIsReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		service := &headlessService{pods: map[string]*node{}}
@@ -70,11 +72,13 @@ func TestANameWithoutAddressesUntilSomebodyIsReady(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		if _, err := f.nodes[0].Lock(ctx, "k"); err == nil || !strings.Contains(err.Error(), "publishNotReadyAddresses: true") {
+		if _, err := f.nodes[0].Lock(ctx, "k"); err == nil ||
+			!strings.Contains(err.Error(), "publishNotReadyAddresses: true") {
 			t.Errorf("a call that waits in vain says %v, which does not name the way out", err)
 		}
 		for i, n := range f.nodes {
-			if s := n.Status(); s.Group != "" || !strings.Contains(s.Waiting, "dns:///orders.example:7947 has no addresses yet") {
+			if s := n.Status(); s.Group != "" ||
+				!strings.Contains(s.Waiting, "dns:///orders.example:7947 has no addresses yet") {
 				t.Errorf("node %d: group %q, waits for %q", i, s.Group, s.Waiting)
 			}
 		}

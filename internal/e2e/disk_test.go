@@ -109,7 +109,8 @@ func TestDurableLockCostsOneSync(t *testing.T) {
 	})
 }
 
-// TestBrokenDiskCostsOnlyTheVote: the first failed sync is final for the voter, the instance goes on, and the group is unharmed.
+// TestBrokenDiskCostsOnlyTheVote: the first failed sync is final for the voter, the instance goes
+// on, and the group is unharmed.
 func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -139,7 +140,8 @@ func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 	}
 }
 
-// TestHungDiskOfTheLeader: raft itself would let it lead for ever, committing by its followers and answering nobody.
+// TestHungDiskOfTheLeader: raft itself would let it lead for ever, committing by its followers and
+// answering nobody.
 func TestHungDiskOfTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)

@@ -46,7 +46,8 @@ func (h errorLines) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// faultyFleet is a durable fleet of three whose disks can fail, and what each node logs as an error.
+// faultyFleet is a durable fleet of three whose disks can fail, and what each node logs as an
+// error.
 type faultyFleet struct {
 	*fleet
 	root  string
@@ -73,8 +74,8 @@ func startFaulty(t *testing.T) *faultyFleet {
 	return f
 }
 
-// healthy asks every node how the voters stand, and fails the test if one says that any instance may
-// be stopped, or does not contain each text.
+// healthy asks every node how the voters stand, and fails the test if one says that any instance
+// may be stopped, or does not contain each text.
 func (f *faultyFleet) health(texts ...string) {
 	f.t.Helper()
 	for i, n := range f.nodes {
@@ -102,14 +103,16 @@ var breaks = map[string]struct {
 	state mortise.DiskState
 	cause string
 }{
-	"ENOSPC": {func(d *disk) { d.cause = syscall.ENOSPC; d.broken.Store(true) }, mortise.DiskFailed, "no space left on device"},
-	"EPERM":  {func(d *disk) { d.cause = syscall.EPERM; d.broken.Store(true) }, mortise.DiskFailed, "operation not permitted"},
-	"EIO":    {func(d *disk) { d.cause = syscall.EIO; d.broken.Store(true) }, mortise.DiskFailed, "input/output error"},
-	"hung":   {func(d *disk) { d.delay.Store(int64(time.Minute)) }, mortise.DiskHung, ""},
+	"ENOSPC": {func(d *disk) { d.cause = syscall.ENOSPC; d.broken.Store(true) }, mortise.DiskFailed,
+		"no space left on device"},
+	"EPERM": {func(d *disk) { d.cause = syscall.EPERM; d.broken.Store(true) }, mortise.DiskFailed,
+		"operation not permitted"},
+	"EIO":  {func(d *disk) { d.cause = syscall.EIO; d.broken.Store(true) }, mortise.DiskFailed, "input/output error"},
+	"hung": {func(d *disk) { d.delay.Store(int64(time.Minute)) }, mortise.DiskHung, ""},
 }
 
-// TestABrokenDiskIsTold: the instance itself says what is wrong with its disk, since when and what to
-// do; Health names it on every instance; its log has one ERROR line; and no lock is lost.
+// TestABrokenDiskIsTold: the instance itself says what is wrong with its disk, since when and what
+// to do; Health names it on every instance; its log has one ERROR line; and no lock is lost.
 func TestABrokenDiskIsTold(t *testing.T) {
 	for name, b := range breaks {
 		for _, who := range []string{"leader", "follower"} {
@@ -160,8 +163,9 @@ func TestABrokenDiskIsTold(t *testing.T) {
 	}
 }
 
-// TestADiskThatStaysFull: an instance is given an empty replica again each minute. That it starts says
-// nothing about the disk, so until it has stored what it was sent there is one fault, with one ERROR line.
+// TestADiskThatStaysFull: an instance is given an empty replica again each minute. That it starts
+// says nothing about the disk, so until it has stored what it was sent there is one fault, with one
+// ERROR line.
 func TestADiskThatStaysFull(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
@@ -179,7 +183,8 @@ func TestADiskThatStaysFull(t *testing.T) {
 		}
 		for range 5 * 60 * 10 {
 			time.Sleep(time.Second / 10) // fake time
-			if d := f.nodes[victim].Status().Disk; d == nil || d.State != mortise.DiskFailed || !d.Since.Equal(first.Since) {
+			if d := f.nodes[victim].Status().Disk; d == nil || d.State != mortise.DiskFailed ||
+				!d.Since.Equal(first.Since) {
 				t.Fatalf("the disk is full since %v, and Status says: %v", first.Since, d)
 			}
 		}
@@ -202,8 +207,8 @@ func TestADiskThatStaysFull(t *testing.T) {
 	})
 }
 
-// TestAllDisksBroken: without a majority of disks every instance says so, and not that the voters answer
-// and none is elected.
+// TestAllDisksBroken: without a majority of disks every instance says so, and not that the voters
+// answer and none is elected.
 func TestAllDisksBroken(t *testing.T) {
 	for name, b := range breaks {
 		for _, healthy := range []int{0, 1} {
@@ -227,7 +232,8 @@ func TestAllDisksBroken(t *testing.T) {
 						if s.Disk != nil && s.Disk.State == b.state && i >= healthy {
 							told++
 						}
-						if !strings.Contains(s.Waiting, diskWords(b.state)) || strings.Contains(s.Waiting, "none is elected") {
+						if !strings.Contains(s.Waiting, diskWords(b.state)) ||
+							strings.Contains(s.Waiting, "none is elected") {
 							t.Errorf("node %d: %v", i, s.Waiting)
 						}
 					}
@@ -252,8 +258,8 @@ func TestAllDisksBroken(t *testing.T) {
 	}
 }
 
-// TestAnIdleVoterNoticesItsDisk: a voter with nothing to write says that its disk does not work, before
-// that costs a vote; the others name it; and it is well again once the disk is.
+// TestAnIdleVoterNoticesItsDisk: a voter with nothing to write says that its disk does not work,
+// before that costs a vote; the others name it; and it is well again once the disk is.
 func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 	for name, b := range breaks {
 		t.Run(name, func(t *testing.T) {
@@ -266,7 +272,8 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 				b.fault(f.disks[victim])
 				time.Sleep(7 * diskLookEvery) // fake time: a look that writes, and its limit
 				s := f.nodes[victim].Status()
-				if s.Disk == nil || s.Disk.State != b.state || !strings.Contains(s.Disk.Cause, b.cause) || strings.Contains(s.Disk.Cause, "raftlog") || !s.Votes {
+				if s.Disk == nil || s.Disk.State != b.state || !strings.Contains(s.Disk.Cause, b.cause) ||
+					strings.Contains(s.Disk.Cause, "raftlog") || !s.Votes {
 					t.Errorf("an idle voter with a broken disk says:\n%v", s)
 				}
 				f.health(fmt.Sprintf("node-%d answers and locks; %s", victim, diskWords(b.state)))
@@ -288,8 +295,8 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 	}
 }
 
-// TestARemovedDirectoryIsNoticed: the voter says so, hands over its lead and its vote while the others
-// have a majority, and after a restart votes again.
+// TestARemovedDirectoryIsNoticed: the voter says so, hands over its lead and its vote while the
+// others have a majority, and after a restart votes again.
 func TestARemovedDirectoryIsNoticed(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -340,8 +347,8 @@ func (f *faultyFleet) restart(i int) *node {
 	return n
 }
 
-// TestTwoRemovedDirectories: a majority without directories is not given up by those who have it: the
-// group goes on, and nobody is told that an instance may be stopped.
+// TestTwoRemovedDirectories: a majority without directories is not given up by those who have it:
+// the group goes on, and nobody is told that an instance may be stopped.
 func TestTwoRemovedDirectories(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
@@ -372,11 +379,13 @@ func TestAFullDiskIsForetold(t *testing.T) {
 		f := startFaulty(t)
 		f.disks[1].room.Store(10 << 20)
 		time.Sleep(5 * time.Second) // fake time
-		if s := f.nodes[1].Status(); s.Disk == nil || s.Disk.State != mortise.DiskLow || !s.Votes || !strings.Contains(s.Disk.Cause, "10 MiB") {
+		if s := f.nodes[1].Status(); s.Disk == nil || s.Disk.State != mortise.DiskLow || !s.Votes ||
+			!strings.Contains(s.Disk.Cause, "10 MiB") {
 			t.Errorf("Status does not warn:\n%v", s)
 		}
 		for i, n := range f.nodes {
-			if h, err := n.Health(t.Context()); err != nil || !strings.Contains(h.String(), "disk of node-1: its disk is almost full") {
+			if h, err := n.Health(t.Context()); err != nil ||
+				!strings.Contains(h.String(), "disk of node-1: its disk is almost full") {
 				t.Errorf("node %d: %v\n%v", i, err, h)
 			} else if !strings.HasPrefix(h.Advice, "make room before you stop any other instance: node-1: 10 MiB") {
 				t.Errorf("node %d: the next safe step is %q", i, h.Advice)

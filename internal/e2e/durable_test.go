@@ -15,7 +15,8 @@ func inDir(root string) func(*mortise.Config) {
 	return func(c *mortise.Config) { c.Dir = filepath.Join(root, c.Name) }
 }
 
-// durableConfig is that of node i of three with directories, at the place of node at in the network.
+// durableConfig is that of node i of three with directories, at the place of node at in the
+// network.
 func durableConfig(f *fleet, root string, i, at int) mortise.Config {
 	c := f.config(i, 3)
 	c.SessionTTL = 10 * time.Second
@@ -84,7 +85,8 @@ func TestDurableGroupSurvivesTheLossOfAll(t *testing.T) {
 	}
 }
 
-// TestLocksOutliveTheRestartOfAllVoters: an instance that does not vote holds a lock while all voters are killed and come back.
+// TestLocksOutliveTheRestartOfAllVoters: an instance that does not vote holds a lock while all
+// voters are killed and come back.
 func TestLocksOutliveTheRestartOfAllVoters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -182,7 +184,8 @@ func TestDirectoryMistakes(t *testing.T) {
 	})
 }
 
-// TestWipedDirectoryIsANewInstance: the disk of one voter is lost; it joins as somebody new, and its old raft ID never votes again.
+// TestWipedDirectoryIsANewInstance: the disk of one voter is lost; it joins as somebody new, and
+// its old raft ID never votes again.
 func TestWipedDirectoryIsANewInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -10,13 +10,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestAnInnerRequestIsHonouredOrRefused: a request that enters a lock again gets what it asks for, or an error that names the field. It is never
-// left without what it counts on.
+// TestAnInnerRequestIsHonouredOrRefused: a request that enters a lock again gets what it asks for,
+// or an error that names the field. It is never left without what it counts on.
 func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
 		labels := map[string]string{"job": "nightly"}
-		rich := f.acquire(0, mortise.Request{Key: "rich", LockDelay: time.Minute, Notice: true, Value: "v", Labels: labels})
+		rich := f.acquire(0, mortise.Request{Key: "rich", LockDelay: time.Minute, Notice: true, Value: "v",
+			Labels: labels})
 		poor := f.acquire(0, mortise.Request{Key: "poor"})
 		ask := func(l *mortise.Lock, r mortise.Request) error {
 			r.Key = l.Key()
@@ -30,23 +31,28 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 			return again.Unlock(t.Context())
 		}
 		for field, r := range map[string]mortise.Request{
-			"LockDelay": {LockDelay: time.Minute}, "Notice": {Notice: true}, "Value": {Value: "v"}, "Labels": {Labels: labels},
+			"LockDelay": {LockDelay: time.Minute}, "Notice": {Notice: true}, "Value": {Value: "v"},
+			"Labels": {Labels: labels},
 		} {
 			if err := ask(rich, r); err != nil {
 				t.Errorf("%s, as the hold has it: %v", field, err)
 			}
-			if err := ask(poor, r); !errors.Is(err, mortise.ErrBadRequest) || !strings.Contains(err.Error(), "Request."+field) {
+			if err := ask(poor, r); !errors.Is(err, mortise.ErrBadRequest) ||
+				!strings.Contains(err.Error(), "Request."+field) {
 				t.Errorf("%s, which the hold has not: %v", field, err)
 			}
 		}
 		for field, r := range map[string]mortise.Request{
-			"LockDelay": {LockDelay: time.Hour}, "Value": {Value: "w"}, "Labels": {Labels: map[string]string{"job": "daily"}},
+			"LockDelay": {LockDelay: time.Hour}, "Value": {Value: "w"},
+			"Labels": {Labels: map[string]string{"job": "daily"}},
 		} {
-			if err := ask(rich, r); !errors.Is(err, mortise.ErrBadRequest) || !strings.Contains(err.Error(), "Request."+field) {
+			if err := ask(rich, r); !errors.Is(err, mortise.ErrBadRequest) ||
+				!strings.Contains(err.Error(), "Request."+field) {
 				t.Errorf("another %s: %v", field, err)
 			}
 		}
-		if err := errors.Join(ask(rich, mortise.Request{}), ask(rich, mortise.Request{LockDelay: time.Second})); err != nil {
+		if err := errors.Join(ask(rich, mortise.Request{}),
+			ask(rich, mortise.Request{LockDelay: time.Second})); err != nil {
 			t.Errorf("less than the hold has: %v", err)
 		}
 		unlock(t, rich)
@@ -55,15 +61,17 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 	})
 }
 
-// TestAHandleEndsByItsOwnMaxHold: the inner handle is over when its time is, and the outer one goes on. If the outer one was unlocked before, the hold
-// ends with the inner one, and stays for its delay, since the code under it runs on.
+// TestAHandleEndsByItsOwnMaxHold: the inner handle is over when its time is, and the outer one goes
+// on. If the outer one was unlocked before, the hold ends with the inner one, and stays for its
+// delay, since the code under it runs on.
 func TestAHandleEndsByItsOwnMaxHold(t *testing.T) {
 	for name, outlived := range map[string]bool{"the outer goes on": false, "the outer was unlocked": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := startFleet(t, 1)
 				outer := f.acquire(0, mortise.Request{Key: "k", LockDelay: time.Minute})
-				inner, err := f.nodes[0].Acquire(outer.Context(t.Context()), mortise.Request{Key: "k", MaxHold: 10 * time.Second})
+				inner, err := f.nodes[0].Acquire(outer.Context(t.Context()),
+					mortise.Request{Key: "k", MaxHold: 10 * time.Second})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -76,7 +84,8 @@ func TestAHandleEndsByItsOwnMaxHold(t *testing.T) {
 				if took := time.Since(began); took < 9*time.Second || took > 11*time.Second {
 					t.Errorf("the inner handle lasted %v, want 10 s", took)
 				}
-				if cause := context.Cause(ctx); !errors.Is(cause, mortise.ErrLost) || !errors.Is(inner.Err(), mortise.ErrLost) {
+				if cause := context.Cause(ctx); !errors.Is(cause, mortise.ErrLost) ||
+					!errors.Is(inner.Err(), mortise.ErrLost) {
 					t.Errorf("the context ends by %v, the handle by %v", cause, inner.Err())
 				}
 				<-inner.Done()

@@ -17,7 +17,9 @@ const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
 // Where only ordinary text belongs nothing else enters.
 func TestRawTextIsRefused(t *testing.T) {
-	if _, err := mortise.Start(t.Context(), mortise.Config{Name: "a\u202eb"}); err == nil || !strings.Contains(err.Error(), `Config.Name: "a\u202eb" is not UTF-8 text without control characters and marks`) {
+	if _, err := mortise.Start(t.Context(), mortise.Config{Name: "a\u202eb"}); err == nil ||
+		!strings.Contains(err.Error(),
+			`Config.Name: "a\u202eb" is not UTF-8 text without control characters and marks`) {
 		t.Errorf("Name: %v", err)
 	}
 	bubble(t, func(t *testing.T) {
@@ -25,10 +27,12 @@ func TestRawTextIsRefused(t *testing.T) {
 		l := f.lock(0, "k")
 		_, err := f.nodes[0].ForceUnlock(brief(t), "k", l.Token(), nasty)
 		wantIs(t, err, mortise.ErrBadRequest)
-		for _, q := range []*query.EvictRequest{{By: []byte(nasty), Reason: []byte("r")}, {By: []byte("b"), Reason: []byte(nasty)}} {
+		for _, q := range []*query.EvictRequest{{By: []byte(nasty), Reason: []byte("r")},
+			{By: []byte("b"), Reason: []byte(nasty)}} {
 			q.Key, q.Token = []byte("k"), uint64(l.Token())
 			_, failed := asks(t, f.program(0), query.AdminClient.Evict, q)
-			if text := fmt.Sprint(failed); failed == nil || !strings.Contains(text, mortise.ErrBadRequest.Error()) || plain.Lines(text) != text {
+			if text := fmt.Sprint(failed); failed == nil || !strings.Contains(text, mortise.ErrBadRequest.Error()) ||
+				plain.Lines(text) != text {
 				t.Error(failed)
 			}
 		}
@@ -46,9 +50,11 @@ func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, q := range []*query.EvictRequest{{By: []byte(nasty), Reason: []byte("r")}, {By: []byte("b"), Reason: []byte(nasty)}} {
+		for _, q := range []*query.EvictRequest{{By: []byte(nasty), Reason: []byte("r")},
+			{By: []byte("b"), Reason: []byte(nasty)}} {
 			q.Key, q.Token = []byte("k"), uint64(l.Token())
-			if s, err := queries.Ask(brief(t), query.NewQueryClient(conn), query.QueryClient.Evict, q); err == nil || s.GetHeld() {
+			if s, err := queries.Ask(brief(t), query.NewQueryClient(conn), query.QueryClient.Evict, q); err == nil ||
+				s.GetHeld() {
 				t.Errorf("%q, %q: %+v, %v", q.By, q.Reason, s, err)
 			}
 		}

@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// inside counts who is inside a critical section and remembers tokens: the checker of exclusion for whole nodes.
+// inside counts who is inside a critical section and remembers tokens: the checker of exclusion for
+// whole nodes.
 type inside struct {
 	errorf func(format string, args ...any)
 	mu     sync.Mutex // guards all below
@@ -178,8 +179,8 @@ func TestTryLockWithoutQuorumIsNotReady(t *testing.T) {
 	})
 }
 
-// TestCancelStorm has 200 callers that give up at random moments on all nodes while the leader changes. Afterwards nothing of them is
-// left anywhere.
+// TestCancelStorm has 200 callers that give up at random moments on all nodes while the leader
+// changes. Afterwards nothing of them is left anywhere.
 func TestCancelStorm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -26,9 +26,10 @@ type flood struct {
 	granted, held, overloaded, full atomic.Int64
 }
 
-// TestFloodOfValidCalls: a member with more callers than the group allows, on keys of their own and on one key that all members want. Its callers are
-// told clearly, the group keeps no more than its limits allow, and the others go on as if nothing were: each of them is granted what it
-// asks for, in time, and keeps session and locks.
+// TestFloodOfValidCalls: a member with more callers than the group allows, on keys of their own and
+// on one key that all members want. Its callers are told clearly, the group keeps no more than its
+// limits allow, and the others go on as if nothing were: each of them is granted what it asks for,
+// in time, and keeps session and locks.
 func TestFloodOfValidCalls(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -65,7 +66,8 @@ func TestFloodOfValidCalls(t *testing.T) {
 				}
 				calls.Go(func() { f.watchLimits(ctx, flooder) })
 				calls.Wait()
-				t.Logf("granted %d, held %d, overloaded %d, queue full %d", got.granted.Load(), got.held.Load(), got.overloaded.Load(), got.full.Load())
+				t.Logf("granted %d, held %d, overloaded %d, queue full %d", got.granted.Load(), got.held.Load(),
+					got.overloaded.Load(), got.full.Load())
 				if got.granted.Load() == 0 || got.overloaded.Load() == 0 || got.full.Load() == 0 {
 					t.Error("the flood has not met every limit: the test has missed what it is for")
 				}
@@ -84,8 +86,8 @@ func TestFloodOfValidCalls(t *testing.T) {
 	}
 }
 
-// call is one caller of the flood, who asks again and again. Every third wants what everybody wants and holds it for a while, every third
-// one of many keys, every third only tries.
+// call is one caller of the flood, who asks again and again. Every third wants what everybody wants
+// and holds it for a while, every third one of many keys, every third only tries.
 func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 	for round := 0; ctx.Err() == nil; round++ {
 		var l *mortise.Lock

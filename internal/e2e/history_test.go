@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// recordStorm lets callers on three nodes lock, try, give up and hold too long, crashes the leader in the middle, and returns what all
-// instances have recorded.
+// recordStorm lets callers on three nodes lock, try, give up and hold too long, crashes the leader
+// in the middle, and returns what all instances have recorded.
 func recordStorm(t *testing.T, n int) []history.Event {
 	t.Helper()
 	files := make([]bytes.Buffer, n+1)
@@ -34,7 +34,8 @@ func recordStorm(t *testing.T, n int) []history.Event {
 		callers.Go(func() {
 			for range 40 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+rng.IntN(400))*time.Millisecond)
-				l, err := node.Acquire(ctx, mortise.Request{Key: fmt.Sprint("key-", rng.IntN(3)), Try: rng.IntN(4) == 0})
+				l, err := node.Acquire(ctx, mortise.Request{Key: fmt.Sprint("key-", rng.IntN(3)),
+					Try: rng.IntN(4) == 0})
 				if err == nil {
 					time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond) // fake time
 					_ = l.Unlock(t.Context())
@@ -79,7 +80,8 @@ func recordStorm(t *testing.T, n int) []history.Event {
 func keep(t *testing.T, files []bytes.Buffer) {
 	t.Helper()
 	for i := range files {
-		if err := os.WriteFile(filepath.Join(t.ArtifactDir(), fmt.Sprintf("history-%d.jsonl", i)), files[i].Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(t.ArtifactDir(), fmt.Sprintf("history-%d.jsonl", i)), files[i].Bytes(),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,7 +99,8 @@ func TestRecordedHistoryIsRight(t *testing.T) {
 			seen[fmt.Sprint(e.Kind, " ", e.Outcome, " ", e.How)]++
 		}
 		t.Logf("%d events: %v", len(events), seen)
-		for _, what := range []string{"return granted unknown", "return held unknown", "return failed unknown", "lost unknown unknown", "end unknown expire", "end unknown release"} {
+		for _, what := range []string{"return granted unknown", "return held unknown", "return failed unknown",
+			"lost unknown unknown", "end unknown expire", "end unknown release"} {
 			if seen[what] == 0 {
 				t.Errorf("the storm has no %q: it shows too little", what)
 			}

@@ -46,7 +46,8 @@ func (h *heard) hooks() *mortise.Hooks {
 	return &mortise.Hooks{
 		Acquired: func(_ context.Context, e mortise.LockEvent) any { acquired(e); return fmt.Sprint("tag of ", e.Key) },
 		Unlocked: func(_ context.Context, e mortise.LockEvent) { unlocked(e) },
-		Lost:     h.lock("lost"), Renewed: h.node("renewed"), Session: h.node("session"), Lease: h.node("lease"), Leader: h.node("leader"),
+		Lost:     h.lock("lost"), Renewed: h.node("renewed"), Session: h.node("session"), Lease: h.node("lease"),
+		Leader: h.node("leader"),
 		Member: h.node("member"), Available: h.node("available"), Synced: h.node("synced"),
 	}
 }
@@ -106,7 +107,8 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 			return ctx
 		}
 		held := f.acquire(at, mortise.Request{Key: "k", Value: "busy"})
-		if e := ear.last(t); e.Outcome != mortise.OutcomeGranted || e.Err != nil || e.Key != "k" || e.Keys != 1 || e.Kind != mortise.LockExclusive || e.Token != held.Token() || e.Behind != nil || e.Waiting != 0 {
+		if e := ear.last(t); e.Outcome != mortise.OutcomeGranted || e.Err != nil || e.Key != "k" || e.Keys != 1 ||
+			e.Kind != mortise.LockExclusive || e.Token != held.Token() || e.Behind != nil || e.Waiting != 0 {
 			t.Errorf("granted: %+v", e)
 		}
 		for _, c := range []struct {
@@ -117,26 +119,35 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 			behind  bool
 			waiting int
 		}{
-			{in(time.Minute), mortise.Request{Key: "k", Try: true}, mortise.OutcomeHeld, mortise.LockExclusive, true, 0},
-			{in(time.Second), mortise.Request{Key: "k", Shared: true}, mortise.OutcomeTimeout, mortise.LockShared, true, 0},
+			{in(time.Minute), mortise.Request{Key: "k", Try: true}, mortise.OutcomeHeld, mortise.LockExclusive, true,
+				0},
+			{in(time.Second), mortise.Request{Key: "k", Shared: true}, mortise.OutcomeTimeout, mortise.LockShared,
+				true, 0},
 			{canceled, mortise.Request{Key: "k"}, mortise.OutcomeCanceled, mortise.LockExclusive, false, -1},
-			{in(time.Minute), mortise.Request{Key: "k", Permits: 1, Of: 2}, mortise.OutcomeTimeout, mortise.LockPermits, true, 0},
-			{in(time.Minute), mortise.Request{Keys: []string{"z", "k"}}, mortise.OutcomeTimeout, mortise.LockSeveral, true, 0},
-			{in(time.Minute), mortise.Request{Key: "k", Permits: 3, Of: 2}, mortise.OutcomeBadRequest, mortise.LockPermits, false, -1},
+			{in(time.Minute), mortise.Request{Key: "k", Permits: 1, Of: 2}, mortise.OutcomeTimeout,
+				mortise.LockPermits, true, 0},
+			{in(time.Minute), mortise.Request{Keys: []string{"z", "k"}}, mortise.OutcomeTimeout, mortise.LockSeveral,
+				true, 0},
+			{in(time.Minute), mortise.Request{Key: "k", Permits: 3, Of: 2}, mortise.OutcomeBadRequest,
+				mortise.LockPermits, false, -1},
 			{in(time.Minute), mortise.Request{Key: ""}, mortise.OutcomeBadRequest, mortise.LockExclusive, false, -1},
-			{func() context.Context { return held.Context(t.Context()) }, mortise.Request{Key: "k", Permits: 1, Of: 2}, mortise.OutcomeDeadlock, mortise.LockPermits, false, -1},
-			{func() context.Context { return held.Context(t.Context()) }, mortise.Request{Key: "k"}, mortise.OutcomeEntered, mortise.LockExclusive, false, 0},
+			{func() context.Context { return held.Context(t.Context()) },
+				mortise.Request{Key: "k", Permits: 1, Of: 2}, mortise.OutcomeDeadlock, mortise.LockPermits, false, -1},
+			{func() context.Context { return held.Context(t.Context()) }, mortise.Request{Key: "k"},
+				mortise.OutcomeEntered, mortise.LockExclusive, false, 0},
 		} {
 			began := time.Now()
 			l, err := n.Acquire(c.ctx(), c.request)
 			e := ear.last(t)
-			if e.Outcome != c.want || e.Kind != c.kind || !errors.Is(err, e.Err) || (e.Behind != nil) != c.behind || e.Waiting != c.waiting || e.Try != c.request.Try {
+			if e.Outcome != c.want || e.Kind != c.kind || !errors.Is(err, e.Err) || (e.Behind != nil) != c.behind ||
+				e.Waiting != c.waiting || e.Try != c.request.Try {
 				t.Errorf("%+v: %+v, want %s, %d waiting", c.request, e, c.want, c.waiting)
 			}
 			if e.Took != time.Since(began) {
 				t.Errorf("%s took %v, want %v", c.want, e.Took, time.Since(began))
 			}
-			if c.behind && e.Behind != nil && (e.Behind.Token != held.Token() || e.Behind.Holder != n.config.Name || e.Behind.Value != "busy") {
+			if c.behind && e.Behind != nil && (e.Behind.Token != held.Token() || e.Behind.Holder != n.config.Name ||
+				e.Behind.Value != "busy") {
 				t.Errorf("%s is behind %+v", c.want, e.Behind)
 			}
 			if c.want == mortise.OutcomeEntered {
@@ -151,7 +162,8 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 		}
 		waiter := f.later(at, mortise.Request{Key: "k"})
 		time.Sleep(10 * time.Second) // fake time
-		if _, err := n.Acquire(t.Context(), mortise.Request{Key: "k", MaxWaiting: 1}); !errors.Is(err, mortise.ErrQueueFull) || ear.last(t).Outcome != mortise.OutcomeQueueFull {
+		if _, err := n.Acquire(t.Context(), mortise.Request{Key: "k", MaxWaiting: 1}); !errors.Is(err,
+			mortise.ErrQueueFull) || ear.last(t).Outcome != mortise.OutcomeQueueFull {
 			t.Errorf("%v, %+v", err, ear.last(t))
 		}
 		unlock(t, held)
@@ -161,7 +173,10 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 		next := comes(t, "the next", waiter)
 		time.Sleep(time.Second)
 		ear.mu.Lock()
-		i := slices.IndexFunc(ear.locks, func(e mortise.LockEvent) bool { return e.Token == next.Token() && e.Outcome == mortise.OutcomeGranted })
+		i := slices.IndexFunc(ear.locks, func(e mortise.LockEvent) bool {
+			return e.Token == next.Token() &&
+				e.Outcome == mortise.OutcomeGranted
+		})
 		e := ear.locks[i]
 		ear.mu.Unlock()
 		if e.Took < 10*time.Second || e.Took > 11*time.Second || e.Behind == nil || e.Behind.Token != held.Token() {
@@ -170,11 +185,13 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 		unlock(t, next)
 		f.isolate(at)
 		time.Sleep(10 * time.Second) // fake time
-		if _, err := n.TryLock(t.Context(), "k"); !errors.Is(err, mortise.ErrNotReady) || ear.last(t).Outcome != mortise.OutcomeNotReady {
+		if _, err := n.TryLock(t.Context(), "k"); !errors.Is(err, mortise.ErrNotReady) ||
+			ear.last(t).Outcome != mortise.OutcomeNotReady {
 			t.Errorf("%v, %+v", err, ear.last(t))
 		}
 		f.close(at)
-		if _, err := n.Lock(t.Context(), "k"); !errors.Is(err, mortise.ErrClosed) || ear.last(t).Outcome != mortise.OutcomeClosed {
+		if _, err := n.Lock(t.Context(), "k"); !errors.Is(err, mortise.ErrClosed) ||
+			ear.last(t).Outcome != mortise.OutcomeClosed {
 			t.Errorf("%v, %+v", err, ear.last(t))
 		}
 	})
@@ -190,7 +207,8 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 		for range 2 {               // the second is told to nobody
 			unlock(t, l)
 		}
-		if e := ear.last(t); e.Outcome != mortise.OutcomeConfirmed || e.Held != 3*time.Second || e.Took >= time.Second || e.Token != l.Token() || e.Tag != "tag of k" {
+		if e := ear.last(t); e.Outcome != mortise.OutcomeConfirmed || e.Held != 3*time.Second ||
+			e.Took >= time.Second || e.Token != l.Token() || e.Tag != "tag of k" {
 			t.Errorf("%+v", e)
 		}
 		l = f.lock(at, "k")
@@ -203,7 +221,8 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 		}
 		l = f.acquire(at, mortise.Request{Key: "k", MaxHold: time.Second})
 		time.Sleep(2 * time.Second) // fake time
-		if e := ear.last(t); e.Outcome != mortise.OutcomeOverdue || e.Held < time.Second || e.Held > 2*time.Second || !errors.Is(e.Err, mortise.ErrLost) || e.Tag != "tag of k" {
+		if e := ear.last(t); e.Outcome != mortise.OutcomeOverdue || e.Held < time.Second || e.Held > 2*time.Second ||
+			!errors.Is(e.Err, mortise.ErrLost) || e.Tag != "tag of k" {
 			t.Errorf("%+v", e)
 		}
 		wantIs(t, l.Unlock(t.Context()), mortise.ErrLost)
@@ -212,7 +231,8 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		wantIs(t, l.Unlock(ended), context.Canceled)
-		if got := ear.of("unlocked", "lost"); !slices.Equal(got, []string{"lost overdue", "unlocked lost", "unlocked unconfirmed"}) {
+		if got := ear.of("unlocked", "lost"); !slices.Equal(got, []string{"lost overdue", "unlocked lost",
+			"unlocked unconfirmed"}) {
 			t.Errorf("%q", got)
 		}
 		f.rejoin(at)
@@ -241,13 +261,16 @@ func TestHooksTellWhyALockWasLost(t *testing.T) {
 			t.Errorf("no renewal stayed without an answer: %q", ears[a].lines)
 		}
 		ears[a].mu.Unlock()
-		if got := ears[a].of("lost", "lease", "available"); !slices.Equal(got, []string{"available unavailable", "lease jeopardy", "lost lease", "lease lost"}) {
+		if got := ears[a].of("lost", "lease", "available"); !slices.Equal(got,
+			[]string{"available unavailable", "lease jeopardy", "lost lease", "lease lost"}) {
 			t.Errorf("%q", got)
 		}
 		f.rejoin(a)
 		f.ready()
-		if got := ears[a].of("lost", "lease", "available", "session"); !slices.Equal(got, []string{"session expired", "session opened", "lease safe", "available available"}) &&
-			!slices.Equal(got, []string{"session expired", "lease lost", "session opened", "lease safe", "available available"}) {
+		if got := ears[a].of("lost", "lease", "available", "session"); !slices.Equal(got,
+			[]string{"session expired", "session opened", "lease safe", "available available"}) &&
+			!slices.Equal(got, []string{"session expired", "lease lost", "session opened", "lease safe",
+				"available available"}) {
 			t.Errorf("%q", got)
 		}
 		f.lock(a, "of one that is closed")
@@ -258,7 +281,8 @@ func TestHooksTellWhyALockWasLost(t *testing.T) {
 	})
 }
 
-// TestHooksTellWhatBecomesOfTheNode: what a voter that lives hears while the leader dies and comes back.
+// TestHooksTellWhatBecomesOfTheNode: what a voter that lives hears while the leader dies and comes
+// back.
 func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)
@@ -266,7 +290,8 @@ func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 		at := (leader + 1) % 3
 		ear := ears[at]
 		start := ear.of("session", "available", "member", "leader", "lease")
-		for _, want := range []string{"session opened", "lease safe", "available available", "leader new " + f.nodes[leader].config.Name, "member joined " + f.nodes[leader].config.Name} {
+		for _, want := range []string{"session opened", "lease safe", "available available", "leader new " +
+			f.nodes[leader].config.Name, "member joined " + f.nodes[leader].config.Name} {
 			if !slices.Contains(start, want) {
 				t.Errorf("%q is not among %q", want, start)
 			}
@@ -290,7 +315,8 @@ func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 		time.Sleep(20 * time.Second) // fake time
 		got := ear.of("member", "leader", "available", "session")
 		next := "leader new " + f.nodes[f.leader()].config.Name
-		for _, want := range []string{"member left " + victim, "leader none", next, "available unavailable", "available available"} {
+		for _, want := range []string{"member left " + victim, "leader none", next, "available unavailable",
+			"available available"} {
 			if !slices.Contains(got, want) {
 				t.Errorf("%q is not among %q", want, got)
 			}

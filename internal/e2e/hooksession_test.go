@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestHooksHearOfSessionsOfTheUsersOwn: of their leases, and of what is locked, detached and taken up in them.
+// TestHooksHearOfSessionsOfTheUsersOwn: of their leases, and of what is locked, detached and taken
+// up in them.
 func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)
@@ -48,11 +49,13 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		if err := l.Detach(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if e := ears[a].last(t); e.Outcome != mortise.OutcomeDetached || e.Token != l.Token() || e.Held < 4*time.Second {
+		if e := ears[a].last(t); e.Outcome != mortise.OutcomeDetached || e.Token != l.Token() ||
+			e.Held < 4*time.Second {
 			t.Errorf("%+v", e)
 		}
 		taken := f.acquire(b, mortise.Request{Key: "saga", Resume: l.Token()})
-		if e := ears[b].last(t); e.Outcome != mortise.OutcomeGranted || e.Kind != mortise.LockResumed || e.Token != taken.Token() {
+		if e := ears[b].last(t); e.Outcome != mortise.OutcomeGranted || e.Kind != mortise.LockResumed ||
+			e.Token != taken.Token() {
 			t.Errorf("%+v", e)
 		}
 		again := f.acquire(a, mortise.Request{Key: "saga", Resume: taken.Token()})
@@ -60,7 +63,8 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		if got := ears[b].of("lost"); !slices.Equal(got, []string{"lost resumed"}) {
 			t.Errorf("%q", got)
 		}
-		if _, err := f.nodes[b].Acquire(t.Context(), mortise.Request{Key: "saga", Resume: l.Token()}); err == nil || ears[b].last(t).Outcome != mortise.OutcomeNotHeld {
+		if _, err := f.nodes[b].Acquire(t.Context(), mortise.Request{Key: "saga", Resume: l.Token()}); err == nil ||
+			ears[b].last(t).Outcome != mortise.OutcomeNotHeld {
 			t.Errorf("%v, %+v", err, ears[b].last(t))
 		}
 		unlock(t, again)

@@ -18,14 +18,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
-// TestASlowHookStopsNobody: a hook that does not return delays no grant, and no other event is lost that there is room for.
+// TestASlowHookStopsNobody: a hook that does not return delays no grant, and no other event is lost
+// that there is room for.
 func TestASlowHookStopsNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
 		var told atomic.Int64
 		var log lines
 		f := startFleet(t, 3, func(c *mortise.Config) {
-			c.Hooks = &mortise.Hooks{Lost: func(mortise.LockEvent) { <-let; told.Add(1) }, Renewed: func(mortise.NodeEvent) {}}
+			c.Hooks = &mortise.Hooks{Lost: func(mortise.LockEvent) { <-let; told.Add(1) },
+				Renewed: func(mortise.NodeEvent) {}}
 			if c.Name == "node-0" {
 				c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			}
@@ -92,9 +94,12 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 		f := startFleet(t, 1, func(c *mortise.Config) {
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			c.Hooks = &mortise.Hooks{
-				Acquired: func(context.Context, mortise.LockEvent) any { bad("acquired"); return nil }, Unlocked: func(context.Context, mortise.LockEvent) { bad("unlocked") },
-				Lost: func(mortise.LockEvent) { bad("lost") }, Renewed: func(mortise.NodeEvent) { bad("renewed") }, Session: func(mortise.NodeEvent) { bad("session") },
-				Lease: func(mortise.NodeEvent) { bad("lease") }, Leader: func(mortise.NodeEvent) { bad("leader") }, Available: func(mortise.NodeEvent) { bad("available") },
+				Acquired: func(context.Context, mortise.LockEvent) any { bad("acquired"); return nil },
+				Unlocked: func(context.Context, mortise.LockEvent) { bad("unlocked") },
+				Lost:     func(mortise.LockEvent) { bad("lost") }, Renewed: func(mortise.NodeEvent) { bad("renewed") },
+				Session: func(mortise.NodeEvent) { bad("session") },
+				Lease:   func(mortise.NodeEvent) { bad("lease") }, Leader: func(mortise.NodeEvent) { bad("leader") },
+				Available: func(mortise.NodeEvent) { bad("available") },
 			}
 		})
 		for i := range 4 {
@@ -107,7 +112,8 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 		for _, c := range []struct {
 			hook string
 			want int64
-		}{{"acquired", 9}, {"unlocked", 5}, {"lost", 4}, {"renewed", 5}, {"session", 2}, {"lease", 1}, {"leader", 1}, {"available", 1}} {
+		}{{"acquired", 9}, {"unlocked", 5}, {"lost", 4}, {"renewed", 5}, {"session", 2}, {"lease", 1}, {"leader", 1},
+			{"available", 1}} {
 			n, ok := calls.Load(c.hook)
 			if !ok || n.(*atomic.Int64).Load() < c.want {
 				t.Errorf("%s was called %v times, want %d", c.hook, n, c.want)
@@ -124,7 +130,8 @@ func TestALeakedLockIsFound(t *testing.T) {
 	leaks := make(chan mortise.LockEvent, 10)
 	n, err := mortise.Start(t.Context(), mortise.Config{
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Hooks:  &mortise.Hooks{Acquired: func(context.Context, mortise.LockEvent) any { return "tag" }, Leaked: func(e mortise.LockEvent) { leaks <- e }},
+		Hooks: &mortise.Hooks{Acquired: func(context.Context, mortise.LockEvent) any { return "tag" },
+			Leaked: func(e mortise.LockEvent) { leaks <- e }},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +152,8 @@ func TestALeakedLockIsFound(t *testing.T) {
 	}
 	time.Sleep(10 * time.Millisecond)
 	if len(leaks) != 3 {
-		t.Fatalf("%d leaks were told, want those of \"leaked\", of \"own\" and of the second handle of \"entered\"", len(leaks))
+		t.Fatalf("%d leaks were told, want those of \"leaked\", of \"own\" and of the second handle of \"entered\"",
+			len(leaks))
 	}
 	byKey := map[string]mortise.LockEvent{}
 	for range 3 {
@@ -208,10 +216,11 @@ func forget(t *testing.T, n *mortise.Node) mortise.Token {
 	return l.Token()
 }
 
-// TestAWatchedHandleMayEndAtOnce: the end of MaxHold is another goroutine, which may come before Acquire
-// has returned. The race detector sees whether it meets a handle that is not complete.
+// TestAWatchedHandleMayEndAtOnce: the end of MaxHold is another goroutine, which may come before
+// Acquire has returned. The race detector sees whether it meets a handle that is not complete.
 func TestAWatchedHandleMayEndAtOnce(t *testing.T) {
-	n, err := mortise.Start(t.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler), Hooks: &mortise.Hooks{Leaked: func(mortise.LockEvent) {}}})
+	n, err := mortise.Start(t.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler),
+		Hooks: &mortise.Hooks{Leaked: func(mortise.LockEvent) {}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,8 +264,9 @@ func TestWhatHooksOfLocksCost(t *testing.T) {
 	}
 	without := cost(nil)
 	three := cost(&mortise.Hooks{
-		Acquired: func(context.Context, mortise.LockEvent) any { return nil }, Unlocked: func(context.Context, mortise.LockEvent) {},
-		Lost: func(mortise.LockEvent) {},
+		Acquired: func(context.Context, mortise.LockEvent) any { return nil },
+		Unlocked: func(context.Context, mortise.LockEvent) {},
+		Lost:     func(mortise.LockEvent) {},
 	})
 	leaked := cost(&mortise.Hooks{Leaked: func(mortise.LockEvent) {}})
 	t.Logf("allocations for each lock: %v without hooks, %v with three, %v with Leaked", without, three, leaked)

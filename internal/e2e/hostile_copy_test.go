@@ -12,8 +12,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestHostileCopies: a process that has a copied directory, and with it the key of an instance that runs, dials the others as that
-// instance. The original keeps its links, its vote and its lock, and both sides log both addresses.
+// TestHostileCopies: a process that has a copied directory, and with it the key of an instance that
+// runs, dials the others as that instance. The original keeps its links, its vote and its lock, and
+// both sides log both addresses.
 func TestHostileCopies(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		victim := a.follower()
@@ -48,7 +49,8 @@ func (a *assault) twin(n *node, at int) {
 		h.Group, h.Raft, h.Addr, h.Number = n.Replica().Group, raftOf(n), "10.0.0.66:7947", 1<<40
 	})
 	answer, err := c.Greet(attack.Sign(n.Key(), c.Binding, hello))
-	if err != nil || answer.Refusal.GetReason() != wire.Refusal_COPY || !strings.Contains(answer.Refusal.Text, "10.0.0.") {
+	if err != nil || answer.Refusal.GetReason() != wire.Refusal_COPY ||
+		!strings.Contains(answer.Refusal.Text, "10.0.0.") {
 		a.t.Errorf("node %d answers a copy with %v, %v", at, answer, err)
 	}
 	if !a.warned("a second process with the identity", "instance="+n.ID().String(), "10.0.0.66:") {
@@ -56,8 +58,8 @@ func (a *assault) twin(n *node, at int) {
 	}
 }
 
-// TestACopiedDirectoryWhileTheOriginalRuns: a whole instance is started on a copied directory, elsewhere. It does not start, and the
-// original stays.
+// TestACopiedDirectoryWhileTheOriginalRuns: a whole instance is started on a copied directory,
+// elsewhere. It does not start, and the original stays.
 func TestACopiedDirectoryWhileTheOriginalRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

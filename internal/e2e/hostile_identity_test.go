@@ -17,8 +17,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestHostileImpostors: an attacker dials every instance as every other one, and holds what connections it can: the live links stay,
-// and a lock is held through it.
+// TestHostileImpostors: an attacker dials every instance as every other one, and holds what
+// connections it can: the live links stay, and a lock is held through it.
 func TestHostileImpostors(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		a.join(3)
@@ -57,8 +57,9 @@ func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	return info
 }
 
-// TestHostileTheftOfASession: the attacker dials the holder as the leader, and the leader with the session, epoch and nonce of the
-// holder. The holder keeps its lock, and the instance that waits for it gets nothing, for three leases.
+// TestHostileTheftOfASession: the attacker dials the holder as the leader, and the leader with the
+// session, epoch and nonce of the holder. The holder keeps its lock, and the instance that waits
+// for it gets nothing, for three leases.
 func TestHostileTheftOfASession(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		leader := a.leader()
@@ -132,7 +133,8 @@ func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 		for number := range lockfsm.Number(8) {
 			for _, kind := range []lockfsm.Kind{lockfsm.Release, lockfsm.Cancel, lockfsm.Detach} {
 				c := lockfsm.Command{Kind: kind, Session: s.ID, Epoch: epoch, Number: number}
-				say(transport.Frame{Commands: c.Append(nil), Renewals: uvarints(uint64(s.ID), uint64(epoch), uint64(number)+2, 0)})
+				say(transport.Frame{Commands: c.Append(nil), Renewals: uvarints(uint64(s.ID), uint64(epoch),
+					uint64(number)+2, 0)})
 			}
 		}
 	}
@@ -142,7 +144,8 @@ func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 	say(transport.Frame{Commands: end.Append(nil)})
 }
 
-// TestHostileRelay: what a newborn instance says to an attacker whose address is behind Join is passed on, byte by byte, to the members.
+// TestHostileRelay: what a newborn instance says to an attacker whose address is behind Join is
+// passed on, byte by byte, to the members.
 func TestHostileRelay(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		l, err := a.net.Listen("10.0.0.66:7947")
@@ -182,7 +185,8 @@ func TestHostileRelay(t *testing.T) {
 	})
 }
 
-// relay passes a dialer's greeting on to every member, and says what came of it if that is not a refusal.
+// relay passes a dialer's greeting on to every member, and says what came of it if that is not a
+// refusal.
 func (a *assault) relay(raw net.Conn) string {
 	var server *tls.Config
 	if a.security != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// TestHostileNames: an instance of the attacker registers under the name of each voter, which is a claim, and all connections are reset
-// again and again. No voter that lives is taken for an earlier life of the attacker's instance.
+// TestHostileNames: an instance of the attacker registers under the name of each voter, which is a
+// claim, and all connections are reset again and again. No voter that lives is taken for an earlier
+// life of the attacker's instance.
 func TestHostileNames(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
@@ -27,8 +28,10 @@ func TestHostileNames(t *testing.T) {
 		for round := range 10 {
 			leader := a.leader()
 			for i, n := range a.nodes {
-				record := fmt.Sprintf(`{"instance":"%v","name":%q,"addr":%q,"rules":1}`, h.id.Instance(), n.config.Name, h.id.Addr)
-				open := lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(4*round + i), TTL: time.Hour, Record: []byte(record)}
+				record := fmt.Sprintf(`{"instance":"%v","name":%q,"addr":%q,"rules":1}`, h.id.Instance(),
+					n.config.Name, h.id.Addr)
+				open := lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(4*round + i), TTL: time.Hour,
+					Record: []byte(record)}
 				to := transport.Peer{Instance: a.nodes[leader].ID(), Addr: address(leader)}
 				_ = h.Send(to, transport.Frame{Commands: open.Append(nil)})
 			}

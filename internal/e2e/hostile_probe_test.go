@@ -15,7 +15,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// diverted is a fleet in which what is dialed at one address can be led to another, as by an address that several services share.
+// diverted is a fleet in which what is dialed at one address can be led to another, as by an
+// address that several services share.
 type diverted struct {
 	from, to string
 	on       atomic.Bool
@@ -31,8 +32,9 @@ func (d *diverted) alter(e *outside.World) {
 	}
 }
 
-// TestHostileProbes: a voter is cut off, and something else answers at its address. What answers there and has proved nothing does not
-// end the voter's membership: it is replaced when it has been silent for as long as without the answer, and not sooner.
+// TestHostileProbes: a voter is cut off, and something else answers at its address. What answers
+// there and has proved nothing does not end the voter's membership: it is replaced when it has been
+// silent for as long as without the answer, and not sooner.
 func TestHostileProbes(t *testing.T) {
 	imposter := func(key nodeid.Key, signed bool) func(*attack.Speaker, *wire.Greeting) *wire.Greeting {
 		return func(s *attack.Speaker, said *wire.Greeting) *wire.Greeting {
@@ -45,7 +47,8 @@ func TestHostileProbes(t *testing.T) {
 	}
 	refusal := func(reason wire.Refusal_Reason) func(*attack.Speaker, *wire.Greeting) *wire.Greeting {
 		return func(*attack.Speaker, *wire.Greeting) *wire.Greeting {
-			return &wire.Greeting{Refusal: &wire.Refusal{Reason: reason, Text: "instance 0123456789abcdef0123456789abcdef is not here"}}
+			return &wire.Greeting{Refusal: &wire.Refusal{Reason: reason,
+				Text: "instance 0123456789abcdef0123456789abcdef is not here"}}
 		}
 	}
 	silent := replacedAfter(t, "nothing", nil)
@@ -69,12 +72,14 @@ func TestHostileProbes(t *testing.T) {
 			}
 		})
 		if took < silent*9/10 {
-			t.Errorf("with %s at its address a voter was replaced after %v, with nothing there after %v", name, took, silent)
+			t.Errorf("with %s at its address a voter was replaced after %v, with nothing there after %v", name, took,
+				silent)
 		}
 	}
 }
 
-// replacedAfter is after what time a voter that is cut off is replaced, with something that answers at its address. Nil means nothing.
+// replacedAfter is after what time a voter that is cut off is replaced, with something that answers
+// at its address. Nil means nothing.
 func replacedAfter(t *testing.T, name string, answer func(a *assault, conn net.Conn)) (took time.Duration) {
 	t.Run(name, func(t *testing.T) {
 		bubble(t, func(t *testing.T) {

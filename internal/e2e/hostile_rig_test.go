@@ -101,7 +101,8 @@ func credentialsOf(c mortise.Config, cluster string) (*credentials.Source, error
 		return credentials.FromTLS(c.TLS, names)
 	case c.TLSFiles != mortise.TLSFiles{}:
 		return credentials.FromFiles(credentials.FilesConfig{
-			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA, Names: names, Logger: c.Logger, Now: time.Now,
+			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA, Names: names, Logger: c.Logger,
+			Now: time.Now,
 		})
 	}
 	return nil, nil
@@ -122,7 +123,8 @@ func (a *assault) join(i int) {
 	a.ready()
 }
 
-// p99 is of the time to lock and unlock a free key, on every instance, for as long as during runs and at least for least.
+// p99 is of the time to lock and unlock a free key, on every instance, for as long as during runs
+// and at least for least.
 func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	a.t.Helper()
 	ctx, stop := context.WithCancel(a.t.Context())
@@ -167,8 +169,8 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	return all[len(all)*99/100]
 }
 
-// attack runs an attack, and until least has passed. It fails if that costs an instance its vote, the leader its lead, or the locks
-// ten times their latency.
+// attack runs an attack, and until least has passed. It fails if that costs an instance its vote,
+// the leader its lead, or the locks ten times their latency.
 func (a *assault) attack(least time.Duration, do func()) {
 	a.t.Helper()
 	before := a.nodes[a.leader()].Status()
@@ -218,9 +220,11 @@ func (a *assault) warned(texts ...string) bool {
 	return false
 }
 
-// impostors returns greetings that claim to be from victim, as an attacker can make them that has not its private key. binding is of
-// the connection that they are for, seen is a greeting of the victim from another connection.
-func (a *assault) impostors(victim *node, kind wire.Hello_Kind, binding []byte, seen *wire.Greeting) map[string]*wire.Greeting {
+// impostors returns greetings that claim to be from victim, as an attacker can make them that has
+// not its private key. binding is of the connection that they are for, seen is a greeting of the
+// victim from another connection.
+func (a *assault) impostors(victim *node, kind wire.Hello_Kind, binding []byte,
+	seen *wire.Greeting) map[string]*wire.Greeting {
 	r := victim.Replica()
 	own := a.speaker.Hello(a.key, kind, func(h *wire.Hello) {
 		h.Key, h.Addr, h.Number, h.Life = victim.Key().Public(), victim.Address, 1<<40, 7
@@ -230,13 +234,14 @@ func (a *assault) impostors(victim *node, kind wire.Hello_Kind, binding []byte, 
 	})
 	signed := attack.Sign(a.key, binding, own)
 	return map[string]*wire.Greeting{
-		"signed with another key":           signed,
-		"not signed":                        {Hello: own},
-		"with a signature of zeros":         {Hello: own, Signature: make([]byte, 64)},
-		"with the victim's own signature":   {Hello: own, Signature: seen.Signature},
-		"as the victim said it elsewhere":   seen,
-		"with a refusal beside the hello":   {Hello: own, Signature: signed.Signature, Refusal: &wire.Refusal{}},
-		"with the signature of another one": {Hello: own, Signature: attack.Sign(a.key, make([]byte, 32), own).Signature},
+		"signed with another key":         signed,
+		"not signed":                      {Hello: own},
+		"with a signature of zeros":       {Hello: own, Signature: make([]byte, 64)},
+		"with the victim's own signature": {Hello: own, Signature: seen.Signature},
+		"as the victim said it elsewhere": seen,
+		"with a refusal beside the hello": {Hello: own, Signature: signed.Signature, Refusal: &wire.Refusal{}},
+		"with the signature of another one": {Hello: own, Signature: attack.Sign(a.key, make([]byte, 32),
+			own).Signature},
 	}
 }
 
@@ -256,8 +261,9 @@ func (a *assault) overhear(i int) *wire.Greeting {
 	return answer
 }
 
-// impersonate dials instance at as the victim, in every way. It fails unless each is refused and the log names the victim, the attacker's
-// address and, if the two are linked, the other end of their link.
+// impersonate dials instance at as the victim, in every way. It fails unless each is refused and
+// the log names the victim, the attacker's address and, if the two are linked, the other end of
+// their link.
 func (a *assault) impersonate(victim, at int) {
 	a.t.Helper()
 	seen := a.overhear(victim)
@@ -282,7 +288,8 @@ func (a *assault) impersonate(victim, at int) {
 	}
 	synctest.Wait()
 	name := a.nodes[victim].ID()
-	if a.nodes[at].Port.Linked(name) && !a.warned("node=node-"+fmt.Sprint(at), "instance="+name.String(), "link="+host(victim), "other=10.0.0.66:") {
+	if a.nodes[at].Port.Linked(name) && !a.warned("node=node-"+fmt.Sprint(at), "instance="+name.String(),
+		"link="+host(victim), "other=10.0.0.66:") {
 		a.t.Errorf("node %d has not logged that %s was claimed", at, name)
 	}
 }

@@ -24,7 +24,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// hostile is a member that has the door's key and says what no mortise would: a bare port in the right cluster and group.
+// hostile is a member that has the door's key and says what no mortise would: a bare port in the
+// right cluster and group.
 type hostile struct {
 	*transport.Port
 	f     *fleet
@@ -87,7 +88,8 @@ func (a hostileAnswers) Found(context.Context, *query.FoundRequest) (*query.Foun
 }
 
 func (a hostileAnswers) Consult(context.Context, *query.ConsultRequest) (*query.ConsultAnswer, error) {
-	return &query.ConsultAnswer{Leader: []byte("short"), Counsel: &query.Counsel{MayStop: true, AllLeaving: true, Remarks: make([]string, 1000)}}, nil
+	return &query.ConsultAnswer{Leader: []byte("short"), Counsel: &query.Counsel{MayStop: true, AllLeaving: true,
+		Remarks: make([]string, 1000)}}, nil
 }
 
 func (h *hostile) MaySendSnapshot(transport.Identity, *raftpb.Message) error {
@@ -134,19 +136,23 @@ func uvarints(vs ...uint64) (b []byte) {
 // sized frames a reply of the session room: its size, its kind, its fields.
 func sized(body []byte) []byte { return append(uvarints(uint64(len(body))), body...) }
 
-// attacks are what the hostile member does, by name. None may cost the leader its lead or anybody a lock.
+// attacks are what the hostile member does, by name. None may cost the leader its lead or anybody a
+// lock.
 func attacks() map[string]func(h *hostile) {
 	return map[string]func(h *hostile){
 		"thousands of sessions": func(h *hostile) {
 			for i := range 500 {
-				h.commands(lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(i), TTL: math.MaxInt64, Record: make([]byte, lockfsm.MaxRecordBytes)})
+				h.commands(lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(i), TTL: math.MaxInt64,
+					Record: make([]byte, lockfsm.MaxRecordBytes)})
 			}
 		},
 		"others' sessions": func(h *hostile) {
 			for _, id := range h.sessions() {
 				for _, epoch := range []lockfsm.Epoch{0, 1, 2, 1 << 40, math.MaxUint64} {
-					h.commands(lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch, Number: 1, Nonce: nonce(1)})
-					for _, kind := range []lockfsm.Kind{lockfsm.Release, lockfsm.Cancel, lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire} {
+					h.commands(lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch, Number: 1,
+						Nonce: nonce(1)})
+					for _, kind := range []lockfsm.Kind{lockfsm.Release, lockfsm.Cancel, lockfsm.Leaving,
+						lockfsm.Close, lockfsm.Acquire} {
 						h.commands(lockfsm.Command{Kind: kind, Session: id, Epoch: epoch, Number: 1, Key: "k"})
 					}
 					h.say(transport.Frame{Renewals: uvarints(uint64(id), uint64(epoch), math.MaxUint64)})
@@ -155,9 +161,11 @@ func attacks() map[string]func(h *hostile) {
 		},
 		"the leader's own commands": func(h *hostile) {
 			for _, id := range h.sessions() {
-				for _, kind := range []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire} {
+				for _, kind := range []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise,
+					lockfsm.Expire} {
 					term := h.f.nodes[0].Status().Term
-					h.commands(lockfsm.Command{Kind: kind, Session: id, Term: term, Version: 99, WallUnixMS: math.MaxInt64})
+					h.commands(lockfsm.Command{Kind: kind, Session: id, Term: term, Version: 99,
+						WallUnixMS: math.MaxInt64})
 				}
 			}
 		},
@@ -167,10 +175,13 @@ func attacks() map[string]func(h *hostile) {
 				live[i] = lockfsm.Range{First: lockfsm.Number(2*i + 1), Last: lockfsm.Number(2*i + 1)}
 			}
 			for range 5 {
-				h.commands(lockfsm.Command{Kind: lockfsm.Attach, Session: 7, Epoch: 1, Number: 1 << 40, Nonce: nonce(1), Live: live})
-				h.commands(lockfsm.Command{Kind: lockfsm.Attach, Session: h.sessions()[0], Epoch: 9, Number: lockfsm.MaxNumber, Nonce: nonce(1),
+				h.commands(lockfsm.Command{Kind: lockfsm.Attach, Session: 7, Epoch: 1, Number: 1 << 40,
+					Nonce: nonce(1), Live: live})
+				h.commands(lockfsm.Command{Kind: lockfsm.Attach, Session: h.sessions()[0], Epoch: 9,
+					Number: lockfsm.MaxNumber, Nonce: nonce(1),
 					Live: []lockfsm.Range{{First: 1, Last: lockfsm.MaxNumber - 1}}})
-				h.commands(lockfsm.Command{Kind: lockfsm.Acquire, Session: 7, Epoch: 1, Number: lockfsm.MaxNumber, Key: strings.Repeat("k", 1<<20)})
+				h.commands(lockfsm.Command{Kind: lockfsm.Acquire, Session: 7, Epoch: 1, Number: lockfsm.MaxNumber,
+					Key: strings.Repeat("k", 1<<20)})
 			}
 			h.say(transport.Frame{Commands: make([]byte, 9<<20)})
 			h.say(transport.Frame{Renewals: make([]byte, 9<<20)})
@@ -200,7 +211,8 @@ func attacks() map[string]func(h *hostile) {
 					_, _ = conn.Write([]byte(strings.Repeat("\xff", 10_000)))
 					_ = conn.Close()
 				}
-				_, _, _ = queries.Found(ctx, h.Port.To(address(i%3), nodeid.ID{}), []byte(strings.Repeat("\x01", i*1000)))
+				_, _, _ = queries.Found(ctx, h.Port.To(address(i%3), nodeid.ID{}),
+					[]byte(strings.Repeat("\x01", i*1000)))
 				cancel()
 			}
 		},
@@ -262,7 +274,8 @@ func TestHostileMember(t *testing.T) {
 	}
 }
 
-// TestHostileRaftMessages: a hello can claim any raft ID, a message any sender. Only an instance of the address book is shown to raft.
+// TestHostileRaftMessages: a hello can claim any raft ID, a message any sender. Only an instance of
+// the address book is shown to raft.
 func TestHostileRaftMessages(t *testing.T) {
 	for name, raft := range map[string]func(f *fleet) uint64{
 		"as a voter":    func(f *fleet) uint64 { return f.nodes[f.follower()].Replica().ID },
@@ -279,15 +292,18 @@ func TestHostileRaftMessages(t *testing.T) {
 					for i, id := range ids {
 						for _, from := range []uint64{h.id.Raft, id, 1} {
 							m := &raftpb.Message{
-								Type: raftpb.MessageType(kind).Enum(), From: &from, To: &id, Term: new(uint64(1 << 40)), LogTerm: new(uint64(1 << 40)),
+								Type: raftpb.MessageType(kind).Enum(), From: &from, To: &id,
+								Term: new(uint64(1 << 40)), LogTerm: new(uint64(1 << 40)),
 								Index: new(uint64(1 << 50)), Commit: new(uint64(math.MaxUint64)),
-								Entries: []*raftpb.Entry{{Index: new(uint64(1<<50 + 1)), Term: new(uint64(1 << 40)), Data: []byte("x")}},
+								Entries: []*raftpb.Entry{{Index: new(uint64(1<<50 + 1)), Term: new(uint64(1 << 40)),
+									Data: []byte("x")}},
 							}
 							to := transport.Peer{Instance: h.f.nodes[i].ID(), Addr: address(i)}
 							_ = h.Send(to, transport.Frame{Raft: []*raftpb.Message{m}})
 							_ = h.SendSnapshot(h.f.t.Context(), to, &raftpb.Message{
 								Type: raftpb.MsgSnap.Enum(), From: m.From, To: m.To, Term: m.Term,
-								Snapshot: &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{Index: m.Index, Term: m.Term}, Data: []byte("x")},
+								Snapshot: &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{Index: m.Index,
+									Term: m.Term}, Data: []byte("x")},
 							})
 						}
 					}
@@ -315,11 +331,13 @@ func TestHostileSnapshots(t *testing.T) {
 			m := &raftpb.Message{
 				Type: raftpb.MsgSnap.Enum(), From: new(leader.ID), To: new(r.ID), Term: new(uint64(1 << 40)),
 				Snapshot: &raftpb.Snapshot{Data: make([]byte, 8<<20), Metadata: &raftpb.SnapshotMetadata{
-					Index: new(uint64(1 << 40)), Term: new(uint64(1 << 40)), ConfState: &raftpb.ConfState{Voters: []uint64{leader.ID, r.ID}}}},
+					Index: new(uint64(1 << 40)), Term: new(uint64(1 << 40)),
+					ConfState: &raftpb.ConfState{Voters: []uint64{leader.ID, r.ID}}}},
 			}
 			began := time.Now()
 			err := h.SendSnapshot(t.Context(), transport.Peer{Instance: n.ID(), Addr: address(i)}, m)
-			if err == nil || !strings.Contains(err.Error(), "has another instance under that raft ID") || time.Since(began) > time.Second {
+			if err == nil || !strings.Contains(err.Error(), "has another instance under that raft ID") ||
+				time.Since(began) > time.Second {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}
 		}

@@ -45,8 +45,9 @@ func (a *assault) unmoved(least time.Duration, do func()) {
 	}
 }
 
-// TestHostileHearsay: an instance of the attacker tells every other one that the attacker is the only voter, asks each for a replica,
-// and answers every question as the leader of the group. Afterwards a voter crashes, and the group replaces it.
+// TestHostileHearsay: an instance of the attacker tells every other one that the attacker is the
+// only voter, asks each for a replica, and answers every question as the leader of the group.
+// Afterwards a voter crashes, and the group replaces it.
 func TestHostileHearsay(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
@@ -129,8 +130,9 @@ func (a *assault) wantVoters(n int) {
 	a.t.Fatalf("there are no %d voters on which all agree", n)
 }
 
-// TestHostileGossip: packets of gossip under the name of every instance, with a higher incarnation, say that it is another instance, at
-// another address, in another group that has a leader, and knows a configuration of the far future.
+// TestHostileGossip: packets of gossip under the name of every instance, with a higher incarnation,
+// say that it is another instance, at another address, in another group that has a leader, and
+// knows a configuration of the far future.
 func TestHostileGossip(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
@@ -149,9 +151,11 @@ func TestHostileGossip(t *testing.T) {
 				for victim, n := range a.nodes {
 					for at := range a.nodes {
 						for i, m := range []attack.Meta{
-							{Instance: h.id.Instance(), Group: group, At: 1 << 50, Leader: true, Name: n.config.Name, Addr: h.id.Addr},
+							{Instance: h.id.Instance(), Group: group, At: 1 << 50, Leader: true, Name: n.config.Name,
+								Addr: h.id.Addr},
 							{Instance: n.ID(), Group: group, At: 1 << 50, Name: n.config.Name, Addr: h.id.Addr},
-							{Instance: a.nodes[at].ID(), Group: 77, At: 3, Leader: true, Name: a.nodes[at].config.Name, Addr: h.id.Addr},
+							{Instance: a.nodes[at].ID(), Group: 77, At: 3, Leader: true,
+								Name: a.nodes[at].config.Name, Addr: h.id.Addr},
 						} {
 							packet := attack.Alive(n.config.Cluster, members[victim], 1000+10*round+uint32(i), m)
 							_ = h.Gossip().WriteTo(packet, address(at))
@@ -175,7 +179,8 @@ func TestHostileGossip(t *testing.T) {
 	})
 }
 
-// gossipMembers asks an instance for everything that gossip knows, and returns it in the order of the instances.
+// gossipMembers asks an instance for everything that gossip knows, and returns it in the order of
+// the instances.
 func (a *assault) gossipMembers(h *hostile) []attack.Member {
 	a.t.Helper()
 	time.Sleep(5 * time.Second) // fake time: it knows of all
@@ -199,10 +204,11 @@ func (a *assault) gossipMembers(h *hostile) []attack.Member {
 	return members
 }
 
-// TestHostileEnds: an instance that claims another's raft ID says that it has retired, and ends its link: that is believed of nothing
-// but itself.
+// TestHostileEnds: an instance that claims another's raft ID says that it has retired, and ends its
+// link: that is believed of nothing but itself.
 func TestHostileEnds(t *testing.T) {
-	for name, victim := range map[string]func(f *fleet) int{"of a voter": (*fleet).follower, "of the leader": (*fleet).leader} {
+	for name, victim := range map[string]func(f *fleet) int{"of a voter": (*fleet).follower,
+		"of the leader": (*fleet).leader} {
 		t.Run(name, func(t *testing.T) {
 			unharmed(t, func(f *fleet) uint64 { return f.nodes[victim(f)].Replica().ID }, func(h *hostile) {
 				for range 5 {
@@ -210,7 +216,8 @@ func TestHostileEnds(t *testing.T) {
 					for i := range h.f.nodes {
 						h.f.net.Reset("10.0.0.66")
 						time.Sleep(200 * time.Millisecond) // fake time: a dial after a failed one
-						_ = h.Send(transport.Peer{Instance: h.f.nodes[i].ID(), Addr: address(i)}, transport.Frame{Retired: true})
+						_ = h.Send(transport.Peer{Instance: h.f.nodes[i].ID(), Addr: address(i)},
+							transport.Frame{Retired: true})
 						synctest.Wait()
 					}
 				}
@@ -219,7 +226,8 @@ func TestHostileEnds(t *testing.T) {
 	}
 }
 
-// TestHostileRecords: a session whose record names an instance or an address that its connection does not prove is not opened.
+// TestHostileRecords: a session whose record names an instance or an address that its connection
+// does not prove is not opened.
 func TestHostileRecords(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		h := newHostileWith(a.fleet, 0, a.security)

@@ -16,7 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// anHour is as long as the tests of long lives run in fake time. A ping policy that does not suit bites within a minute and a half.
+// anHour is as long as the tests of long lives run in fake time. A ping policy that does not suit
+// bites within a minute and a half.
 func anHour() time.Duration {
 	if underRace {
 		return 75 * time.Second
@@ -71,7 +72,8 @@ func (f *fleet) calm(dials *atomic.Int64) calm {
 	return c
 }
 
-// TestAnHourOfNothing: no connection ends, nobody is elected, nothing grows, and a lock that is held all the time stays held.
+// TestAnHourOfNothing: no connection ends, nobody is elected, nothing grows, and a lock that is
+// held all the time stays held.
 func TestAnHourOfNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, dials, log := watched(t, 4) // three voters and a plain member

@@ -27,8 +27,8 @@ func (h *hungRecords) Save(changes map[string][]byte) error {
 	return h.Records.Save(changes)
 }
 
-// TestCloseDoesNotWaitForRecords: the cluster room hangs in a Save; Close comes back all the same, and what the Save would have decided
-// is not carried out when the disk answers after all.
+// TestCloseDoesNotWaitForRecords: the cluster room hangs in a Save; Close comes back all the same,
+// and what the Save would have decided is not carried out when the disk answers after all.
 func TestCloseDoesNotWaitForRecords(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root, f := t.TempDir(), newFleet(t)

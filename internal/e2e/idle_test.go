@@ -30,14 +30,17 @@ func bytesPerRun(f func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / runs
 }
 
-// idle adds n sessions that do nothing to the state of the group that a node leads, past what its clients may open.
+// idle adds n sessions that do nothing to the state of the group that a node leads, past what its
+// clients may open.
 func idle(t testing.TB, node *node, from, n int) {
 	r := node.Replica()
 	named := r.Settings().Named()
 	for i := from; i < from+n; i++ {
 		id := nodeidtest.ID(uint64(i + 1))
-		record, _ := json.Marshal(replica.Record{Instance: id.String(), Name: fmt.Sprint("idle-", i), Rules: 1, Settings: named})
-		open := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{9, byte(i), byte(i >> 8), byte(i >> 16)}, Record: record, Opener: lockfsm.Opener{Instance: id}}
+		record, _ := json.Marshal(replica.Record{Instance: id.String(), Name: fmt.Sprint("idle-", i), Rules: 1,
+			Settings: named})
+		open := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{9, byte(i), byte(i >> 8), byte(i >> 16)},
+			Record: record, Opener: lockfsm.Opener{Instance: id}}
 		for !r.Log.Propose(r.Role().Term, open.Append(nil)) {
 			time.Sleep(time.Millisecond)
 		}
@@ -49,8 +52,9 @@ func idle(t testing.TB, node *node, from, n int) {
 	}
 }
 
-// TestALockCostsTheSameBesideIdleSessions: what it allocates on a node that leads does not grow with the sessions at rest. The time is
-// logged; BenchmarkLockBesideIdleSessions is the measure of it.
+// TestALockCostsTheSameBesideIdleSessions: what it allocates on a node that leads does not grow
+// with the sessions at rest. The time is logged; BenchmarkLockBesideIdleSessions is the measure of
+// it.
 func TestALockCostsTheSameBesideIdleSessions(t *testing.T) {
 	node := leaderAlone(t)
 	pair := func() { unlock(t, mustLock(t, node)) }
@@ -66,12 +70,14 @@ func TestALockCostsTheSameBesideIdleSessions(t *testing.T) {
 	one, took := cost()
 	idle(t, node, 5000, 5000)
 	two, later := cost()
-	if t.Logf("a lock and its unlock: %d bytes and %v beside 5,000 sessions, %d bytes and %v beside 10,000", one, took, two, later); two > one+one/4 {
+	if t.Logf("a lock and its unlock: %d bytes and %v beside 5,000 sessions, %d bytes and %v beside 10,000", one,
+		took, two, later); two > one+one/4 {
 		t.Errorf("a lock allocates %d bytes beside 5,000 sessions and %d beside 10,000", one, two)
 	}
 }
 
-// leaderAlone starts a node that founds a group by itself, as others without a vote could join it, and whose sessions stay for ten minutes.
+// leaderAlone starts a node that founds a group by itself, as others without a vote could join it,
+// and whose sessions stay for ten minutes.
 func leaderAlone(t testing.TB) *node {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // a port of an outgoing connection: good enough here
 	if err != nil {
@@ -80,7 +86,8 @@ func leaderAlone(t testing.TB) *node {
 	addr := l.Addr().String()
 	_ = l.Close()
 	node, err := start(t.Context(), mortise.Config{
-		Name: "a", Bind: addr, Join: []string{addr}, Founders: []string{"a"}, SessionTTL: 10 * time.Minute, Grace: -1, Logger: slog.New(slog.DiscardHandler),
+		Name: "a", Bind: addr, Join: []string{addr}, Founders: []string{"a"}, SessionTTL: 10 * time.Minute, Grace: -1,
+		Logger: slog.New(slog.DiscardHandler),
 	}, outside.World{})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +107,8 @@ func mustLock(t testing.TB, node *node) *mortise.Lock {
 	return lock
 }
 
-// BenchmarkLockBesideIdleSessions: a lock and its unlock on a node that leads, beside sessions at rest.
+// BenchmarkLockBesideIdleSessions: a lock and its unlock on a node that leads, beside sessions at
+// rest.
 func BenchmarkLockBesideIdleSessions(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000, 20_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -116,7 +124,8 @@ func BenchmarkLockBesideIdleSessions(b *testing.B) {
 	}
 }
 
-// BenchmarkMembersPage: a page of the members, from the question to the answer, on the node that leads.
+// BenchmarkMembersPage: a page of the members, from the question to the answer, on the node that
+// leads.
 func BenchmarkMembersPage(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -128,7 +137,8 @@ func BenchmarkMembersPage(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				page, err := queries.Ask(b.Context(), query.NewQueryClient(conn), query.QueryClient.Members, &query.PageRequest{})
+				page, err := queries.Ask(b.Context(), query.NewQueryClient(conn), query.QueryClient.Members,
+					&query.PageRequest{})
 				if err != nil || len(page.Members) < 99 {
 					b.Fatal(len(page.Members), err)
 				}

@@ -75,7 +75,8 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 		unlock(t, two)
 		w := comes(t, "the writer", writer)
 		waits(t, "a reader beside a writer", late)
-		if _, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "k", Shared: true, Try: true}); !errors.Is(err, mortise.ErrHeld) {
+		if _, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "k", Shared: true,
+			Try: true}); !errors.Is(err, mortise.ErrHeld) {
 			t.Errorf("a reader tries beside a writer: %v", err)
 		}
 		unlock(t, w)
@@ -131,12 +132,14 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 		}
 		for _, key := range []string{"a", "b", "c"} {
 			var held *mortise.HeldError
-			if _, err := f.nodes[0].TryLock(t.Context(), key); !asHeld(err, &held) || held.Token != l.Token() || held.Key != key {
+			if _, err := f.nodes[0].TryLock(t.Context(), key); !asHeld(err, &held) || held.Token != l.Token() ||
+				held.Key != key {
 				t.Errorf("%s: %v", key, err)
 			}
 		}
 		var held *mortise.HeldError
-		if _, err := f.nodes[0].Acquire(t.Context(), mortise.Request{Keys: []string{"z", "b"}, Try: true}); !asHeld(err, &held) || held.Key != "b" {
+		if _, err := f.nodes[0].Acquire(t.Context(), mortise.Request{Keys: []string{"z", "b"},
+			Try: true}); !asHeld(err, &held) || held.Key != "b" {
 			t.Errorf("a try for z and b: %v", err)
 		}
 		unlock(t, l)
@@ -146,7 +149,8 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 	})
 }
 
-// TestSeveralKeysInAnyOrder: those who ask for the same keys in opposite orders cannot wait for each other.
+// TestSeveralKeysInAnyOrder: those who ask for the same keys in opposite orders cannot wait for
+// each other.
 func TestSeveralKeysInAnyOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -155,7 +159,8 @@ func TestSeveralKeysInAnyOrder(t *testing.T) {
 			go func() {
 				defer func() { done <- struct{}{} }()
 				keys := []string{"a", "b", "c"}
-				unlock(t, f.acquire(i%3, mortise.Request{Keys: []string{keys[i%3], keys[(i+1+i%2)%3]}, Shared: i%5 == 0}))
+				unlock(t, f.acquire(i%3, mortise.Request{Keys: []string{keys[i%3], keys[(i+1+i%2)%3]},
+					Shared: i%5 == 0}))
 			}()
 		}
 		for range 60 {
@@ -174,20 +179,24 @@ func TestRequestsAreChecked(t *testing.T) {
 			want    error
 			field   string
 		}{
-			"two ways":        {mortise.Request{Key: "a", Keys: []string{"b"}}, mortise.ErrBadRequest, "Key"},
-			"too many keys":   {mortise.Request{Keys: many}, mortise.ErrBadRequest, "Keys"},
-			"shared permits":  {mortise.Request{Key: "a", Shared: true, Permits: 1, Of: 2}, mortise.ErrBadRequest, "Shared"},
+			"two ways":      {mortise.Request{Key: "a", Keys: []string{"b"}}, mortise.ErrBadRequest, "Key"},
+			"too many keys": {mortise.Request{Keys: many}, mortise.ErrBadRequest, "Keys"},
+			"shared permits": {mortise.Request{Key: "a", Shared: true, Permits: 1, Of: 2}, mortise.ErrBadRequest,
+				"Shared"},
 			"no permits":      {mortise.Request{Key: "a", Of: 2}, mortise.ErrBadRequest, "Permits"},
 			"more than there": {mortise.Request{Key: "a", Permits: 3, Of: 2}, mortise.ErrBadRequest, "Permits"},
 			"negative":        {mortise.Request{Key: "a", Permits: -1, Of: 2}, mortise.ErrBadRequest, "Permits"},
 			"waiting":         {mortise.Request{Key: "a", MaxWaiting: -1}, mortise.ErrBadRequest, "MaxWaiting"},
 			"hold":            {mortise.Request{Key: "a", MaxHold: -1}, mortise.ErrBadRequest, "MaxHold"},
-			"delay":           {mortise.Request{Key: "a", LockDelay: 8 * 24 * time.Hour}, mortise.ErrBadRequest, "LockDelay"},
-			"value":           {mortise.Request{Key: "a", Value: strings.Repeat("x", 1025)}, mortise.ErrBadRequest, "Value"},
-			"empty key":       {mortise.Request{Keys: []string{"a", ""}}, mortise.ErrBadKey, ""},
-			"bad key":         {mortise.Request{Keys: []string{"a", "b\n"}}, mortise.ErrBadKey, ""},
+			"delay": {mortise.Request{Key: "a", LockDelay: 8 * 24 * time.Hour}, mortise.ErrBadRequest,
+				"LockDelay"},
+			"value": {mortise.Request{Key: "a", Value: strings.Repeat("x", 1025)}, mortise.ErrBadRequest,
+				"Value"},
+			"empty key": {mortise.Request{Keys: []string{"a", ""}}, mortise.ErrBadKey, ""},
+			"bad key":   {mortise.Request{Keys: []string{"a", "b\n"}}, mortise.ErrBadKey, ""},
 		} {
-			if l, err := f.nodes[0].Acquire(t.Context(), c.request); l != nil || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.field) {
+			if l, err := f.nodes[0].Acquire(t.Context(), c.request); l != nil || !errors.Is(err, c.want) ||
+				!strings.Contains(err.Error(), c.field) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -204,11 +213,13 @@ func TestMaxWaitingAndValue(t *testing.T) {
 		f := startFleet(t, 3)
 		l := f.acquire(0, mortise.Request{Key: "k", Value: "counts the stock"})
 		first := f.later(1, mortise.Request{Key: "k", MaxWaiting: 1})
-		if _, err := f.nodes[2].Acquire(t.Context(), mortise.Request{Key: "k", MaxWaiting: 1}); !errors.Is(err, mortise.ErrQueueFull) {
+		if _, err := f.nodes[2].Acquire(t.Context(), mortise.Request{Key: "k", MaxWaiting: 1}); !errors.Is(err,
+			mortise.ErrQueueFull) {
 			t.Errorf("one waits already: %v", err)
 		}
 		var held *mortise.HeldError
-		if _, err := f.nodes[2].TryLock(t.Context(), "k"); !asHeld(err, &held) || held.Value != "counts the stock" || !strings.Contains(err.Error(), "counts the stock") {
+		if _, err := f.nodes[2].TryLock(t.Context(), "k"); !asHeld(err, &held) || held.Value != "counts the stock" ||
+			!strings.Contains(err.Error(), "counts the stock") {
 			t.Errorf("%v", err)
 		}
 		unlock(t, l)
@@ -264,7 +275,8 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 	})
 }
 
-// TestALostLockIsNotEnteredAgain: neither by a context that has ended with it nor by one that does not end.
+// TestALostLockIsNotEnteredAgain: neither by a context that has ended with it nor by one that does
+// not end.
 func TestALostLockIsNotEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -347,7 +359,8 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 		}
 		waits(t, "the next", next)
 		<-ctx.Done()
-		if err := context.Cause(ctx); !errors.Is(err, mortise.ErrLost) || !strings.Contains(err.Error(), "as long as its request allows") {
+		if err := context.Cause(ctx); !errors.Is(err, mortise.ErrLost) ||
+			!strings.Contains(err.Error(), "as long as its request allows") {
 			t.Errorf("%v", err)
 		}
 		wantIs(t, l.Unlock(t.Context()), mortise.ErrLost)
@@ -357,7 +370,8 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 	})
 }
 
-// TestAnOverdueHoldKeepsItsDelay: the code that has overstayed may run on, so the next waits for the delay, and the audit says what happened.
+// TestAnOverdueHoldKeepsItsDelay: the code that has overstayed may run on, so the next waits for
+// the delay, and the audit says what happened.
 func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -378,10 +392,12 @@ func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
 		if err != nil || len(ends) != 3 {
 			t.Fatalf("%+v, %v", ends, err)
 		}
-		if e := ends[0]; e.What != mortise.EventLeft || e.Cause != mortise.CauseExpired || e.Token != l.Token() || !strings.Contains(e.Reason, "held for 1m0s") {
+		if e := ends[0]; e.What != mortise.EventLeft || e.Cause != mortise.CauseExpired || e.Token != l.Token() ||
+			!strings.Contains(e.Reason, "held for 1m0s") {
 			t.Errorf("the audit has %+v", e)
 		}
-		if e := ends[2]; e.What != mortise.EventFreed || e.Cause != mortise.CauseExpired || e.Token != gone.Token() || e.Reason != "its client died" {
+		if e := ends[2]; e.What != mortise.EventFreed || e.Cause != mortise.CauseExpired || e.Token != gone.Token() ||
+			e.Reason != "its client died" {
 			t.Errorf("the audit has %+v", e)
 		}
 		f.nothingLeft()
@@ -438,7 +454,8 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
 		holder := f.follower()
-		l := f.acquire(holder, mortise.Request{Key: "k", LockDelay: 30 * time.Second, Value: "writes to a disk that knows no tokens"})
+		l := f.acquire(holder, mortise.Request{Key: "k", LockDelay: 30 * time.Second,
+			Value: "writes to a disk that knows no tokens"})
 		plain := f.lock(holder, "plain")
 		token := l.Token()
 		f.crash(holder)
@@ -450,7 +467,8 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 			t.Error("tokens")
 		}
 		info := f.peek(other, "k")
-		if first := info.Queue[0]; !first.Expired || first.Token != token || first.Left <= 20*time.Second || first.Left > 30*time.Second {
+		if first := info.Queue[0]; !first.Expired || first.Token != token || first.Left <= 20*time.Second ||
+			first.Left > 30*time.Second {
 			t.Errorf("%+v", first)
 		}
 		if held, err := f.nodes[other].Check(brief(t), "k", token); held || err != nil {
@@ -479,8 +497,8 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 	})
 }
 
-// TestHandlesUnlockedAtOnce: whoever returns from Unlock finds his handle unlocked, however many unlock it and its siblings at the same time, and the
-// lock goes with the last of them.
+// TestHandlesUnlockedAtOnce: whoever returns from Unlock finds his handle unlocked, however many
+// unlock it and its siblings at the same time, and the lock goes with the last of them.
 func TestHandlesUnlockedAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -521,7 +539,8 @@ func TestHandlesUnlockedAtOnce(t *testing.T) {
 	})
 }
 
-// TestWorkersUnderOneLockWaitForEachOther: goroutines that work under one lock and want the same key are no circle: the first ends without the second.
+// TestWorkersUnderOneLockWaitForEachOther: goroutines that work under one lock and want the same
+// key are no circle: the first ends without the second.
 func TestWorkersUnderOneLockWaitForEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -536,7 +555,12 @@ func TestWorkersUnderOneLockWaitForEachOther(t *testing.T) {
 			go func() {
 				defer func() { done <- struct{}{} }()
 				if err := node.Do(ctx, "row", func(ctx context.Context, _ mortise.Token) error {
-					return node.Do(ctx, "cell", func(context.Context, mortise.Token) error { time.Sleep(time.Millisecond); return nil }) // fake time
+					// fake time
+					return node.Do(ctx, "cell", func(context.Context,
+						mortise.Token) error {
+						time.Sleep(time.Millisecond)
+						return nil
+					})
 				}); err != nil {
 					t.Error(err)
 				}

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestLabelsAreShown: to those who meet the holder and those who look; and any value comes back as it was, also one that looks like the form of those with labels.
+// TestLabelsAreShown: to those who meet the holder and those who look; and any value comes back as
+// it was, also one that looks like the form of those with labels.
 func TestLabelsAreShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -22,13 +23,15 @@ func TestLabelsAreShown(t *testing.T) {
 					t.Errorf("%d: %q, %v", i, st.Value, st.Labels)
 				}
 				var held *mortise.HeldError
-				if _, err := f.nodes[2].TryLock(t.Context(), "k"); !errors.As(err, &held) || held.Value != value || !maps.Equal(held.Labels, labels) {
+				if _, err := f.nodes[2].TryLock(t.Context(), "k"); !errors.As(err, &held) || held.Value != value ||
+					!maps.Equal(held.Labels, labels) {
 					t.Errorf("%d: %v", i, err)
 				}
 				unlock(t, l)
 			}
 		}
-		_, err := f.nodes[0].Acquire(t.Context(), mortise.Request{Key: "k", Value: strings.Repeat("x", 1000), Labels: labels})
+		_, err := f.nodes[0].Acquire(t.Context(), mortise.Request{Key: "k", Value: strings.Repeat("x", 1000),
+			Labels: labels})
 		wantIs(t, err, mortise.ErrBadRequest)
 	})
 }

@@ -69,7 +69,8 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 				continue // its rights are those of its secret
 			}
 			if s := f.nodes[i].Status(); s.MembersAge != 0 || len(s.Members) != 0 {
-				t.Errorf("node %d has a picture of %d members that it never asked for, %v old", i, len(s.Members), s.MembersAge)
+				t.Errorf("node %d has a picture of %d members that it never asked for, %v old", i, len(s.Members),
+					s.MembersAge)
 			}
 			list := f.members(i, "")
 			if got := memberNames(list); got != want {
@@ -77,7 +78,8 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 			}
 			for _, m := range list {
 				root := m.Tier == mortise.TierRoot
-				if (m.For == "") != root || (m.Address != "") != root || m.Votes != slices.Contains([]string{"node-0", "node-1", "node-2"}, m.Name) {
+				if (m.For == "") != root || (m.Address != "") != root ||
+					m.Votes != slices.Contains([]string{"node-0", "node-1", "node-2"}, m.Name) {
 					t.Errorf("%+v", m)
 				}
 				if node := strings.HasPrefix(m.Name, "node"); node && time.Since(m.Since) > time.Minute {
@@ -95,8 +97,10 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 			}
 			time.Sleep(7 * time.Second)
 			s := f.nodes[i].Status()
-			if memberNames(s.Members) != want || s.MembersTotal != 6 || s.MembersAge < 7*time.Second || s.MembersAge > 8*time.Second {
-				t.Errorf("node %d has a picture of %s, %d in all, %v old", i, memberNames(s.Members), s.MembersTotal, s.MembersAge)
+			if memberNames(s.Members) != want || s.MembersTotal != 6 || s.MembersAge < 7*time.Second ||
+				s.MembersAge > 8*time.Second {
+				t.Errorf("node %d has a picture of %s, %d in all, %v old", i, memberNames(s.Members), s.MembersTotal,
+					s.MembersAge)
 			}
 			for _, voter := range s.Voters {
 				if voter.Name == "" || voter.Zone != "zone of "+voter.Name || !voter.Seen && i < 3 {
@@ -140,7 +144,8 @@ func TestMembersWithoutALeader(t *testing.T) {
 				t.Errorf("%+v, %v", m, err)
 			}
 		}
-		if s := f.nodes[0].Status(); len(s.Members) != 3 || s.MembersAge < 2*time.Second || s.Leader != "" || s.Voters[0].Name == "" {
+		if s := f.nodes[0].Status(); len(s.Members) != 3 || s.MembersAge < 2*time.Second || s.Leader != "" ||
+			s.Voters[0].Name == "" {
 			t.Errorf("%+v", s)
 		}
 		for _, err := range f.nodes[0].Members(ctx, "yesterday") {
@@ -198,7 +203,8 @@ func TestNamesAreLearnedWithoutGossip(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		s := m.Status()
 		if s.Leader != f.nodes[f.leader()].Status().Name || s.MembersAge != 0 {
-			t.Errorf("its leader is called %s, want %s; its picture is %v old", s.Leader, f.nodes[f.leader()].Status().Name, s.MembersAge)
+			t.Errorf("its leader is called %s, want %s; its picture is %v old", s.Leader,
+				f.nodes[f.leader()].Status().Name, s.MembersAge)
 		}
 		for _, v := range s.Voters {
 			if !strings.HasPrefix(v.Name, "node-") {

@@ -64,7 +64,8 @@ func TestContextOfALockEndsWithIt(t *testing.T) {
 	})
 }
 
-// The pattern lock.Context(ctx), then the effect, must not begin the effect under a lock that is over.
+// The pattern lock.Context(ctx), then the effect, must not begin the effect under a lock that is
+// over.
 func TestContextOfALockThatIsOverHasEnded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -90,7 +91,8 @@ func TestDoUnlocksWhenItPanics(t *testing.T) {
 		}()
 		unlock(t, f.lock(0, "k"))
 		boom := errors.New("boom")
-		if err := f.nodes[0].Do(t.Context(), "k", func(context.Context, mortise.Token) error { return boom }); !errors.Is(err, boom) {
+		if err := f.nodes[0].Do(t.Context(), "k",
+			func(context.Context, mortise.Token) error { return boom }); !errors.Is(err, boom) {
 			t.Errorf("Do returned %v, want the function's error", err)
 		}
 		f.nothingLeft()
@@ -109,7 +111,8 @@ func TestTokenFromFindsTheInnermostLock(t *testing.T) {
 		for _, c := range []struct {
 			ctx  context.Context
 			want mortise.Token
-		}{{ctx, outer.Token()}, {below, inner.Token()}, {context.WithoutCancel(below), inner.Token()}, {mortise.ContextWithToken(below, 7), 7}} {
+		}{{ctx, outer.Token()}, {below, inner.Token()}, {context.WithoutCancel(below), inner.Token()},
+			{mortise.ContextWithToken(below, 7), 7}} {
 			if token, ok := mortise.TokenFrom(c.ctx); !ok || token != c.want {
 				t.Errorf("token %d, %v, want %d", token, ok, c.want)
 			}
@@ -118,7 +121,8 @@ func TestTokenFromFindsTheInnermostLock(t *testing.T) {
 			if got, ok := mortise.TokenFrom(ctx); !ok || got != token {
 				t.Errorf("Do: token %d, %v, want %d", got, ok, token)
 			}
-			again, err := f.nodes[0].TryLock(mortise.ContextWithToken(ctx, 7), "k") // a token on top does not hide the lock below
+			// a token on top does not hide the lock below
+			again, err := f.nodes[0].TryLock(mortise.ContextWithToken(ctx, 7), "k")
 			if err != nil {
 				return err
 			}

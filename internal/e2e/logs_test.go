@@ -34,13 +34,17 @@ func (l *lines) take() []string {
 	return l.matching("")
 }
 
-// TestAtMostFiveLinesAtStart: from the start of all to a minute after they are ready, on every node, and not nothing.
+// TestAtMostFiveLinesAtStart: from the start of all to a minute after they are ready, on every
+// node, and not nothing.
 func TestAtMostFiveLinesAtStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes  int
 		change func(t *testing.T, c *mortise.Config)
 	}{
-		"one on its own":         {1, func(_ *testing.T, c *mortise.Config) { c.Join, c.Replicas, c.Bind = nil, 0, "" }},
+		"one on its own": {1, func(_ *testing.T, c *mortise.Config) {
+			c.Join, c.Replicas, c.Bind = nil, 0,
+				""
+		}},
 		"four in memory":         {4, func(*testing.T, *mortise.Config) {}},
 		"three with directories": {3, func(t *testing.T, c *mortise.Config) { inDir(t.TempDir())(c) }},
 		"three with a secret":    {3, func(_ *testing.T, c *mortise.Config) { withSecret(secretA)(c) }},
@@ -98,9 +102,13 @@ func TestOneLineForAChange(t *testing.T) {
 		}
 		f.lock(follower, "k")
 		f.isolate(follower)
-		time.Sleep(time.Minute)                                                                                             // fake time
-		got := slices.DeleteFunc(take(follower), func(line string) bool { return strings.Contains(line, "has no leader") }) // if it votes
-		wantLines(t, "who was cut off", got, "a lease ran out, since no leader has answered: the locks of this session are lost")
+		// fake time
+		time.Sleep(time.Minute)
+		// if it votes
+		got := slices.DeleteFunc(take(follower),
+			func(line string) bool { return strings.Contains(line, "has no leader") })
+		wantLines(t, "who was cut off", got,
+			"a lease ran out, since no leader has answered: the locks of this session are lost")
 		f.rejoin(follower)
 		time.Sleep(time.Minute) // fake time
 		got = slices.DeleteFunc(take(follower), func(line string) bool { return !strings.Contains(line, "lease") })
@@ -120,7 +128,8 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 			t.Helper()
 			for name, l := range logs {
 				if got := l.take(); len(got) > most {
-					t.Errorf("%s: %s wrote %d lines, want at most %d:\n%s", what, name, len(got), most, strings.Join(got[:20], ""))
+					t.Errorf("%s: %s wrote %d lines, want at most %d:\n%s", what, name, len(got), most,
+						strings.Join(got[:20], ""))
 				}
 			}
 		}
@@ -132,7 +141,8 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 			time.Sleep(time.Second) // fake time
 		}
 		if got := logs["node-0"].take(); len(got) < 9 || len(got) > 11 {
-			t.Errorf("of 600 snapshots in ten minutes that did not arrive %d lines speak:\n%s", len(got), strings.Join(got, ""))
+			t.Errorf("of 600 snapshots in ten minutes that did not arrive %d lines speak:\n%s", len(got),
+				strings.Join(got, ""))
 		}
 		stranger := f.config(3, 3)
 		withSecret(secretB)(&stranger)
@@ -150,7 +160,8 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 	})
 }
 
-// TestGossipAndRaftSpeakThroughTheLogger: on the levels that they were given, and past nobody else's log.
+// TestGossipAndRaftSpeakThroughTheLogger: on the levels that they were given, and past nobody
+// else's log.
 func TestGossipAndRaftSpeakThroughTheLogger(t *testing.T) {
 	var global bytes.Buffer
 	defer log.SetOutput(log.Writer())
@@ -175,7 +186,8 @@ func TestGossipAndRaftSpeakThroughTheLogger(t *testing.T) {
 					}
 				case strings.HasPrefix(said, `"raft: `):
 					raft++
-				case strings.Contains(line, "[DEBUG]"), strings.Contains(line, "[ERR]"), strings.Contains(line, "[WARN]"):
+				case strings.Contains(line, "[DEBUG]"), strings.Contains(line, "[ERR]"),
+					strings.Contains(line, "[WARN]"):
 					t.Errorf("%s: a line of memberlist under another name: %s", name, line)
 				}
 			}

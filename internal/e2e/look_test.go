@@ -42,10 +42,12 @@ func TestPeekTellsTheQueue(t *testing.T) {
 				t.Fatalf("node %d: %+v", i, info)
 			}
 			first, second, third := info.Queue[0], info.Queue[1], info.Queue[2]
-			if first.Holder != "node-0" || first.Token != l.Token() || first.Value != "counts" || first.Since.IsZero() || first.WaitsFor != -1 || first.Left <= 0 || first.Left > 10*time.Second {
+			if first.Holder != "node-0" || first.Token != l.Token() || first.Value != "counts" ||
+				first.Since.IsZero() || first.WaitsFor != -1 || first.Left <= 0 || first.Left > 10*time.Second {
 				t.Errorf("node %d: %+v", i, first)
 			}
-			if second.Holder != "node-1" || second.Token != 0 || !second.Shared || fmt.Sprint(second.Keys) != "[k l]" || second.WaitsFor != 0 || !second.Since.IsZero() {
+			if second.Holder != "node-1" || second.Token != 0 || !second.Shared ||
+				fmt.Sprint(second.Keys) != "[k l]" || second.WaitsFor != 0 || !second.Since.IsZero() {
 				t.Errorf("node %d: %+v", i, second)
 			}
 			if third.Permits != 2 || third.Of != 3 || third.WaitsFor != 1 {
@@ -75,7 +77,8 @@ func TestListWalksAllThatBeginWithAPrefix(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if seen[info.Key] || !strings.HasPrefix(info.Key, "orders/") || info.Held != 1 || info.Queue[0].Token == 0 {
+				if seen[info.Key] || !strings.HasPrefix(info.Key, "orders/") || info.Held != 1 ||
+					info.Queue[0].Token == 0 {
 					t.Fatalf("node %d: %+v", i, info)
 				}
 				seen[info.Key] = true
@@ -94,7 +97,8 @@ func TestListWalksAllThatBeginWithAPrefix(t *testing.T) {
 	})
 }
 
-// TestCheckIsNeverOld: what a check says was true after it was asked, also when the one who answers has just taken over.
+// TestCheckIsNeverOld: what a check says was true after it was asked, also when the one who answers
+// has just taken over.
 func TestCheckIsNeverOld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -150,7 +154,8 @@ func TestForceUnlock(t *testing.T) {
 		after := comes(t, "who waited", next)
 		synctest.Wait()
 		var forced *mortise.ForcedError
-		if err := context.Cause(ctx); !errors.As(err, &forced) || forced.By != "node-2" || forced.Reason != "hangs" || !errors.Is(err, mortise.ErrLost) {
+		if err := context.Cause(ctx); !errors.As(err, &forced) || forced.By != "node-2" || forced.Reason != "hangs" ||
+			!errors.Is(err, mortise.ErrLost) {
 			t.Errorf("the holder is told: %v", err)
 		}
 		wantIs(t, l.Unlock(t.Context()), mortise.ErrLost)
@@ -178,7 +183,8 @@ func TestForceUnlockAll(t *testing.T) {
 		f := startFleet(t, 3)
 		var locks []*mortise.Lock
 		for i := range 10 {
-			locks = append(locks, f.acquire(i%3, mortise.Request{Key: "jobs/shared", Shared: true}), f.lock(i%3, fmt.Sprint("jobs/", i)))
+			locks = append(locks, f.acquire(i%3, mortise.Request{Key: "jobs/shared", Shared: true}),
+				f.lock(i%3, fmt.Sprint("jobs/", i)))
 		}
 		other := f.lock(0, "other")
 		ended, err := f.nodes[1].ForceUnlockAll(brief(t), "jobs/", "the host is gone")
@@ -197,7 +203,8 @@ func TestForceUnlockAll(t *testing.T) {
 	})
 }
 
-// TestAnOldEvictAnswersNobodyElse: a leader that asks under the number of another one's Evict, which is applied only now, is not answered by it.
+// TestAnOldEvictAnswersNobodyElse: a leader that asks under the number of another one's Evict,
+// which is applied only now, is not answered by it.
 func TestAnOldEvictAnswersNobodyElse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -206,7 +213,8 @@ func TestAnOldEvictAnswersNobodyElse(t *testing.T) {
 			for range 100 {
 				r := n.Replica()
 				one, err := r.Questions.Ask(replica.Question{Op: replica.OpPeek})
-				if err != nil || seen[one.Number] || one.Number >= replica.QuestionRound || lockfsm.Number(one.Number) > lockfsm.MaxNumber {
+				if err != nil || seen[one.Number] || one.Number >= replica.QuestionRound ||
+					lockfsm.Number(one.Number) > lockfsm.MaxNumber {
 					t.Fatalf("%+v: %v", one, err)
 				}
 				seen[one.Number] = true
@@ -223,7 +231,8 @@ func TestLookingEndsWithItsContext(t *testing.T) {
 		time.Sleep(5 * time.Second) // fake time
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := f.nodes[0].Peek(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no leader") {
+		if _, err := f.nodes[0].Peek(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "no leader") {
 			t.Errorf("%v", err)
 		}
 		f.rejoin(0)
@@ -236,7 +245,8 @@ func TestLookingEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestSessionsAreTold: who has one and how long it lasts; and no nonce, which is a secret, leaves the leader.
+// TestSessionsAreTold: who has one and how long it lasts; and no nonce, which is a secret, leaves
+// the leader.
 func TestSessionsAreTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)

@@ -18,9 +18,9 @@ const (
 	lossWatched = 8 * time.Second        // after the leader's end
 )
 
-// TestALeaderEndsOnALossyNetwork: the loss of packets costs an outage little, since raft messages travel
-// on two connections and a voter does not have to connect to the others first. At 20 % the medians are
-// 1.1 and 1.6 s; without both they were 2.3 s each.
+// TestALeaderEndsOnALossyNetwork: the loss of packets costs an outage little, since raft messages
+// travel on two connections and a voter does not have to connect to the others first. At 20 % the
+// medians are 1.1 and 1.6 s; without both they were 2.3 s each.
 func TestALeaderEndsOnALossyNetwork(t *testing.T) {
 	for _, c := range []struct {
 		loss           float64
@@ -45,7 +45,8 @@ func TestALeaderEndsOnALossyNetwork(t *testing.T) {
 				median := of.took[rounds/2]
 				t.Logf("%s: median %v, at most %v", how, median, of.took[rounds-1])
 				if median > of.limit {
-					t.Errorf("%s: after a leader's end no free lock was granted for %v (median), more than %v", how, median, of.limit)
+					t.Errorf("%s: after a leader's end no free lock was granted for %v (median), more than %v", how,
+						median, of.limit)
 				}
 			}
 		})

@@ -12,7 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestAMarkTravelsWithTheLock: to whoever waits or is refused on another instance, and past the eyes of those who look at values.
+// TestAMarkTravelsWithTheLock: to whoever waits or is refused on another instance, and past the
+// eyes of those who look at values.
 func TestAMarkTravelsWithTheLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ears []*heard
@@ -29,10 +30,12 @@ func TestAMarkTravelsWithTheLock(t *testing.T) {
 			}
 			l := f.acquire(0, mortise.Request{Key: "k", Value: value})
 			_, err := f.nodes[1].TryLock(t.Context(), "k")
-			if e := ears[1].last(t); e.Outcome != mortise.OutcomeHeld || string(e.BehindMark) != want || e.Behind.Value != value {
+			if e := ears[1].last(t); e.Outcome != mortise.OutcomeHeld || string(e.BehindMark) != want ||
+				e.Behind.Value != value {
 				t.Errorf("refused: %+v", e)
 			}
-			if text := fmt.Sprint(err); strings.Contains(text, "mark") || strings.Contains(text, `\xff`) || value != "" && !strings.Contains(text, value) {
+			if text := fmt.Sprint(err); strings.Contains(text, "mark") || strings.Contains(text, `\xff`) ||
+				value != "" && !strings.Contains(text, value) {
 				t.Errorf("%q", text)
 			}
 			if info := f.peek(2, "k"); info.Queue[0].Value != value {
@@ -46,7 +49,8 @@ func TestAMarkTravelsWithTheLock(t *testing.T) {
 			ears[2].mu.Lock()
 			granted := false
 			for _, e := range ears[2].locks {
-				granted = granted || e.Outcome == mortise.OutcomeGranted && string(e.BehindMark) == want && e.Behind != nil && e.Behind.Value == value
+				granted = granted || e.Outcome == mortise.OutcomeGranted && string(e.BehindMark) == want &&
+					e.Behind != nil && e.Behind.Value == value
 			}
 			ears[2].mu.Unlock()
 			if !granted {

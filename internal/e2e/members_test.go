@@ -10,16 +10,18 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file is about members that come and go: the voters of a group in memory mode heal, whoever leaves hands over, and nobody who stays
-// notices more than one failover.
+// This file is about members that come and go: the voters of a group in memory mode heal, whoever
+// leaves hands over, and nobody who stays notices more than one failover.
 
 const (
-	// gapLeaving and gapKilled are how long nobody may be granted a free lock when an instance leaves, and when it is killed.
+	// gapLeaving and gapKilled are how long nobody may be granted a free lock when an instance
+	// leaves, and when it is killed.
 	gapLeaving = 300 * time.Millisecond
 	gapKilled  = 2 * time.Second
 )
 
-// prober takes and frees locks that nobody else wants, one after the other, and knows the longest time between two grants.
+// prober takes and frees locks that nobody else wants, one after the other, and knows the longest
+// time between two grants.
 type prober struct {
 	longest time.Duration
 	last    time.Time
@@ -95,7 +97,8 @@ func (f *fleet) roll(n int, leave bool) {
 		f.start(i, f.config(i, n))
 		f.ready()
 		gap := p.gap()
-		f.t.Logf("node %d, leading %v, leaving %v: nobody could be granted a free lock for at most %v", i, wasLeader, leave, gap)
+		f.t.Logf("node %d, leading %v, leaving %v: nobody could be granted a free lock for at most %v", i, wasLeader,
+			leave, gap)
 		if gap > limit {
 			f.t.Errorf("a gap of %v, more than %v", gap, limit)
 		}
@@ -131,9 +134,11 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
-// TestLeaveHandsTheVoteOver: when Leave returns, a configuration without the leaver is applied at a leader that is somebody else.
+// TestLeaveHandsTheVoteOver: when Leave returns, a configuration without the leaver is applied at a
+// leader that is somebody else.
 func TestLeaveHandsTheVoteOver(t *testing.T) {
-	for name, pick := range map[string]func(f *fleet) int{"leader": (*fleet).leader, "follower": (*fleet).votingFollower} {
+	for name, pick := range map[string]func(f *fleet) int{"leader": (*fleet).leader,
+		"follower": (*fleet).votingFollower} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := startFleet(t, 4)
@@ -145,7 +150,8 @@ func TestLeaveHandsTheVoteOver(t *testing.T) {
 					if n == nil || !n.Status().Leading {
 						continue
 					}
-					if c := n.Replica().Configuration(); slices.Contains(c.Voters, leaver) || slices.Contains(c.Outgoing, leaver) {
+					if c := n.Replica().Configuration(); slices.Contains(c.Voters, leaver) ||
+						slices.Contains(c.Outgoing, leaver) {
 						t.Errorf("%s has left, and is a voter of %v at the leader", f.config(i, 4).Name, c.Voters)
 					}
 					return
@@ -156,7 +162,8 @@ func TestLeaveHandsTheVoteOver(t *testing.T) {
 	}
 }
 
-// TestLeaveSaysGoodbye: who gossips sees at once that an instance has left, and does not find out by asking it in vain.
+// TestLeaveSaysGoodbye: who gossips sees at once that an instance has left, and does not find out
+// by asking it in vain.
 func TestLeaveSaysGoodbye(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -190,7 +197,8 @@ func (f *fleet) votingFollower() int {
 	return -1
 }
 
-// settle waits until the leader has said for two seconds on end that no change of the voters is due.
+// settle waits until the leader has said for two seconds on end that no change of the voters is
+// due.
 func (f *fleet) settle() mortise.Health {
 	f.t.Helper()
 	var h mortise.Health
@@ -237,7 +245,8 @@ func (f *fleet) wantVotes(want int) {
 	}
 }
 
-// TestAnyTwoOfFiveVoters go, ten seconds apart, and nobody comes back: the group goes on, and bears the loss of one more.
+// TestAnyTwoOfFiveVoters go, ten seconds apart, and nobody comes back: the group goes on, and bears
+// the loss of one more.
 func TestAnyTwoOfFiveVoters(t *testing.T) {
 	for a := range 5 {
 		for b := range 5 {
@@ -275,7 +284,8 @@ func TestAnyTwoOfFiveVoters(t *testing.T) {
 	}
 }
 
-// TestFlappingMember is killed and started again every five seconds, for two minutes. Nobody else notices.
+// TestFlappingMember is killed and started again every five seconds, for two minutes. Nobody else
+// notices.
 func TestFlappingMember(t *testing.T) {
 	for _, founders := range []bool{false, true} {
 		if founders && underRace {
@@ -352,7 +362,8 @@ func TestScale(t *testing.T) {
 	})
 }
 
-// TestSoleVoterOfTwoIsLost: the group is gone with it, and comes back when there are as many instances again as the settings ask for.
+// TestSoleVoterOfTwoIsLost: the group is gone with it, and comes back when there are as many
+// instances again as the settings ask for.
 func TestSoleVoterOfTwoIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)
@@ -402,7 +413,8 @@ func TestAllLeaveAtOnce(t *testing.T) {
 	}
 }
 
-// TestReadyPacesADeployment (hazard L6): instances are killed as soon as the one started before is ready. The group survives.
+// TestReadyPacesADeployment (hazard L6): instances are killed as soon as the one started before is
+// ready. The group survives.
 func TestReadyPacesADeployment(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -424,7 +436,8 @@ func TestReadyPacesADeployment(t *testing.T) {
 	})
 }
 
-// TestAMemberKeepsSpareLinks: an instance that does not vote has links to all three voters, so a change of leader needs no handshake.
+// TestAMemberKeepsSpareLinks: an instance that does not vote has links to all three voters, so a
+// change of leader needs no handshake.
 func TestAMemberKeepsSpareLinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -442,7 +455,8 @@ func TestAMemberKeepsSpareLinks(t *testing.T) {
 	})
 }
 
-// TestVotersKeepLinksToEachOther: when the leader of five is gone, the others elect the next one at once.
+// TestVotersKeepLinksToEachOther: when the leader of five is gone, the others elect the next one at
+// once.
 func TestVotersKeepLinksToEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5, func(c *mortise.Config) { c.Voters = 5 })

@@ -13,29 +13,40 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Mistakes of a newcomer, and cases that look like one. Each has a test of its text, here where no other file is named:
+// Mistakes of a newcomer, and cases that look like one. Each has a test of its text, here where no
+// other file is named:
 //
-//  1. doctor beside a holder that was restarted under its name: TestHolderFate in cmd/mortise/led_test.go, and the whole texts in
-//     cmd/mortise/testdata/states.md
-//  2. group IDs with a leading zero: TestIDsAreOfOneLength in internal/nodeid; recover: cmd/mortise/mistakes_test.go
-//  3. a healthy election is no alarm: TestWhatStandsFirst in console, TestCandidatesAreNoAlarm in adapters/mortiseotel, states.md
+//  1. doctor beside a holder that was restarted under its name: TestHolderFate in
+//     cmd/mortise/led_test.go, and the whole texts in cmd/mortise/testdata/states.md
+//  2. group IDs with a leading zero: TestIDsAreOfOneLength in internal/nodeid; recover:
+//     cmd/mortise/mistakes_test.go
+//  3. a healthy election is no alarm: TestWhatStandsFirst in console, TestCandidatesAreNoAlarm in
+//     adapters/mortiseotel, states.md
 //  4. figures from before the loss of the quorum are marked: TestStaleFiguresAreMarked in console
-//  5. the headline of doctor is the worst finding: TestTheHeadlineIsTheWorst in cmd/mortise/led_test.go
+//  5. the headline of doctor is the worst finding: TestTheHeadlineIsTheWorst in
+//     cmd/mortise/led_test.go
 //  6. Founders that match no instance
 //  7. two instances with one Name and Replicas
-//  8. another secret, none, or one where the group has none: TestStrangersStayOutside in security_test.go (Status, Lock);
-//     TestReadyzNamesTheSecret in console
-//  9. a command line without the secret, 10. without -join, 11. -env-prefix: cmd/mortise/mistakes_test.go
+//  8. another secret, none, or one where the group has none: TestStrangersStayOutside in
+//     security_test.go (Status, Lock); TestReadyzNamesTheSecret in console
+//  9. a command line without the secret, 10. without -join, 11. -env-prefix:
+//     cmd/mortise/mistakes_test.go
 //  12. an instance that starts again with its directory does not log that a group is born
 //  13. the agent keeps lock_delay: TestALostClientsLockKeepsItsDelay in cmd/mortise
-//  14. a lock is entered again for more than the hold has; TestAHandleEndsByItsOwnMaxHold in entered_test.go
-//  15. an end by MaxHold has its LockDelay, and a line in the audit; TestAnOverdueHoldKeepsItsDelay in kinds_test.go
+//  14. a lock is entered again for more than the hold has; TestAHandleEndsByItsOwnMaxHold in
+//      entered_test.go
+//  15. an end by MaxHold has its LockDelay, and a line in the audit; TestAnOverdueHoldKeepsItsDelay
+//      in kinds_test.go
 //  16. the holder of all permits asks for one more
-//  17. leaving after a tick takes no time, and a crash after it runs nothing again: tick/finished_test.go
-//  18. a bad key, 19. one of 10 MiB, 20. a nil context, 21. waiting for oneself, 22. the number of those that wait,
-//  23. Lock under RLock, 24. a lock that is lost in Do, 25. Leave names the keys that were not unlocked
+//  17. leaving after a tick takes no time, and a crash after it runs nothing again:
+//      tick/finished_test.go
+//  18. a bad key, 19. one of 10 MiB, 20. a nil context, 21. waiting for oneself, 22. the number of
+//      those that wait,
+//  23. Lock under RLock, 24. a lock that is lost in Do, 25. Leave names the keys that were not
+//      unlocked
 
-// TestMistakesAreNamed: what a newcomer does wrong, and the text of the error, which says what was wrong and what to do.
+// TestMistakesAreNamed: what a newcomer does wrong, and the text of the error, which says what was
+// wrong and what to do.
 func TestMistakesAreNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -55,63 +66,75 @@ func TestMistakesAreNamed(t *testing.T) {
 		fields := strings.NewReplacer("SINCE", `since \S+, token \d+`)
 		wants := func(what string, err, is error, text string) {
 			t.Helper()
-			if pattern := "^" + fields.Replace(text) + "$"; err == nil || is != nil && !errors.Is(err, is) || !regexp.MustCompile(pattern).MatchString(err.Error()) {
+			if pattern := "^" + fields.Replace(text) + "$"; err == nil || is != nil && !errors.Is(err, is) ||
+				!regexp.MustCompile(pattern).MatchString(err.Error()) {
 				t.Errorf("%s:\n got %.300v\nwant %s", what, err, text)
 			}
 		}
 		wants("no key", lock(t.Context(), ""), mortise.ErrBadKey, `mortise: bad key: "": it is empty`)
 		wants("a huge key", lock(t.Context(), strings.Repeat("k", 10<<20)), mortise.ErrBadKey,
 			`mortise: bad key: "k{64}"\.\.\. \(10485760 bytes\): it has 10485760 bytes, at most 512 are allowed`)
-		wants("a line break", lock(t.Context(), "a\nb"), mortise.ErrBadKey, `mortise: bad key: "a\\nb": it has a control character`)
+		wants("a line break", lock(t.Context(), "a\nb"), mortise.ErrBadKey,
+			`mortise: bad key: "a\\nb": it has a control character`)
 		wants("not UTF-8", lock(t.Context(), "\xff"), mortise.ErrBadKey, `mortise: bad key: "\\xff": it is not UTF-8`)
 		wants("a nil context", lock(nil, "k"), mortise.ErrBadRequest, //nolint:staticcheck // it is the mistake
 			`mortise: bad request: lock "k": the context is nil: pass context\.Background\(\) if you have none`)
 
 		l := f.acquire(0, mortise.Request{Key: "k"})
-		wants("waiting for oneself", lock(soon(), "k"), context.DeadlineExceeded, `mortise: lock "k": context deadline exceeded `+
-			`\(when this request was queued, this instance itself held it, SINCE, and no other request was waiting; to enter a lock again, pass lock\.Context\(ctx\)\)`)
+		wants("waiting for oneself", lock(soon(), "k"), context.DeadlineExceeded,
+			`mortise: lock "k": context deadline exceeded `+
+				`\(when this request was queued, this instance itself held it, SINCE, and no other request was waiting; to enter a lock again, pass lock\.Context\(ctx\)\)`)
 		second := f.later(0, mortise.Request{Key: "k"})
 		time.Sleep(time.Second) // fake time
-		wants("behind another one", lock(soon(), "k"), context.DeadlineExceeded, `.*, and 1 other request was waiting; .*`)
+		wants("behind another one", lock(soon(), "k"), context.DeadlineExceeded,
+			`.*, and 1 other request was waiting; .*`)
 		if err := l.Unlock(nil); err != nil { //nolint:staticcheck // it is the mistake
 			t.Errorf("Unlock with a nil context: %v", err)
 		}
 		unlock(t, comes(t, "the second", second))
 
 		shared := f.acquire(0, mortise.Request{Key: "r", Shared: true})
-		wants("RLock, then Lock", lock(shared.Context(t.Context()), "r"), nil, `mortise: deadlock: node-0 waits for "r", under a shared lock of the same key: `+
-			`a shared lock cannot be upgraded; unlock it first, or take the exclusive lock from the beginning`)
+		wants("RLock, then Lock", lock(shared.Context(t.Context()), "r"), nil,
+			`mortise: deadlock: node-0 waits for "r", under a shared lock of the same key: `+
+				`a shared lock cannot be upgraded; unlock it first, or take the exclusive lock from the beginning`)
 		unlock(t, shared)
 
 		permits := f.acquire(0, mortise.Request{Key: "p", Permits: 3, Of: 3})
 		_, err := n.Acquire(permits.Context(t.Context()), mortise.Request{Key: "p", Permits: 1, Of: 3})
-		wants("one permit more than there are", err, nil, `mortise: deadlock: node-0 waits for "p", under permits of the same key: `+
-			`unlock them first, or ask for all that the work needs at once`)
+		wants("one permit more than there are", err, nil,
+			`mortise: deadlock: node-0 waits for "p", under permits of the same key: `+
+				`unlock them first, or ask for all that the work needs at once`)
 		unlock(t, permits)
 
-		rich := f.acquire(0, mortise.Request{Key: "rich", LockDelay: time.Second, Value: "v", Labels: map[string]string{"job": "nightly"}})
+		rich := f.acquire(0, mortise.Request{Key: "rich", LockDelay: time.Second, Value: "v",
+			Labels: map[string]string{"job": "nightly"}})
 		poor := f.acquire(0, mortise.Request{Key: "poor"})
 		for field, r := range map[string]mortise.Request{
-			"LockDelay": {Key: "rich", LockDelay: time.Minute}, "Notice": {Key: "rich", Notice: true}, "Value": {Key: "rich", Value: "w"},
+			"LockDelay": {Key: "rich", LockDelay: time.Minute}, "Notice": {Key: "rich", Notice: true},
+			"Value":  {Key: "rich", Value: "w"},
 			"Labels": {Key: "poor", Labels: map[string]string{"job": "nightly"}},
 		} {
 			hold := map[string]*mortise.Lock{"rich": rich, "poor": poor}[r.Key]
 			_, err := n.Acquire(hold.Context(t.Context()), r)
-			wants("another "+field, err, mortise.ErrBadRequest, fmt.Sprintf(`mortise: bad request: Request\.%s: lock "%s" is entered again under its own context, `+
-				`and its first request asked for another %s: set it there, or leave it out here`, field, r.Key, field))
+			wants("another "+field, err, mortise.ErrBadRequest,
+				fmt.Sprintf(`mortise: bad request: Request\.%s: lock "%s" is entered again under its own context, `+
+					`and its first request asked for another %s: set it there, or leave it out here`, field, r.Key, field))
 		}
 		unlock(t, rich)
 		unlock(t, poor)
 
 		late := f.acquire(0, mortise.Request{Key: "late", MaxHold: time.Minute, LockDelay: time.Second})
 		<-late.Done()
-		wants("an end by MaxHold", late.Err(), mortise.ErrLost, `mortise: the lock was lost: it was held for as long as its request allows`)
+		wants("an end by MaxHold", late.Err(), mortise.ErrLost,
+			`mortise: the lock was lost: it was held for as long as its request allows`)
 		time.Sleep(2 * time.Second) // fake time
 		ends, err := n.Audit(t.Context())
-		if err != nil || len(ends) != 2 || ends[0].What != mortise.EventLeft || ends[0].Cause != mortise.CauseExpired || ends[1].What != mortise.EventFreed {
+		if err != nil || len(ends) != 2 || ends[0].What != mortise.EventLeft ||
+			ends[0].Cause != mortise.CauseExpired || ends[1].What != mortise.EventFreed {
 			t.Fatalf("%+v, %v", ends, err)
 		}
-		wants("its line in the audit", errors.New(ends[0].Reason), nil, `it was held for 1m0s, the longest that its request allows, and its holder had not unlocked it`)
+		wants("its line in the audit", errors.New(ends[0].Reason), nil,
+			`it was held for 1m0s, the longest that its request allows, and its holder had not unlocked it`)
 
 		err = n.Do(t.Context(), "k", func(ctx context.Context, token mortise.Token) error {
 			if _, err := n.ForceUnlock(t.Context(), "k", token, "a test"); err != nil {
@@ -120,7 +143,8 @@ func TestMistakesAreNamed(t *testing.T) {
 			<-ctx.Done()
 			return fmt.Errorf("charging: %w", context.Cause(ctx))
 		})
-		wants("a lock that is lost in Do", err, mortise.ErrLost, `charging: mortise: the lock was ended by force on node-0: a test`)
+		wants("a lock that is lost in Do", err, mortise.ErrLost,
+			`charging: mortise: the lock was ended by force on node-0: a test`)
 
 		f.acquire(0, mortise.Request{Key: "forgotten/1"})
 		f.acquire(0, mortise.Request{Keys: []string{"forgotten/2", "forgotten/3"}})
@@ -129,7 +153,8 @@ func TestMistakesAreNamed(t *testing.T) {
 	})
 }
 
-// TestMistakesOfAClusterAreNamed: what an instance waits for that does not fit the others, or what it says while it locks.
+// TestMistakesOfAClusterAreNamed: what an instance waits for that does not fit the others, or what
+// it says while it locks.
 func TestMistakesOfAClusterAreNamed(t *testing.T) {
 	const addr = `10\.0\.0\.\d:7947`
 	three := func(c *mortise.Config) { c.Founders, c.Replicas = []string{"n1", "n2", "n3"}, 0 }
@@ -138,10 +163,12 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 		change func(*mortise.Config)
 		waits  string
 	}{
-		"Founders that match no instance": {three, `this instance is not one of the Founders: it joins as soon as it meets a member of a group that has a leader; ` +
-			`it has met none of them \("n1", "n2", "n3"\), and sees "node-[12]" \(ADDR\), "node-[12]" \(ADDR\): ` +
-			`if these are to found, the Name of each \(the host name by default\) has to stand in Founders, and that of this one \("node-0"\) too`},
-		"one Name and Replicas": {oneName, `birth waits: the instances at ADDR and ADDR are both called "orders": give each instance a Name of its own`},
+		"Founders that match no instance": {three,
+			`this instance is not one of the Founders: it joins as soon as it meets a member of a group that has a leader; ` +
+				`it has met none of them \("n1", "n2", "n3"\), and sees "node-[12]" \(ADDR\), "node-[12]" \(ADDR\): ` +
+				`if these are to found, the Name of each \(the host name by default\) has to stand in Founders, and that of this one \("node-0"\) too`},
+		"one Name and Replicas": {oneName,
+			`birth waits: the instances at ADDR and ADDR are both called "orders": give each instance a Name of its own`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -159,7 +186,9 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				_, err := f.nodes[0].Lock(ctx, "k")
-				if want := `^mortise: lock "k": context deadline exceeded \(` + waits + `\)$`; !errors.Is(err, context.DeadlineExceeded) || !regexp.MustCompile(want).MatchString(err.Error()) {
+				if want := `^mortise: lock "k": context deadline exceeded \(` + waits +
+					`\)$`; !errors.Is(err, context.DeadlineExceeded) ||
+					!regexp.MustCompile(want).MatchString(err.Error()) {
 					t.Errorf("Lock says\n%v, want\n%s", err, want)
 				}
 			})
@@ -173,7 +202,8 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 			f.start(3, second)
 			time.Sleep(time.Minute) // fake time
 			for i, at := range map[int]string{1: address(3), 3: address(1)} {
-				want := `"node-1" is the name of another instance too, at ` + at + `: only one of the two can vote; give each instance a Name of its own`
+				want := `"node-1" is the name of another instance too, at ` + at +
+					`: only one of the two can vote; give each instance a Name of its own`
 				if s := f.nodes[i].Status(); s.Namesake != want {
 					t.Errorf("Status says\n%s, want\n%s", s.Namesake, want)
 				}

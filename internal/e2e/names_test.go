@@ -28,13 +28,15 @@ type company struct {
 func newCompany(t *testing.T) *company {
 	c := &company{t: t}
 	_, c.key, _ = ed25519.GenerateKey(rand.Reader)
-	c.cert = c.sign(&x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, c.key).Leaf
+	c.cert = c.sign(&x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign},
+		c.key).Leaf
 	return c
 }
 
 func (c *company) sign(template *x509.Certificate, key ed25519.PrivateKey) tls.Certificate {
 	c.t.Helper()
-	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(1), time.Unix(0, 0), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(1), time.Unix(0, 0),
+		time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	parent := c.cert
 	if parent == nil {
@@ -123,7 +125,8 @@ func TestOtherServicesOfTheAuthorityStayOutside(t *testing.T) {
 	}
 	var config mortise.Config
 	ca.named("billing.internal", "orders.internal")(&config)
-	if _, err := mortise.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "lacks the name of this instance's own certificate") {
+	if _, err := mortise.Start(t.Context(), config); err == nil ||
+		!strings.Contains(err.Error(), "lacks the name of this instance's own certificate") {
 		t.Errorf("an instance that all others would refuse starts: %v", err)
 	}
 }

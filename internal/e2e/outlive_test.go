@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestAHoldOutlivesItsProcess: as a saga holds its lock from service to service, and through a crash, a change of leader and a Leave.
+// TestAHoldOutlivesItsProcess: as a saga holds its lock from service to service, and through a
+// crash, a change of leader and a Leave.
 func TestAHoldOutlivesItsProcess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
@@ -22,14 +23,16 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 		time.Sleep(30 * time.Minute) // a new leader counts anew
 		third := f.follower()
 		info := f.peek(third, "order/42")
-		if info.Held != 1 || !info.Queue[0].Expired || info.Queue[0].Value != "saga 7" || info.Queue[0].Token != l.Token() {
+		if info.Held != 1 || !info.Queue[0].Expired || info.Queue[0].Value != "saga 7" ||
+			info.Queue[0].Token != l.Token() {
 			t.Fatalf("%+v", info)
 		}
 		again := f.acquire(third, mortise.Request{Key: "order/42", Resume: l.Token()})
 		if again.Token() <= l.Token() || again.Err() != nil {
 			t.Fatalf("token %d after %d, %v", again.Token(), l.Token(), again.Err())
 		}
-		if _, err := f.nodes[third].Acquire(t.Context(), mortise.Request{Key: "order/42", Resume: l.Token()}); !errors.Is(err, mortise.ErrNotHeld) {
+		if _, err := f.nodes[third].Acquire(t.Context(),
+			mortise.Request{Key: "order/42", Resume: l.Token()}); !errors.Is(err, mortise.ErrNotHeld) {
 			t.Errorf("a token that is over: %v", err)
 		}
 		if err := again.Detach(t.Context()); err != nil {
@@ -64,7 +67,8 @@ func TestAHoldIsHandedOn(t *testing.T) {
 		taken := f.acquire(1, mortise.Request{Key: "b", Resume: l.Token(), Notice: true})
 		<-ctx.Done()
 		var forced *mortise.ForcedError
-		if err := context.Cause(ctx); !errors.As(err, &forced) || !forced.Resumed || forced.By != "node-1" || !errors.Is(err, mortise.ErrLost) {
+		if err := context.Cause(ctx); !errors.As(err, &forced) || !forced.Resumed || forced.By != "node-1" ||
+			!errors.Is(err, mortise.ErrLost) {
 			t.Errorf("%v", err)
 		}
 		wantIs(t, l.Unlock(t.Context()), mortise.ErrLost)
@@ -73,7 +77,8 @@ func TestAHoldIsHandedOn(t *testing.T) {
 		unlock(t, taken)
 		unlock(t, comes(t, "who waits for b", next))
 		for _, bad := range []mortise.Request{
-			{Keys: []string{"a"}, Resume: 1}, {Key: "a", Resume: 1, Try: true}, {Key: "a", Resume: 1, Shared: true}, {Key: "a", Resume: 1, Permits: 1, Of: 2}, {Key: "a", LockDelay: 8 * 24 * time.Hour},
+			{Keys: []string{"a"}, Resume: 1}, {Key: "a", Resume: 1, Try: true}, {Key: "a", Resume: 1, Shared: true},
+			{Key: "a", Resume: 1, Permits: 1, Of: 2}, {Key: "a", LockDelay: 8 * 24 * time.Hour},
 		} {
 			if _, err := f.nodes[0].Acquire(t.Context(), bad); !errors.Is(err, mortise.ErrBadRequest) {
 				t.Errorf("%+v: %v", bad, err)
@@ -101,7 +106,8 @@ func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 		if _, err := f.nodes[2].TryLock(t.Context(), "k"); !errors.Is(err, mortise.ErrHeld) {
 			t.Fatalf("%v", err)
 		}
-		if ended, err := f.nodes[2].ForceUnlock(brief(t), "k", stays.Token(), "the saga is over"); !ended || err != nil {
+		if ended, err := f.nodes[2].ForceUnlock(brief(t), "k", stays.Token(), "the saga is over"); !ended ||
+			err != nil {
 			t.Fatalf("%v, %v", ended, err)
 		}
 		unlock(t, f.lock(2, "k"))
@@ -114,7 +120,8 @@ func TestEachHoldStaysForItsOwnDelay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
 		victim, other := f.follower(), f.leader()
-		delays := map[string]time.Duration{"short": 5 * time.Second, "again": 5 * time.Second, "long": time.Hour, "taken up": time.Minute}
+		delays := map[string]time.Duration{"short": 5 * time.Second, "again": 5 * time.Second, "long": time.Hour,
+			"taken up": time.Minute}
 		tokens := map[string]mortise.Token{}
 		for key, d := range delays {
 			tokens[key] = f.acquire(victim, mortise.Request{Key: key, LockDelay: d}).Token()
@@ -130,7 +137,8 @@ func TestEachHoldStaysForItsOwnDelay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if waited := time.Since(crashed) - gone; waited < delays[key]-100*time.Millisecond || waited > delays[key]+2*time.Second {
+			if waited := time.Since(crashed) - gone; waited < delays[key]-100*time.Millisecond ||
+				waited > delays[key]+2*time.Second {
 				t.Errorf("%s was free after %v, want %v", key, waited, delays[key])
 			}
 			unlock(t, l)

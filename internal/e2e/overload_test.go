@@ -18,10 +18,12 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// TestTooManyCallers: a node that cannot pass its callers on refuses what it could not keep, at once, and loses none of the others.
+// TestTooManyCallers: a node that cannot pass its callers on refuses what it could not keep, at
+// once, and loses none of the others.
 func TestTooManyCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3, func(c *mortise.Config) { c.History = nil }) // more in one instant than a recorder's buffer takes
+		// more in one instant than a recorder's buffer takes
+		f := startFleet(t, 3, func(c *mortise.Config) { c.History = nil })
 		i := f.follower()
 		held := f.lock((i+1)%3, "elsewhere")
 		f.isolate(i)
@@ -54,14 +56,16 @@ func TestTooManyCallers(t *testing.T) {
 		f.rejoin(i)
 		calls.Wait()
 		if refused.Load() != early || granted.Load() != int64(waiting) {
-			t.Errorf("%d of %d that waited were served; %d were refused later", granted.Load(), waiting, refused.Load()-early)
+			t.Errorf("%d of %d that waited were served; %d were refused later", granted.Load(), waiting,
+				refused.Load()-early)
 		}
 		unlock(t, held)
 		f.nothingLeft()
 	})
 }
 
-// TestFullQueueIsAClearError: who finds a queue at its limit is told so, and those who wait in it keep their places.
+// TestFullQueueIsAClearError: who finds a queue at its limit is told so, and those who wait in it
+// keep their places.
 func TestFullQueueIsAClearError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -106,7 +110,8 @@ func TestFullQueueIsAClearError(t *testing.T) {
 	})
 }
 
-// TestMemberThatStopsReading: what is meant for it is bounded and then thrown away with its attachment; nobody else waits for it.
+// TestMemberThatStopsReading: what is meant for it is bounded and then thrown away with its
+// attachment; nobody else waits for it.
 func TestMemberThatStopsReading(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -140,7 +145,8 @@ func TestMemberThatStopsReading(t *testing.T) {
 		for range 100 { // each answer says who holds the lock, in a thousand times as many bytes
 			var b []byte
 			for range 1000 {
-				b = lockfsm.Command{Kind: lockfsm.Acquire, Session: id, Epoch: 1, Number: n, Key: "big", Try: true}.Append(b)
+				b = lockfsm.Command{Kind: lockfsm.Acquire, Session: id, Epoch: 1, Number: n, Key: "big",
+					Try: true}.Append(b)
 				n++
 			}
 			if err := h.Send(to, transport.Frame{Commands: b}); err != nil {

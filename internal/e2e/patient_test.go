@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Whoever asks for a lock that is held needs no entry of his own. He stands in line within 4 ms all the same, and knows behind whom, and when
-// the lock is given up he loses no time by it.
+// Whoever asks for a lock that is held needs no entry of his own. He stands in line within 4 ms all
+// the same, and knows behind whom, and when the lock is given up he loses no time by it.
 func TestWhoWaitsStandsInLineSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -49,7 +49,8 @@ func TestWhoWaitsStandsInLineSoon(t *testing.T) {
 	})
 }
 
-// TestHandoverTakesOneEntry: where a lock goes from hand to hand, the next request of who gives it up rides with the next Unlock.
+// TestHandoverTakesOneEntry: where a lock goes from hand to hand, the next request of who gives it
+// up rides with the next Unlock.
 func TestHandoverTakesOneEntry(t *testing.T) {
 	const turns = 200
 	bubble(t, func(t *testing.T) {

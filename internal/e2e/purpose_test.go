@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestTwoLivesOfOneName: a process that is started anew meets the lock of its life before. The session tells the two apart, and the
-// errors say so.
+// TestTwoLivesOfOneName: a process that is started anew meets the lock of its life before. The
+// session tells the two apart, and the errors say so.
 func TestTwoLivesOfOneName(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -41,10 +41,12 @@ func TestTwoLivesOfOneName(t *testing.T) {
 		}
 		var held *mortise.HeldError
 		_, err := f.nodes[i].TryLock(t.Context(), "k")
-		if !errors.As(err, &held) || held.Session == "" || !strings.Contains(err.Error(), "in another life (session "+held.Session) {
+		if !errors.As(err, &held) || held.Session == "" ||
+			!strings.Contains(err.Error(), "in another life (session "+held.Session) {
 			t.Errorf("the new life is told %v", err)
 		}
-		if _, err := f.nodes[f.leader()].TryLock(t.Context(), "k"); err == nil || strings.Contains(err.Error(), "another life") {
+		if _, err := f.nodes[f.leader()].TryLock(t.Context(), "k"); err == nil ||
+			strings.Contains(err.Error(), "another life") {
 			t.Errorf("another instance is told %v", err)
 		}
 	})

@@ -12,12 +12,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// oneWay is how long every byte is under way in these tests. A lock from a follower takes four of them: to the leader, to the other
-// voters, back, and back to the caller; on the leader it takes two.
+// oneWay is how long every byte is under way in these tests. A lock from a follower takes four of
+// them: to the leader, to the other voters, back, and back to the caller; on the leader it takes
+// two.
 const oneWay = time.Millisecond
 
-// step lies between two moments that a test tries. Those at whole milliseconds are at the same instant as a step of the protocol, where
-// the order of goroutines decides; the others are between two.
+// step lies between two moments that a test tries. Those at whole milliseconds are at the same
+// instant as a step of the protocol, where the order of goroutines decides; the others are between
+// two.
 func step() time.Duration {
 	if underRace {
 		return 500 * time.Microsecond
@@ -25,7 +27,8 @@ func step() time.Duration {
 	return 125 * time.Microsecond
 }
 
-// mustBeFree fails if anybody holds the key, or will without asking again: another node gets it at once.
+// mustBeFree fails if anybody holds the key, or will without asking again: another node gets it at
+// once.
 func (f *fleet) mustBeFree(i int, key, why string) {
 	f.t.Helper()
 	time.Sleep(4 * oneWay) // fake time: a cancel needs as long as the request that it follows
@@ -38,8 +41,9 @@ func (f *fleet) mustBeFree(i int, key, why string) {
 	unlock(f.t, l)
 }
 
-// TestGivingUpAtEveryStep ends the context of a Lock, a TryLock and a Do at every step on the way of a request: before it is sent, under
-// way, queued, decided, answered, and just returned. Promise 6: an error means that nothing is held, now or later.
+// TestGivingUpAtEveryStep ends the context of a Lock, a TryLock and a Do at every step on the way
+// of a request: before it is sent, under way, queued, decided, answered, and just returned. Promise
+// 6: an error means that nothing is held, now or later.
 func TestGivingUpAtEveryStep(t *testing.T) {
 	for _, where := range []string{"leader", "follower", "member"} {
 		t.Run(where, func(t *testing.T) {
@@ -52,8 +56,14 @@ func TestGivingUpAtEveryStep(t *testing.T) {
 				granted, gaveUp := 0, 0
 				for after := time.Duration(0); after <= 6*oneWay; after += step() {
 					for what, acquire := range map[string]func(context.Context, string) error{
-						"Lock": func(ctx context.Context, key string) error { return lockOnce(t, ctx, f.nodes[i].Lock, key) },
-						"Try":  func(ctx context.Context, key string) error { return lockOnce(t, ctx, f.nodes[i].TryLock, key) },
+						"Lock": func(ctx context.Context, key string) error {
+							return lockOnce(t, ctx, f.nodes[i].Lock,
+								key)
+						},
+						"Try": func(ctx context.Context, key string) error {
+							return lockOnce(t, ctx,
+								f.nodes[i].TryLock, key)
+						},
 						"Do": func(ctx context.Context, key string) error {
 							return f.nodes[i].Do(ctx, key, func(context.Context, mortise.Token) error { return nil })
 						},
@@ -86,7 +96,8 @@ func TestGivingUpAtEveryStep(t *testing.T) {
 }
 
 // lockOnce locks and unlocks. A lock that is returned is held.
-func lockOnce(t *testing.T, ctx context.Context, lock func(context.Context, string) (*mortise.Lock, error), key string) error {
+func lockOnce(t *testing.T, ctx context.Context, lock func(context.Context, string) (*mortise.Lock, error),
+	key string) error {
 	l, err := lock(ctx, key)
 	if err != nil {
 		return err
@@ -98,8 +109,8 @@ func lockOnce(t *testing.T, ctx context.Context, lock func(context.Context, stri
 	return nil
 }
 
-// TestGivingUpWhileTheGrantIsOnItsWay: the holder unlocks, and the waiter's context ends at every moment around the grant. The one who
-// waits behind it gets the lock either way, at once.
+// TestGivingUpWhileTheGrantIsOnItsWay: the holder unlocks, and the waiter's context ends at every
+// moment around the grant. The one who waits behind it gets the lock either way, at once.
 func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -137,7 +148,8 @@ func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestGivingUpWhileTheLeaderIsLost: the context ends shortly after the leader was cut off with the request in its hands.
+// TestGivingUpWhileTheLeaderIsLost: the context ends shortly after the leader was cut off with the
+// request in its hands.
 func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -158,13 +170,16 @@ func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 	})
 }
 
-// TestUnlockAgainstLoss: a holder that is cut off unlocks at every moment around its deadline, several times at once. Whatever Unlock
-// says, the handle holds nothing, the calls agree, and nobody else was granted the lock before.
+// TestUnlockAgainstLoss: a holder that is cut off unlocks at every moment around its deadline,
+// several times at once. Whatever Unlock says, the handle holds nothing, the calls agree, and
+// nobody else was granted the lock before.
 func TestUnlockAgainstLoss(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		lost, released := 0, 0
-		for turn, early := range []time.Duration{400 * time.Millisecond, 50 * time.Millisecond, time.Millisecond, 1, 0, -1, -time.Millisecond, -20 * time.Millisecond} { // the leader waits TTL/50 longer, 40 ms
+		// the leader waits TTL/50 longer, 40 ms
+		for turn, early := range []time.Duration{400 * time.Millisecond, 50 * time.Millisecond, time.Millisecond, 1,
+			0, -1, -time.Millisecond, -20 * time.Millisecond} {
 			leader := f.leader()
 			i, key := (leader+1)%3, fmt.Sprint(turn)
 			held := f.lock(i, key)
@@ -210,8 +225,9 @@ func TestUnlockAgainstLoss(t *testing.T) {
 	})
 }
 
-// TestCloseAgainstEverything: every method, from many goroutines, while the node closes or leaves. All return soon, with an error that
-// says why or a lock that is worth nothing any more; the bubble sees what is left.
+// TestCloseAgainstEverything: every method, from many goroutines, while the node closes or leaves.
+// All return soon, with an error that says why or a lock that is worth nothing any more; the bubble
+// sees what is left.
 func TestCloseAgainstEverything(t *testing.T) {
 	for _, how := range []string{"Close", "Leave", "both"} {
 		t.Run(how, func(t *testing.T) {
@@ -282,7 +298,8 @@ func (f *fleet) everything(n *node, caller int) {
 		switch {
 		case errors.Is(err, mortise.ErrClosed), errors.Is(err, mortise.ErrLeaving):
 			return
-		case err == nil, errors.Is(err, mortise.ErrHeld), errors.Is(err, mortise.ErrLost), errors.Is(err, mortise.ErrNotReady):
+		case err == nil, errors.Is(err, mortise.ErrHeld), errors.Is(err, mortise.ErrLost),
+			errors.Is(err, mortise.ErrNotReady):
 			time.Sleep(oneWay / 4) // fake time
 		default:
 			f.t.Errorf("call %d: %v", turn%6, err)

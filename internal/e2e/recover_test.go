@@ -20,8 +20,9 @@ func (f *fleet) reborn(root string, i int, wiped bool) {
 	f.start(i, durableConfig(f, root, i, i))
 }
 
-// TestRecover: two of three directories are lost for good. The group does not come back by itself, and nothing is granted; after Recover on the
-// one that is left a new group is founded, and tokens rise.
+// TestRecover: two of three directories are lost for good. The group does not come back by itself,
+// and nothing is granted; after Recover on the one that is left a new group is founded, and tokens
+// rise.
 func TestRecover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -68,7 +69,8 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// TestRecoveredWithoutTheLate: an instance of the old group that was down during the recovery follows when it comes back.
+// TestRecoveredWithoutTheLate: an instance of the old group that was down during the recovery
+// follows when it comes back.
 func TestRecoveredWithoutTheLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -102,8 +104,8 @@ func TestRecoveredWithoutTheLate(t *testing.T) {
 	})
 }
 
-// TestDurableVoterIsReplaced after a minute of silence, if somebody can take its place; when it comes back it is a member like others, and
-// may get a vote again, under another ID.
+// TestDurableVoterIsReplaced after a minute of silence, if somebody can take its place; when it
+// comes back it is a member like others, and may get a vote again, under another ID.
 func TestDurableVoterIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// owner is somebody who enters locks again: all that is done under the context of one lock. Its random program is a stack of handles, each made under
-// the context of the one below it.
+// owner is somebody who enters locks again: all that is done under the context of one lock. Its
+// random program is a stack of handles, each made under the context of the one below it.
 type owner struct {
 	t     *testing.T
 	f     *fleet
@@ -102,7 +102,8 @@ func (o *owner) enter(key string) {
 	}
 }
 
-// exit unlocks a handle, whichever of the stack it is. If that ends the hold the contexts have ended of all that was made under it: that is unlocked too.
+// exit unlocks a handle, whichever of the stack it is. If that ends the hold the contexts have
+// ended of all that was made under it: that is unlocked too.
 func (o *owner) exit(l *mortise.Lock) {
 	last := len(o.handles(l)) == 1
 	o.judge.tell(func() error { return o.judge.Leave(l.Key(), o.who) })
@@ -175,20 +176,23 @@ func (o *owner) run(steps int) {
 	o.exitAll()
 }
 
-// TestEntriesAreCounted: locks that are entered again, by many random owners on several instances, are what check.Reentry says: their owner's alone until
-// he has left as often as he has entered, with one token meanwhile and a higher one for whoever comes next.
+// TestEntriesAreCounted: locks that are entered again, by many random owners on several instances,
+// are what check.Reentry says: their owner's alone until he has left as often as he has entered,
+// with one token meanwhile and a higher one for whoever comes next.
 func TestEntriesAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		judge, seed := &reentries{t: t}, rand.Uint64()
 		var all sync.WaitGroup
 		for i := range 9 {
-			o := &owner{t: t, f: f, node: f.nodes[i%3], who: check.Who{Node: f.nodes[i%3].config.Name, Op: uint64(i)}, judge: judge, began: map[mortise.Token]int{}}
+			o := &owner{t: t, f: f, node: f.nodes[i%3], who: check.Who{Node: f.nodes[i%3].config.Name, Op: uint64(i)},
+				judge: judge, began: map[mortise.Token]int{}}
 			o.r = rand.New(rand.NewPCG(seed, uint64(i)))
 			all.Go(func() { o.run(150) })
 		}
 		all.Wait()
-		t.Logf("seed %d: %d entries, %d of them again; %d deadlocks, %d ended by force", seed, judge.entries, judge.again, judge.deadlocks, judge.forced)
+		t.Logf("seed %d: %d entries, %d of them again; %d deadlocks, %d ended by force", seed, judge.entries,
+			judge.again, judge.deadlocks, judge.forced)
 		if judge.entries == judge.again || judge.again == 0 || judge.deadlocks == 0 || judge.forced == 0 {
 			t.Error("the programs do not meet what they are for")
 		}
@@ -196,7 +200,8 @@ func TestEntriesAreCounted(t *testing.T) {
 	})
 }
 
-// TestACircleIsFoundBehindALockThatWasEnteredAgain: whoever enters an outer lock again under an inner one still waits under the inner one.
+// TestACircleIsFoundBehindALockThatWasEnteredAgain: whoever enters an outer lock again under an
+// inner one still waits under the inner one.
 func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -223,7 +228,8 @@ func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
 		}()
 		time.Sleep(time.Second) // fake time: it waits for inner
 		var deadlock *mortise.DeadlockError
-		if _, err := f.nodes[0].Lock(again.Context(inner.Context(outer.Context(ctx))), "other"); !errors.As(err, &deadlock) {
+		if _, err := f.nodes[0].Lock(again.Context(inner.Context(outer.Context(ctx))), "other"); !errors.As(err,
+			&deadlock) {
 			t.Errorf("inner is held, and waits for other, whose holder waits for inner: %v", err)
 		}
 		for _, l := range []*mortise.Lock{again, inner, outer} {

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// turnClock counts how often it is read. Each goroutine of a node that decides by the time reads it when it is woken.
+// turnClock counts how often it is read. Each goroutine of a node that decides by the time reads it
+// when it is woken.
 type turnClock struct {
 	clock.Clock
 	reads atomic.Int64
@@ -21,9 +22,9 @@ func (c *turnClock) Now() clock.Time {
 	return c.Clock.Now()
 }
 
-// A node on its own is woken a few times a second at most: it has no follower to send heartbeats to, and its own session is looked at
-// once in a TTL. It holds a lock meanwhile, as a service does that runs alone. A turn reads the clock a few times; 106 readings a second
-// cost 0.7 % of a core.
+// A node on its own is woken a few times a second at most: it has no follower to send heartbeats
+// to, and its own session is looked at once in a TTL. It holds a lock meanwhile, as a service does
+// that runs alone. A turn reads the clock a few times; 106 readings a second cost 0.7 % of a core.
 func TestANodeOnItsOwnRests(t *testing.T) {
 	for name, dir := range map[string]bool{"in memory": false, "with Dir": true} {
 		t.Run(name, func(t *testing.T) {

@@ -15,13 +15,15 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// poison makes raft panic on node i, as corrupt data would: a heartbeat that commits what nobody has.
+// poison makes raft panic on node i, as corrupt data would: a heartbeat that commits what nobody
+// has.
 func poison(f *fleet, i int) {
 	r := f.nodes[i].Replica()
 	status := r.Log.Status()
 	other := status.ID + 1 // raft asks only for the term
 	r.Log.Step(&raftpb.Message{
-		Type: raftpb.MsgHeartbeat.Enum(), To: &status.ID, From: &other, Term: new(status.Term + 1), Commit: new(uint64(1 << 40)),
+		Type: raftpb.MsgHeartbeat.Enum(), To: &status.ID, From: &other, Term: new(status.Term + 1),
+		Commit: new(uint64(1 << 40)),
 	})
 }
 
@@ -88,8 +90,8 @@ func (h stalled) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestRetirementAgainstRestart: a voter retires, and while that is being carried out the instance starts anew in another group. Once it
-// said for ever that it belonged to the old one.
+// TestRetirementAgainstRestart: a voter retires, and while that is being carried out the instance
+// starts anew in another group. Once it said for ever that it belonged to the old one.
 func TestRetirementAgainstRestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -122,11 +124,13 @@ func TestRetirementAgainstRestart(t *testing.T) {
 	})
 }
 
-// TestPlainMemberFindsTheNextLeader: however long the lease, and also when the lead has changed before, the loss of a leader that
-// falls silent or retires costs a plain member no more than a failover.
+// TestPlainMemberFindsTheNextLeader: however long the lease, and also when the lead has changed
+// before, the loss of a leader that falls silent or retires costs a plain member no more than a
+// failover.
 func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 	for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, 10 * time.Minute} {
-		for how, lose := range map[string]func(f *fleet, i int){"cut off": (*fleet).isolate, "retires": poison, "crashes": (*fleet).crash} {
+		for how, lose := range map[string]func(f *fleet, i int){"cut off": (*fleet).isolate, "retires": poison,
+			"crashes": (*fleet).crash} {
 			t.Run(fmt.Sprintf("%v %s", ttl, how), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					withTTL := func(c *mortise.Config) { c.SessionTTL = ttl }
@@ -167,7 +171,8 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 	}
 }
 
-// TestLoneVoterRetires: nobody else can found the next group for it, or keeps saying that there is a leader.
+// TestLoneVoterRetires: nobody else can found the next group for it, or keeps saying that there is
+// a leader.
 func TestLoneVoterRetires(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)

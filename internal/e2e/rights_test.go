@@ -64,8 +64,9 @@ func (f *fleet) visit(secret string) *visitor {
 		}
 	}()
 	v.port, err = transport.New(transport.Config{
-		Cluster: "mortise", Self: transport.Self{Key: v.key, Addr: visitorAddr}, Listener: transport.Deaf(), Dial: f.net.Dialer("10.0.9.9"),
-		TLS: source, Handler: v, Logger: slog.New(slog.DiscardHandler),
+		Cluster: "mortise", Self: transport.Self{Key: v.key, Addr: visitorAddr}, Listener: transport.Deaf(),
+		Dial: f.net.Dialer("10.0.9.9"),
+		TLS:  source, Handler: v, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -73,7 +74,8 @@ func (f *fleet) visit(secret string) *visitor {
 	v.client = client.New(client.Config{
 		Clock: clock.Monotonic(), TTL: 2 * time.Second, Random: realWorld().Random,
 		Send: func(to session.Target, renewals, commands []byte) error {
-			return v.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
+			return v.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr},
+				transport.Frame{Renewals: renewals, Commands: commands})
 		},
 	})
 	f.t.Cleanup(func() {
@@ -133,7 +135,8 @@ func (v *visitor) admin(i int) query.AdminClient {
 }
 
 // missing puts a question to node i, and returns which right is missing for it.
-func missing[Q, A any](t *testing.T, client query.AdminClient, method queries.Method[query.AdminClient, Q, A], q *Q) *session.NotAllowedError {
+func missing[Q, A any](t *testing.T, client query.AdminClient, method queries.Method[query.AdminClient, Q, A],
+	q *Q) *session.NotAllowedError {
 	t.Helper()
 	a, failed := asks(t, client, method, q)
 	if failed == nil {
@@ -146,7 +149,8 @@ func missing[Q, A any](t *testing.T, client query.AdminClient, method queries.Me
 	return denied
 }
 
-// TestAGuestMayDoWhatItsTextSays goes through every verb and shape of key, through the leader and through a follower.
+// TestAGuestMayDoWhatItsTextSays goes through every verb and shape of key, through the leader and
+// through a follower.
 func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
@@ -157,7 +161,8 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 		}
 		v := f.visit(derived(t, "lock a/*", "read r/*", "force a/both", "read a/both", "lock one"))
 		v.bind(replica.Record{Name: "visitor", Guest: true})
-		for key, ok := range map[string]bool{"a/x": true, "a/": true, "one": true, "a": false, "b": false, "one-more": false, "r/x": false, "A/x": false} {
+		for key, ok := range map[string]bool{"a/x": true, "a/": true, "one": true, "a": false, "b": false,
+			"one-more": false, "r/x": false, "A/x": false} {
 			if err := v.lock(key); (err == nil) != ok || !ok && !errors.Is(err, mortise.ErrNotAllowed) {
 				t.Errorf("lock %q: %v", key, err)
 			}
@@ -166,7 +171,8 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			t.Error(err)
 		}
 		var denied *session.NotAllowedError
-		if err := v.lock("a/x", "b2"); !errors.As(err, &denied) || denied.Key != "b2" || denied.For != "cron-host" || denied.Verb != "lock" {
+		if err := v.lock("a/x", "b2"); !errors.As(err, &denied) || denied.Key != "b2" || denied.For != "cron-host" ||
+			denied.Verb != "lock" {
 			t.Error(err)
 		}
 		for _, i := range []int{f.leader(), f.follower()} {
@@ -176,12 +182,14 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			evict := func(key string, token mortise.Token) *query.EvictRequest {
 				return &query.EvictRequest{Key: []byte(key), Token: uint64(token), By: []byte("x"), Reason: []byte("r")}
 			}
-			want := func(what, verb string, err *session.NotAllowedError) { // verb is what is missing; empty: it is allowed
+			// verb is what is missing; empty: it is allowed
+			want := func(what, verb string, err *session.NotAllowedError) {
 				if (err == nil) != (verb == "") || err != nil && (err.Verb != verb || err.For != "cron-host") {
 					t.Errorf("node %d, %s: %+v, want %q", i, what, err, verb)
 				}
 			}
-			for k, verb := range map[string]string{"a/x": "", "r/x": "", "one": "", "b": "read", "a": "read", "one-more": "read"} {
+			for k, verb := range map[string]string{"a/x": "", "r/x": "", "one": "", "b": "read", "a": "read",
+				"one-more": "read"} {
 				want("peek "+k, verb, missing(t, p, query.AdminClient.Peek, key(k)))
 			}
 			for prefix, verb := range map[string]string{"r/": "", "r/a/b": "", "r": "read", "": "read", "a/": "read"} {
@@ -203,30 +211,36 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			want("evict a/x", "force", missing(t, p, query.AdminClient.Evict, evict("a/x", 1)))
 			var s mortise.Status
 			here, failed := asks(t, p, query.AdminClient.Here, &query.HereRequest{})
-			if err := json.Unmarshal(here.GetStatus(), &s); err != nil || failed != nil || here.Denied.GetVerb() != "read" || s.Group == "" || len(s.Voters) != 3 || s.Address != "" || len(s.Members) > 0 {
+			if err := json.Unmarshal(here.GetStatus(), &s); err != nil || failed != nil ||
+				here.Denied.GetVerb() != "read" || s.Group == "" || len(s.Voters) != 3 || s.Address != "" ||
+				len(s.Members) > 0 {
 				t.Errorf("node %d shows a guest %+v, %v, %v", i, s, failed, err)
 			}
 			both, failed := asks(t, p, query.AdminClient.Peek, key("a/both"))
 			peeked := keysOf(t, both, failed)
-			if len(peeked) != 1 || !slices.Equal(peeked[0].Queue[0].Keys, []string{"a/both", "1 outside these rights"}) {
+			if len(peeked) != 1 || !slices.Equal(peeked[0].Queue[0].Keys,
+				[]string{"a/both", "1 outside these rights"}) {
 				t.Errorf("node %d shows %+v", i, peeked)
 			}
 		}
 		if outside.Err() != nil {
 			t.Fatal("a guest has ended a hold")
 		}
-		q := &query.EvictRequest{Key: []byte("a/both"), Token: uint64(both.Token()), By: []byte("alice"), Reason: []byte("r")}
+		q := &query.EvictRequest{Key: []byte("a/both"), Token: uint64(both.Token()), By: []byte("alice"),
+			Reason: []byte("r")}
 		if a, failed := asks(t, v.admin(f.follower()), query.AdminClient.Evict, q); failed != nil || !a.Held {
 			t.Fatalf("%+v, %v", a, failed)
 		}
 		<-both.Done()
-		if text := both.Err().Error(); !strings.Contains(text, "cron-host (instance "+v.key.ID().String()) || !strings.Contains(text, `claims to be "alice"`) {
+		if text := both.Err().Error(); !strings.Contains(text, "cron-host (instance "+v.key.ID().String()) ||
+			!strings.Contains(text, `claims to be "alice"`) {
 			t.Error(text)
 		}
 	})
 }
 
-// TestRightsAreCheckedTwice: the asked instance refuses without a leader, and the leader refuses what an instance has let pass.
+// TestRightsAreCheckedTwice: the asked instance refuses without a leader, and the leader refuses
+// what an instance has let pass.
 func TestRightsAreCheckedTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
@@ -249,13 +263,17 @@ func TestRightsAreCheckedTwice(t *testing.T) {
 		}
 		forwarded("peek", looks(t, n, query.QueryClient.Peek, key("b")))
 		forwarded("get", looks(t, n, query.QueryClient.Get, key("b")))
-		forwarded("check", looks(t, n, query.QueryClient.Check, &query.HoldRequest{Origin: under, Key: []byte("b"), Token: 1}))
-		forwarded("holders", looks(t, n, query.QueryClient.Holders, &query.HoldersRequest{Origin: under, Key: []byte("b")}))
+		forwarded("check", looks(t, n, query.QueryClient.Check, &query.HoldRequest{Origin: under, Key: []byte("b"),
+			Token: 1}))
+		forwarded("holders", looks(t, n, query.QueryClient.Holders,
+			&query.HoldersRequest{Origin: under, Key: []byte("b")}))
 		forwarded("list", looks(t, n, query.QueryClient.List, list("a/")))
 		forwarded("walk", looks(t, n, query.QueryClient.Walk, list("")))
-		forwarded("watch", looks(t, n, query.QueryClient.Watch, &query.WatchRequest{Origin: under, Prefix: []byte("b")}))
+		forwarded("watch", looks(t, n, query.QueryClient.Watch,
+			&query.WatchRequest{Origin: under, Prefix: []byte("b")}))
 		forwarded("put", looks(t, n, query.QueryClient.Put, &query.PutRequest{Origin: under, Key: []byte("a/x")}))
-		forwarded("evict", looks(t, n, query.QueryClient.Evict, &query.EvictRequest{Origin: under, Key: []byte("a/x"), Token: 1, By: []byte("x")}))
+		forwarded("evict", looks(t, n, query.QueryClient.Evict, &query.EvictRequest{Origin: under, Key: []byte("a/x"),
+			Token: 1, By: []byte("x")}))
 		forwarded("ends", looks(t, n, query.QueryClient.Ends, all))
 		forwarded("names", looks(t, n, query.QueryClient.Names, all))
 		forwarded("sessions", looks(t, n, query.QueryClient.Sessions, page))
@@ -290,22 +308,27 @@ func looks[Q, A any](t *testing.T, n *node, method queries.Method[query.QueryCli
 	return err
 }
 
-// TestAGuestIsNoInstance: it is heard in no question of instances, it is not dialed, and no record makes it one. Nor is a member.
+// TestAGuestIsNoInstance: it is heard in no question of instances, it is not dialed, and no record
+// makes it one. Nor is a member.
 func TestAGuestIsNoInstance(t *testing.T) {
 	for _, rights := range []string{"lock *", "member"} {
 		bubble(t, func(t *testing.T) {
 			f := startFleet(t, 3, withSecret(secretA))
 			v := f.visit(derived(t, rights))
 			leads := v.port.To(address(f.leader()), nodeid.ID{})
-			said, err := queries.Ask(brief(t), query.NewQueryClient(leads), query.QueryClient.Evict, &query.EvictRequest{Key: []byte("k"), Token: 1})
-			if failed, ok := errors.AsType[*queries.Failed](err); err == nil || ok != (rights == "member") || ok && failed.Kind != query.Failure_DENIED {
+			said, err := queries.Ask(brief(t), query.NewQueryClient(leads), query.QueryClient.Evict,
+				&query.EvictRequest{Key: []byte("k"), Token: 1})
+			if failed, ok := errors.AsType[*queries.Failed](err); err == nil || ok != (rights == "member") ||
+				ok && failed.Kind != query.Failure_DENIED {
 				t.Errorf("%s: a question of an instance is answered with %v, %v", rights, said, err)
 			}
-			if _, err := query.NewClusterClient(leads).Disks(brief(t), &query.DisksRequest{}); !errors.Is(err, transport.ErrSilent) {
+			if _, err := query.NewClusterClient(leads).Disks(brief(t), &query.DisksRequest{}); !errors.Is(err,
+				transport.ErrSilent) {
 				t.Errorf("%s: it asks for disks: %v", rights, err)
 			}
 			n := f.nodes[0]
-			news := founding.AppendAnnounce(nil, founding.Announce{To: n.ID(), Group: n.Cluster().Status().Group, At: 1 << 40, Voters: []founding.Voter{{Raft: 9, Instance: v.key.ID(), Addr: visitorAddr}}})
+			news := founding.AppendAnnounce(nil, founding.Announce{To: n.ID(), Group: n.Cluster().Status().Group,
+				At: 1 << 40, Voters: []founding.Voter{{Raft: 9, Instance: v.key.ID(), Addr: visitorAddr}}})
 			if said, _, err := queries.Found(brief(t), v.port.To(address(0), nodeid.ID{}), news); len(said) > 0 {
 				t.Errorf("%s: answered with %q, %v", rights, said, err)
 			}
@@ -323,7 +346,8 @@ func TestAGuestIsNoInstance(t *testing.T) {
 				t.Errorf("%s: %v", rights, err)
 			}
 			all, err := f.nodes[0].Sessions(brief(t))
-			if err != nil || !slices.ContainsFunc(all, func(s mortise.SessionInfo) bool { return s.Holder == "node-9 (for cron-host)" && s.Own }) {
+			if err != nil || !slices.ContainsFunc(all,
+				func(s mortise.SessionInfo) bool { return s.Holder == "node-9 (for cron-host)" && s.Own }) {
 				t.Errorf("%s: sessions %+v, %v", rights, all, err)
 			}
 			time.Sleep(20 * time.Second)
@@ -362,7 +386,8 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var held *mortise.HeldError
-		if _, err := f.nodes[0].TryLock(brief(t), "x"); !errors.As(err, &held) || held.Holder != "node-3 (for cron-host)" {
+		if _, err := f.nodes[0].TryLock(brief(t), "x"); !errors.As(err, &held) ||
+			held.Holder != "node-3 (for cron-host)" {
 			t.Errorf("others see %v", err)
 		}
 		if _, err := m.Put(brief(t), "d", []byte("v"), 0); err != nil {
@@ -381,7 +406,8 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 			t.Errorf("recover: %v", err)
 		}
 		s := m.Status()
-		if s.Tier != mortise.TierMember || s.Votes || s.Address != "" || s.Phase != mortise.PhaseMember || len(s.Voters) != 3 || f.nodes[0].Status().Tier != mortise.TierRoot {
+		if s.Tier != mortise.TierMember || s.Votes || s.Address != "" || s.Phase != mortise.PhaseMember ||
+			len(s.Voters) != 3 || f.nodes[0].Status().Tier != mortise.TierRoot {
 			t.Errorf("%+v", s)
 		}
 		f.close(f.follower()) // a place is free, and it does not take it
@@ -406,8 +432,8 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 	})
 }
 
-// TestADerivedSecretDiesWithItsRoot: it is good as long as the root secret stands in Secret or OldSecrets, its session and lock included,
-// and no longer.
+// TestADerivedSecretDiesWithItsRoot: it is good as long as the root secret stands in Secret or
+// OldSecrets, its session and lock included, and no longer.
 func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
@@ -433,7 +459,8 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 		if err := hold.Err(); err != nil {
 			t.Fatalf("the lock was lost while the secret was replaced: %v", err)
 		}
-		if _, failed := asks(t, v.admin(0), query.AdminClient.Peek, &query.KeyRequest{Key: []byte("a/1")}); failed != nil {
+		if _, failed := asks(t, v.admin(0), query.AdminClient.Peek,
+			&query.KeyRequest{Key: []byte("a/1")}); failed != nil {
 			t.Error(failed)
 		}
 		redeploy(withSecret(secretB))

@@ -18,7 +18,8 @@ type scaled struct {
 	group string
 }
 
-// founded gives node i the configuration of a fleet with that many founders. Join names all that ever run.
+// founded gives node i the configuration of a fleet with that many founders. Join names all that
+// ever run.
 func (s *scaled) founded(i, founders int) mortise.Config {
 	c := s.config(i, 5)
 	c.Replicas, c.Founders, c.Voters = 0, nil, max(3, founders-1+founders%2)
@@ -38,8 +39,8 @@ func (s *scaled) enter(i, founders int) {
 	s.ready()
 }
 
-// leave has node i leave while every other node holds a lock, and checks that none is lost, that free
-// locks are granted all the time, and that the group stays.
+// leave has node i leave while every other node holds a lock, and checks that none is lost, that
+// free locks are granted all the time, and that the group stays.
 func (s *scaled) leave(i int, again func()) {
 	s.t.Helper()
 	held, probes := map[int]*mortise.Lock{}, map[int]*prober{}
@@ -65,7 +66,8 @@ func (s *scaled) leave(i int, again func()) {
 	}
 	for j, n := range s.nodes {
 		if n != nil && n.Status().Group != s.group {
-			s.t.Errorf("node %d belongs to group %s after node %d went, and the group was %s", j, n.Status().Group, i, s.group)
+			s.t.Errorf("node %d belongs to group %s after node %d went, and the group was %s", j, n.Status().Group, i,
+				s.group)
 		}
 	}
 }
@@ -122,9 +124,9 @@ func (s *scaled) rests(founders int) {
 	}
 }
 
-// TestShrinkingFromTheLast: a StatefulSet restarts its pods from the last to the first, so the founder
-// that stays restarts when all others name it alone. Of four one does not vote, so that the vote of one
-// that leaves is handed over in several steps.
+// TestShrinkingFromTheLast: a StatefulSet restarts its pods from the last to the first, so the
+// founder that stays restarts when all others name it alone. Of four one does not vote, so that the
+// vote of one that leaves is handed over in several steps.
 func TestShrinkingFromTheLast(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
@@ -143,8 +145,8 @@ func TestShrinkingFromTheLast(t *testing.T) {
 	})
 }
 
-// TestASoleFounderBehindACut: three become one. The founder that stays restarts with itself alone as
-// Founders while the network is cut, and founds nothing beside the group of the others.
+// TestASoleFounderBehindACut: three become one. The founder that stays restarts with itself alone
+// as Founders while the network is cut, and founds nothing beside the group of the others.
 func TestASoleFounderBehindACut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
@@ -158,21 +160,23 @@ func TestASoleFounderBehindACut(t *testing.T) {
 		s.isolate(0)
 		s.start(0, s.founded(0, 1))
 		time.Sleep(time.Minute) // fake time
-		if st := s.nodes[0].Status(); st.Phase != mortise.PhaseNewborn || !strings.Contains(st.Waiting, "no answer from 10.0.0.") {
+		if st := s.nodes[0].Status(); st.Phase != mortise.PhaseNewborn ||
+			!strings.Contains(st.Waiting, "no answer from 10.0.0.") {
 			t.Errorf("behind the cut: %v", st)
 		}
 		s.rejoin(0)
 		s.ready()
 		if group := s.nodes[0].Status().Group; group != s.group || held.Err() != nil {
-			t.Errorf("after the cut it belongs to %s, and the group was %s; a lock of another instance: %v", group, s.group, held.Err())
+			t.Errorf("after the cut it belongs to %s, and the group was %s; a lock of another instance: %v", group,
+				s.group, held.Err())
 		}
 		unlock(t, held)
 	})
 }
 
-// TestALostVoteIsTold: the only founder leaves, and no other instance may take its vote, since one that
-// stays does not name the others. Until the time of Leave is over no lock is lost and no vote moves;
-// then Leave returns an error that says what to change.
+// TestALostVoteIsTold: the only founder leaves, and no other instance may take its vote, since one
+// that stays does not name the others. Until the time of Leave is over no lock is lost and no vote
+// moves; then Leave returns an error that says what to change.
 func TestALostVoteIsTold(t *testing.T) {
 	for name, founders := range map[string][2]int{"none names others": {1, 1}, "one names others": {3, 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -188,11 +192,13 @@ func TestALostVoteIsTold(t *testing.T) {
 				go func() { left <- n.Leave(context.Background()) }()
 				time.Sleep(9 * time.Second) // fake time
 				if s.votes() != 0 || held.Err() != nil {
-					t.Errorf("while the only founder leaves %d others vote, and a lock of another instance: %v", s.votes(), held.Err())
+					t.Errorf("while the only founder leaves %d others vote, and a lock of another instance: %v",
+						s.votes(), held.Err())
 				}
 				err := <-left
 				wantIs(t, err, mortise.ErrVoteLost)
-				if !strings.Contains(err.Error(), "node-0") || founders[0] == 3 && !strings.Contains(err.Error(), "[node-0, node-1, node-2] on node-1") {
+				if !strings.Contains(err.Error(), "node-0") || founders[0] == 3 &&
+					!strings.Contains(err.Error(), "[node-0, node-1, node-2] on node-1") {
 					t.Errorf("Leave says: %v", err)
 				}
 				t.Log(err)
@@ -201,7 +207,8 @@ func TestALostVoteIsTold(t *testing.T) {
 	}
 }
 
-// TestScaling (issue "An outage takes nothing", 2): from one founder to three, to five and back by the steps of docs/OPERATION.md.
+// TestScaling (issue "An outage takes nothing", 2): from one founder to three, to five and back by
+// the steps of docs/OPERATION.md.
 func TestScaling(t *testing.T) {
 	for _, where := range []string{"in memory", "with Dir"} {
 		t.Run(where, func(t *testing.T) {

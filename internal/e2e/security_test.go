@@ -66,8 +66,8 @@ func (l *lines) matching(part string) []string {
 	return found
 }
 
-// TestStrangersStayOutside: an instance that has another secret than the group, none, or one where the group has none is refused, with
-// the reason on each side, and the group does not suffer.
+// TestStrangersStayOutside: an instance that has another secret than the group, none, or one where
+// the group has none is refused, with the reason on each side, and the group does not suffer.
 func TestStrangersStayOutside(t *testing.T) {
 	const addrs = `10\.0\.0\.1:7947, 10\.0\.0\.2:7947, 10\.0\.0\.3:7947`
 	other := `birth waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); another cluster or another program listens at ` + addrs + ` \(`
@@ -76,15 +76,21 @@ func TestStrangersStayOutside(t *testing.T) {
 		group, changed func(*mortise.Config)
 		waits          string // what Status and Lock of the stranger say
 	}{
-		{"wrong secret", withSecret(secretA), withSecret(secretB), other + `the other side has another secret \("mortise authority [0-9a-f]{16}"\): set the same Config\.Secret and .*\)`},
-		{"no secret", withSecret(secretA), func(*mortise.Config) {}, `birth waits: ` + addrs + ` cannot be asked: ` + regexp.QuoteMeta(credentials.OwnPlain)},
-		{"a secret where the group has none", func(*mortise.Config) {}, withSecret(secretA), `birth waits: ` + addrs + ` cannot be asked: ` + regexp.QuoteMeta(credentials.OtherPlain)},
-		{"another cluster", withSecret(secretA), func(c *mortise.Config) { withSecret(secretA)(c); c.Cluster = "other" }, other + `the other side belongs to another cluster: set the same .*\)`},
+		{"wrong secret", withSecret(secretA), withSecret(secretB), other +
+			`the other side has another secret \("mortise authority [0-9a-f]{16}"\): set the same Config\.Secret and .*\)`},
+		{"no secret", withSecret(secretA), func(*mortise.Config) {}, `birth waits: ` + addrs + ` cannot be asked: ` +
+			regexp.QuoteMeta(credentials.OwnPlain)},
+		{"a secret where the group has none", func(*mortise.Config) {}, withSecret(secretA), `birth waits: ` + addrs +
+			` cannot be asked: ` + regexp.QuoteMeta(credentials.OtherPlain)},
+		{"another cluster", withSecret(secretA),
+			func(c *mortise.Config) { withSecret(secretA)(c); c.Cluster = "other" }, other +
+				`the other side belongs to another cluster: set the same .*\)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				var ours, theirs lines
-				f := startFleet(t, 3, c.group, func(c *mortise.Config) { c.Logger = slog.New(slog.NewTextHandler(&ours, nil)) })
+				f := startFleet(t, 3, c.group,
+					func(c *mortise.Config) { c.Logger = slog.New(slog.NewTextHandler(&ours, nil)) })
 				mine := f.lock(0, "k")
 				stranger := f.config(3, 3)
 				c.changed(&stranger)
@@ -101,7 +107,8 @@ func TestStrangersStayOutside(t *testing.T) {
 				if n := len(f.nodes[0].Cluster().Members()); n != 3 {
 					t.Errorf("gossip sees %d members, want 3", n)
 				}
-				if n := len(ours.matching("level=WARN")); n == 0 || n > 30 { // one line per kind and ten seconds, on each of three nodes
+				// one line per kind and ten seconds, on each of three nodes
+				if n := len(ours.matching("level=WARN")); n == 0 || n > 30 {
 					t.Errorf("the group logged %d warnings in 15 s:\n%s", n, ours.text.String())
 				}
 				if n := len(theirs.matching("level=")); n == 0 || n > 30 {
@@ -113,10 +120,12 @@ func TestStrangersStayOutside(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				_, err := f.nodes[3].Lock(ctx, "k")
-				if !errors.Is(err, context.DeadlineExceeded) || !regexp.MustCompile(`\(`+c.waits+`\)$`).MatchString(err.Error()) {
+				if !errors.Is(err, context.DeadlineExceeded) ||
+					!regexp.MustCompile(`\(`+c.waits+`\)$`).MatchString(err.Error()) {
 					t.Errorf("Lock of the stranger: %v", err)
 				}
-				t.Logf("the stranger's log: %v\nthe group's: %v", first(theirs.matching("level=WARN")), first(ours.matching("level=WARN")))
+				t.Logf("the stranger's log: %v\nthe group's: %v", first(theirs.matching("level=WARN")),
+					first(ours.matching("level=WARN")))
 				unlock(t, mine)
 			})
 		})
@@ -130,13 +139,16 @@ func first(list []string) string {
 	return list[0]
 }
 
-// TestSecretIsReplacedByRollingDeploys goes through the three steps that Config.OldSecrets describes, one instance at a time. The group
-// keeps a leader and a lock is held throughout by an instance that is restarted last.
+// TestSecretIsReplacedByRollingDeploys goes through the three steps that Config.OldSecrets
+// describes, one instance at a time. The group keeps a leader and a lock is held throughout by an
+// instance that is restarted last.
 func TestSecretIsReplacedByRollingDeploys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
-		// Voters are not replaced yet, so a fourth instance goes through the steps; the three voters are told apart by it alone.
-		for step, change := range []func(*mortise.Config){withSecret(secretA), withSecret(secretA, secretB), withSecret(secretB, secretA)} {
+		// Voters are not replaced yet, so a fourth instance goes through the steps; the three
+		// voters are told apart by it alone.
+		for step, change := range []func(*mortise.Config){withSecret(secretA), withSecret(secretA, secretB),
+			withSecret(secretB, secretA)} {
 			c := f.config(3, 3)
 			change(&c)
 			f.start(3, c)

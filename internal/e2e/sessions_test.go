@@ -28,7 +28,8 @@ func must(t *testing.T, s *mortise.Session, key string) *mortise.Lock {
 	return l
 }
 
-// TestASessionOfOnesOwnHasItsOwnTTL: after a crash its locks are free sooner, and a short outage loses them and not the node's.
+// TestASessionOfOnesOwnHasItsOwnTTL: after a crash its locks are free sooner, and a short outage
+// loses them and not the node's.
 func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5, func(c *mortise.Config) { c.SessionTTL = 10 * time.Second })
@@ -62,7 +63,8 @@ func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 	})
 }
 
-// TestSessionsOutliveTheirLeader: and are no registrations, of which the group counts one for each instance.
+// TestSessionsOutliveTheirLeader: and are no registrations, of which the group counts one for each
+// instance.
 func TestSessionsOutliveTheirLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -86,7 +88,8 @@ func TestSessionsOutliveTheirLeader(t *testing.T) {
 			t.Fatalf("entered again: %v", err)
 		}
 		unlock(t, again)
-		under, err := f.nodes[on].Lock(l.Context(t.Context()), "under") // in another session, and so under nothing there
+		// in another session, and so under nothing there
+		under, err := f.nodes[on].Lock(l.Context(t.Context()), "under")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestFoundersWithDirectoriesAndPodsWithout is the shape for an autoscaler (docs/OPERATION.md): founders keep directories, and others, which
-// nobody's Join names, keep none, lock, and never vote. All founders are away for many leases and come back; then one of the others is killed
-// and another one comes, as in a Deployment.
+// TestFoundersWithDirectoriesAndPodsWithout is the shape for an autoscaler (docs/OPERATION.md):
+// founders keep directories, and others, which nobody's Join names, keep none, lock, and never
+// vote. All founders are away for many leases and come back; then one of the others is killed and
+// another one comes, as in a Deployment.
 func TestFoundersWithDirectoriesAndPodsWithout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -15,10 +15,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// endLimit is what the end of all nodes at once may take: a leaver's search for a successor that does not exist any more is the longest.
+// endLimit is what the end of all nodes at once may take: a leaver's search for a successor that
+// does not exist any more is the longest.
 const endLimit = 15 * time.Second
 
-// endAll ends all living nodes at once, some by Close and some by Leave, and fails if that takes long. The bubble sees what is left.
+// endAll ends all living nodes at once, some by Close and some by Leave, and fails if that takes
+// long. The bubble sees what is left.
 func (f *fleet) endAll(what string, leave func(i int) bool) {
 	f.t.Helper()
 	began := time.Now()
@@ -68,7 +70,8 @@ func TestEndWhileTheyElect(t *testing.T) {
 	}
 }
 
-// TestEndWhileTheyStartAnew: a memory group has lost its majority and its instances start anew in place; they end at moments of that.
+// TestEndWhileTheyStartAnew: a memory group has lost its majority and its instances start anew in
+// place; they end at moments of that.
 func TestEndWhileTheyStartAnew(t *testing.T) {
 	for _, after := range []time.Duration{1, 3, 5, 6, 7, 8, 9, 10, 12} {
 		bubble(t, func(t *testing.T) {
@@ -82,8 +85,9 @@ func TestEndWhileTheyStartAnew(t *testing.T) {
 	}
 }
 
-// TestEndWhileASnapshotIsSent: a voter was away for longer than the log reaches back, and is sent the state over a thin line; sender
-// and receiver end in the middle of that. Left alone, it arrives.
+// TestEndWhileASnapshotIsSent: a voter was away for longer than the log reaches back, and is sent
+// the state over a thin line; sender and receiver end in the middle of that. Left alone, it
+// arrives.
 func TestEndWhileASnapshotIsSent(t *testing.T) {
 	for _, what := range []string{"nobody", "sender", "receiver", "both"} {
 		t.Run(what, func(t *testing.T) {
@@ -115,7 +119,8 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 					sender.Propose(sender.Status().Term, bytes.Repeat([]byte{0xff}, 1<<20))
 					time.Sleep(100 * time.Millisecond) // fake time
 				}
-				time.Sleep(25 * time.Second) // fake time: the streams have ended, and what was under way on them is lost
+				// fake time: the streams have ended, and what was under way on them is lost
+				time.Sleep(25 * time.Second)
 				want := sender.Status().Applied
 				rate.Store(50_000) // the state has 250 kB
 				f.rejoin(away)
@@ -130,7 +135,8 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 					}
 					return
 				}
-				for _, i := range map[string][]int{"sender": {leader}, "receiver": {away}, "both": {leader, away}}[what] {
+				for _, i := range map[string][]int{"sender": {leader}, "receiver": {away},
+					"both": {leader, away}}[what] {
 					began := time.Now()
 					f.close(i)
 					if took := time.Since(began); took > endLimit {
@@ -142,8 +148,8 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 	}
 }
 
-// TestEndWithAFullQueue: two thousand calls wait on a node, for a lock that is held or for a leader that is out of reach. They all end
-// with it, at once and with its reason.
+// TestEndWithAFullQueue: two thousand calls wait on a node, for a lock that is held or for a leader
+// that is out of reach. They all end with it, at once and with its reason.
 func TestEndWithAFullQueue(t *testing.T) {
 	for name, cut := range map[string]bool{"for a lock": false, "for a leader": true} {
 		for _, leave := range []bool{false, true} {
@@ -160,7 +166,8 @@ func TestEndWithAFullQueue(t *testing.T) {
 					var ended atomic.Int64
 					for range many {
 						go func() {
-							if _, err := n.Lock(context.Background(), "k"); errors.Is(err, mortise.ErrClosed) || errors.Is(err, mortise.ErrLeaving) {
+							if _, err := n.Lock(context.Background(), "k"); errors.Is(err, mortise.ErrClosed) ||
+								errors.Is(err, mortise.ErrLeaving) {
 								ended.Add(1)
 							} else {
 								t.Errorf("a waiting call ended with %v", err)
@@ -186,8 +193,8 @@ func TestEndWithAFullQueue(t *testing.T) {
 	}
 }
 
-// TestEverybodyLeaves: the deployment is deleted. Each holds a lock that it gives back when it is told to, and nobody waits for a
-// successor that does not exist.
+// TestEverybodyLeaves: the deployment is deleted. Each holds a lock that it gives back when it is
+// told to, and nobody waits for a successor that does not exist.
 func TestEverybodyLeaves(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -203,7 +210,8 @@ func TestEverybodyLeaves(t *testing.T) {
 	})
 }
 
-// TestLeaderLeavesWithWaiters: those who wait when the leader leaves keep their places, and are served as soon as another leads.
+// TestLeaderLeavesWithWaiters: those who wait when the leader leaves keep their places, and are
+// served as soon as another leads.
 func TestLeaderLeavesWithWaiters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -239,8 +247,8 @@ func TestLeaderLeavesWithWaiters(t *testing.T) {
 	})
 }
 
-// TestStartIsCancelled: the context of Start ends before, during or after it. There is a node, which does not care any more, or an
-// error, and then nothing is left.
+// TestStartIsCancelled: the context of Start ends before, during or after it. There is a node,
+// which does not care any more, or an error, and then nothing is left.
 func TestStartIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -64,8 +64,9 @@ func (f *fleet) throttle(rate *atomic.Int64) {
 	}
 }
 
-// TestMemberThatReadsSlowly is granted a thousand locks at once, over a line that needs seconds for that. It gets them all, and nobody
-// else notices. (A line that needs more than a lease for the answers to all requests of a member is too thin: it begins anew for ever.)
+// TestMemberThatReadsSlowly is granted a thousand locks at once, over a line that needs seconds for
+// that. It gets them all, and nobody else notices. (A line that needs more than a lease for the
+// answers to all requests of a member is too thin: it begins anew for ever.)
 func TestMemberThatReadsSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var rate atomic.Int64
@@ -106,7 +107,8 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 			time.Sleep(20 * time.Millisecond) // fake time
 		}
 		calls.Wait()
-		t.Logf("the slow member had all %d after %v; the slowest lock of the others took %v", burst, time.Since(began), slowest)
+		t.Logf("the slow member had all %d after %v; the slowest lock of the others took %v", burst,
+			time.Since(began), slowest)
 		if slowest > 50*time.Millisecond {
 			t.Errorf("beside a slow member a lock took %v", slowest)
 		}
@@ -122,7 +124,8 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 	})
 }
 
-// TestCallersThatNeverLook take locks, ask for channels and contexts, and read none of them. Losing all the locks at once stops nobody.
+// TestCallersThatNeverLook take locks, ask for channels and contexts, and read none of them. Losing
+// all the locks at once stops nobody.
 func TestCallersThatNeverLook(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -17,7 +17,8 @@ func TestANodeOnItsOwnListensNowhere(t *testing.T) {
 		listened++
 		return net.Listen("tcp", address)
 	}
-	for name, c := range map[string]mortise.Config{"in memory": {}, "with Dir": {Dir: t.TempDir() + "/d"}, "with Secret": {Secret: secretA}} {
+	for name, c := range map[string]mortise.Config{"in memory": {}, "with Dir": {Dir: t.TempDir() + "/d"},
+		"with Secret": {Secret: secretA}} {
 		t.Run(name, func(t *testing.T) {
 			listened, c.Grace = 0, -1
 			n, err := start(t.Context(), c, e)

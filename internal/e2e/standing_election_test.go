@@ -21,7 +21,8 @@ const (
 	electionFailover = 3 * time.Second // generous: a second is usual
 )
 
-// office is where at most one leader sits. It checks that, fences by token, and remembers who came when.
+// office is where at most one leader sits. It checks that, fences by token, and remembers who came
+// when.
 type office struct {
 	t       *testing.T
 	mu      sync.Mutex // guards all below
@@ -75,7 +76,8 @@ func (o *office) until(n int) {
 	o.t.Fatalf("after a minute only %q have led", who)
 }
 
-// candidates runs an election on some nodes, each of which leads until its context ends, one after the other in the queue.
+// candidates runs an election on some nodes, each of which leads until its context ends, one after
+// the other in the queue.
 type candidates struct {
 	stops []context.CancelFunc
 	ended []func() error // waits for the end of Run
@@ -90,12 +92,13 @@ func campaign(t *testing.T, o *office, nodes []*mortise.Node) *candidates {
 		var err error
 		c.stops, c.ended = append(c.stops, stop), append(c.ended, func() error { run.Wait(); return err })
 		run.Go(func() {
-			err = election.New(node, "lead", election.Options{}).Run(ctx, "value of "+who, func(ctx context.Context, l *election.Leadership) error {
-				o.enter(who, l.Token())
-				defer o.exit(who)
-				<-ctx.Done()
-				return ctx.Err()
-			})
+			err = election.New(node, "lead", election.Options{}).Run(ctx, "value of "+who,
+				func(ctx context.Context, l *election.Leadership) error {
+					o.enter(who, l.Token())
+					defer o.exit(who)
+					<-ctx.Done()
+					return ctx.Err()
+				})
 		})
 		time.Sleep(100 * time.Millisecond) // fake time: its request is in the queue
 		synctest.Wait()
@@ -111,7 +114,8 @@ func (c *candidates) stop() {
 	}
 }
 
-// A leader that is asked to end is followed in milliseconds, in the order in which the others came; every observer, on every node, is told.
+// A leader that is asked to end is followed in milliseconds, in the order in which the others came;
+// every observer, on every node, is told.
 func TestElectionHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)
@@ -155,14 +159,16 @@ func TestElectionHandsOver(t *testing.T) {
 			t.Errorf("led in the order %s", who)
 		}
 		for i, leaders := range seen {
-			if got, want := strings.Join(leaders, ", "), "=, node-0=value of 0, node-1=value of 1, node-2=value of 2, ="; got != want {
+			if got, want := strings.Join(leaders, ", "),
+				"=, node-0=value of 0, node-1=value of 1, node-2=value of 2, ="; got != want {
 				t.Errorf("the observer on node %d saw %q; want %q", i, got, want)
 			}
 		}
 	})
 }
 
-// Each leadership is told with its value, however short, to an observer on another node, and while it is new.
+// Each leadership is told with its value, however short, to an observer on another node, and while
+// it is new.
 func TestElectionTellsItsObserversAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)
@@ -207,11 +213,13 @@ func TestElectionTellsItsObserversAtOnce(t *testing.T) {
 				continue
 			}
 			told = append(told, s.leader.Token)
-			if s.leader.Value != fmt.Sprint("short ", len(told)-1) || s.leader.Name != "node-0" || s.leader.Since.IsZero() || s.after > 1100*time.Millisecond {
+			if s.leader.Value != fmt.Sprint("short ", len(told)-1) || s.leader.Name != "node-0" ||
+				s.leader.Since.IsZero() || s.after > 1100*time.Millisecond {
 				t.Errorf("%+v after %v", s.leader, s.after)
 			}
 		}
-		if fmt.Sprint(told) != fmt.Sprint(want) || seen[0].leader != (election.Leader{}) || seen[len(seen)-1].leader != (election.Leader{}) {
+		if fmt.Sprint(told) != fmt.Sprint(want) || seen[0].leader != (election.Leader{}) ||
+			seen[len(seen)-1].leader != (election.Leader{}) {
 			t.Errorf("told %+v, want %v between two zero leaders", seen, want)
 		}
 	})
@@ -238,7 +246,8 @@ func TestElectionSurvivesTheCrashOfItsLeader(t *testing.T) {
 	})
 }
 
-// A leader that is cut off has ended before the next one leads, and leads again when the cut is over and its turn comes.
+// A leader that is cut off has ended before the next one leads, and leads again when the cut is
+// over and its turn comes.
 func TestElectionUnderCuts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
@@ -298,7 +307,8 @@ func TestElectionIsNotEnteredAgain(t *testing.T) {
 			if token, ok := mortise.TokenFrom(ctx); !ok || token != l.Token() {
 				t.Errorf("the context has token %d, the leadership %d", token, l.Token())
 			}
-			if again, err := election.New(nodes[0], "lead", election.Options{}).Campaign(other.Context(ctx), "b"); err != election.ErrLeading {
+			if again, err := election.New(nodes[0], "lead", election.Options{}).Campaign(other.Context(ctx),
+				"b"); err != election.ErrLeading {
 				t.Errorf("%v, %v", again, err)
 			}
 			if l.Err() != nil {
@@ -315,8 +325,9 @@ func TestElectionIsNotEnteredAgain(t *testing.T) {
 	})
 }
 
-// A leader that is cut off and does not look at its context goes on writing. The others lead meanwhile, what it writes is refused by its token,
-// and it is a candidate again when it has returned.
+// A leader that is cut off and does not look at its context goes on writing. The others lead
+// meanwhile, what it writes is refused by its token, and it is a candidate again when it has
+// returned.
 func TestElectionFencesADeafLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
@@ -336,19 +347,20 @@ func TestElectionFencesADeafLeader(t *testing.T) {
 		var deaf sync.WaitGroup
 		turns := 0
 		deaf.Go(func() {
-			err := election.New(nodes[0], "lead", election.Options{}).Run(ctx, "deaf", func(ctx context.Context, l *election.Leadership) error {
-				if turns++; turns == 2 {
+			err := election.New(nodes[0], "lead", election.Options{}).Run(ctx, "deaf",
+				func(ctx context.Context, l *election.Leadership) error {
+					if turns++; turns == 2 {
+						return nil
+					}
+					for range 200 { // 20 s
+						write(l.Token())
+						time.Sleep(100 * time.Millisecond) // fake time
+					}
+					if l.Err() == nil {
+						t.Error("was not cut off")
+					}
 					return nil
-				}
-				for range 200 { // 20 s
-					write(l.Token())
-					time.Sleep(100 * time.Millisecond) // fake time
-				}
-				if l.Err() == nil {
-					t.Error("was not cut off")
-				}
-				return nil
-			})
+				})
 			if err != nil {
 				t.Errorf("Run returned %v", err)
 			}

@@ -25,10 +25,11 @@ func startNodes(t *testing.T, n int) ([]*mortise.Node, *fleet) {
 	return nodes, f
 }
 
-// What stands on the exported names of this package, on whole nodes in fake time. The packages' own tests have the rest.
+// What stands on the exported names of this package, on whole nodes in fake time. The packages' own
+// tests have the rest.
 
-// Three nodes whose clocks are up to 4 s apart run a job of a millisecond once per tick. One crashes in the middle of a tick: another takes it over
-// when the session has expired.
+// Three nodes whose clocks are up to 4 s apart run a job of a millisecond once per tick. One
+// crashes in the middle of a tick: another takes it over when the session has expired.
 func TestTicksOnWholeNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
@@ -60,7 +61,8 @@ func TestTicksOnWholeNodes(t *testing.T) {
 				},
 			}
 			all.Go(func() {
-				if err := tick.Run(ctx, node, job); !errors.Is(err, context.Canceled) && !errors.Is(err, mortise.ErrClosed) && !errors.Is(err, mortise.ErrLeaving) {
+				if err := tick.Run(ctx, node, job); !errors.Is(err, context.Canceled) &&
+					!errors.Is(err, mortise.ErrClosed) && !errors.Is(err, mortise.ErrLeaving) {
 					t.Errorf("node %d: Run returned %v", i, err)
 				}
 			})
@@ -92,11 +94,15 @@ func TestLeavingEndsWhatStandsOnANode(t *testing.T) {
 		nodes, _ := startNodes(t, 3)
 		ended := make(chan error, 2)
 		go func() {
-			ended <- tick.Run(t.Context(), nodes[2], tick.Job{Name: "nightly", Schedule: tick.Every(24 * time.Hour), Late: time.Millisecond, Run: func(context.Context, tick.Tick) error { return nil }})
+			ended <- tick.Run(t.Context(), nodes[2], tick.Job{Name: "nightly", Schedule: tick.Every(24 * time.Hour),
+				Late: time.Millisecond, Run: func(context.Context, tick.Tick) error { return nil }})
 		}()
 		pages := flight.New[string](nodes[2])
 		go func() {
-			_, err := pages.Do(t.Context(), "page", func(context.Context) (string, bool, error) { return "", false, nil },
+			_, err := pages.Do(t.Context(), "page", func(context.Context) (string, bool, error) {
+				return "", false,
+					nil
+			},
 				func(ctx context.Context, _ mortise.Token) (string, error) {
 					<-ctx.Done()
 					return "", ctx.Err()

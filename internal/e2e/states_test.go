@@ -21,16 +21,19 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestBigStates measures how mortise bears large states: what they cost, and what they do to those who want a lock meanwhile. It is a
-// campaign of minutes and has its own command, scripts/states, which makes docs/STATES.md of what is printed here.
+// TestBigStates measures how mortise bears large states: what they cost, and what they do to those
+// who want a lock meanwhile. It is a campaign of minutes and has its own command, scripts/states,
+// which makes docs/STATES.md of what is printed here.
 func TestBigStates(t *testing.T) {
 	wanted := os.Getenv("MORTISE_STATES")
 	if wanted == "" {
 		t.Skip("scripts/states runs it")
 	}
-	for _, row := range []struct{ locks, sessions int }{{10_000, 100}, {100_000, 100}, {1_000_000, 100}, {10_000, 10_000}, {10_000, 100_000}} {
+	for _, row := range []struct{ locks, sessions int }{{10_000, 100}, {100_000, 100}, {1_000_000, 100},
+		{10_000, 10_000}, {10_000, 100_000}} {
 		name := fmt.Sprintf("%d locks, %d sessions", row.locks, row.sessions)
-		if !strings.Contains(wanted, "all") && !strings.Contains(wanted, strconv.Itoa(row.locks)+"/"+strconv.Itoa(row.sessions)) {
+		if !strings.Contains(wanted, "all") &&
+			!strings.Contains(wanted, strconv.Itoa(row.locks)+"/"+strconv.Itoa(row.sessions)) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +51,8 @@ const (
 	bigRuns    = 5
 )
 
-// bigState is three voters and an instance without a vote that holds all the locks, in one process, over loopback TCP.
+// bigState is three voters and an instance without a vote that holds all the locks, in one process,
+// over loopback TCP.
 type bigState struct {
 	t         *testing.T
 	addresses []string
@@ -159,7 +163,8 @@ func (s *bigState) open(sessions int) {
 		for i := from; i < min(sessions, from+1000); i++ {
 			var nonce lockfsm.Nonce
 			binary.BigEndian.PutUint64(nonce[:], uint64(i+1))
-			batch = lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce, TTL: 10 * time.Minute, Record: record}.Append(batch)
+			batch = lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce, TTL: 10 * time.Minute,
+				Record: record}.Append(batch)
 		}
 		r.Log.Propose(r.Role().Term, batch)
 		for want := from + min(1000, sessions-from); r.Counts().Sessions < want; {
@@ -274,7 +279,8 @@ func (s *bigState) snapshots(n int) (seen []seen) {
 	return l.seen(windows...)
 }
 
-// newcomers lets a voter leave, so often, while the others are under load, until another has taken its place.
+// newcomers lets a voter leave, so often, while the others are under load, until another has taken
+// its place.
 func (s *bigState) newcomers(n int) (seen []seen) {
 	for i := range n {
 		s.ready(s.start(4+i, ""))
@@ -330,7 +336,8 @@ func (s *bigState) row(locks, sessions int) {
 		short(s.usual), short(resting), beside(resting, taken), beside(resting, joined))
 }
 
-// beside says how long something took, and how many times the usual the 99th percentile was meanwhile: medians.
+// beside says how long something took, and how many times the usual the 99th percentile was
+// meanwhile: medians.
 func beside(usual time.Duration, list []seen) string {
 	if len(list) == 0 {
 		return "none"
@@ -362,7 +369,8 @@ func number(n int) string {
 	return text
 }
 
-// restart measures how soon a voter with a directory is back, and how soon the others grant again when their leader has crashed.
+// restart measures how soon a voter with a directory is back, and how soon the others grant again
+// when their leader has crashed.
 func restart(t *testing.T, locks, sessions int) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
 	s := newBigState(t, dirs...)
@@ -391,7 +399,8 @@ func restart(t *testing.T, locks, sessions int) {
 	time.Sleep(2 * time.Second)
 	w.to = time.Since(l.began)
 	l.stop()
-	fmt.Printf("STATES-DISK | %s | %s | %v | %s | %v | %v | %v |\n", number(locks), number(sessions), short(resting), beside(resting, taken),
+	fmt.Printf("STATES-DISK | %s | %s | %v | %s | %v | %v | %v |\n", number(locks), number(sessions), short(resting),
+		beside(resting, taken),
 		short(ready), short(back), short(l.gap(w)))
 }
 

@@ -45,7 +45,8 @@ func TestSoloNodeRefusesOthers(t *testing.T) {
 	})
 }
 
-// TestSilentAddressBlocksBirthAndIsNamed: silence is not an answer, since whoever is silent may belong to a group.
+// TestSilentAddressBlocksBirthAndIsNamed: silence is not an answer, since whoever is silent may
+// belong to a group.
 func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -110,7 +111,8 @@ func answerAll(l net.Listener, text string) {
 	}
 }
 
-// TestGarbageOnThePortHarmsNobody throws what scanners and mistakes throw at every port of a working group.
+// TestGarbageOnThePortHarmsNobody throws what scanners and mistakes throw at every port of a
+// working group.
 func TestGarbageOnThePortHarmsNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -118,7 +120,8 @@ func TestGarbageOnThePortHarmsNobody(t *testing.T) {
 		dial := f.net.Dialer("10.0.0.66")
 		for i := range 3 {
 			for _, text := range []string{
-				"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", strings.Repeat("\xff", 100_000),
+				"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+				strings.Repeat("\xff", 100_000),
 				"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + strings.Repeat("\x00", 1000), "",
 			} {
 				conn, err := dial(t.Context(), address(i))
@@ -140,7 +143,8 @@ func TestGarbageOnThePortHarmsNobody(t *testing.T) {
 	})
 }
 
-// TestForeignGroupDoesNotMix: two fleets that know each other's addresses only after both were born refuse each other and work on.
+// TestForeignGroupDoesNotMix: two fleets that know each other's addresses only after both were born
+// refuse each other and work on.
 func TestForeignGroupDoesNotMix(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -167,7 +171,8 @@ func TestForeignGroupDoesNotMix(t *testing.T) {
 		if a == b {
 			t.Fatal("two groups have merged")
 		}
-		t.Logf("the newcomer is a %s of %q; it says %q", f.nodes[4].Status().Phase, f.nodes[4].Status().Group, f.nodes[4].Status().Waiting)
+		t.Logf("the newcomer is a %s of %q; it says %q", f.nodes[4].Status().Phase, f.nodes[4].Status().Group,
+			f.nodes[4].Status().Waiting)
 	})
 }
 

@@ -12,10 +12,12 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// The end of a stream is told to all sessions of a node, so that each attaches again at once and not when its next renewal stays unanswered.
+// The end of a stream is told to all sessions of a node, so that each attaches again at once and
+// not when its next renewal stays unanswered.
 func TestAllSessionsAreToldOfALostStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, err := start(t.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler)}, outside.World{Clock: clock.Monotonic()})
+		n, err := start(t.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler)},
+			outside.World{Clock: clock.Monotonic()})
 		if err != nil {
 			t.Fatal(err)
 		}

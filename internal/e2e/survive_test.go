@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// failoverLimit is what the loss of a leader may cost: an election timeout of at most twice 500 ms to notice, as much again in case two
-// stand at once, and the client's way to the new leader.
+// failoverLimit is what the loss of a leader may cost: an election timeout of at most twice 500 ms
+// to notice, as much again in case two stand at once, and the client's way to the new leader.
 const failoverLimit = 3 * time.Second
 
 func TestCrashedLeaderCostsOneFailover(t *testing.T) {
@@ -73,7 +73,8 @@ func TestCrashedHolderIsFollowedWithinOneLease(t *testing.T) {
 	})
 }
 
-// TestCutOffHolderLosesBeforeOthersAreGranted is promise 3: the holder's own deadline lies before the earliest re-grant.
+// TestCutOffHolderLosesBeforeOthersAreGranted is promise 3: the holder's own deadline lies before
+// the earliest re-grant.
 func TestCutOffHolderLosesBeforeOthersAreGranted(t *testing.T) {
 	for _, who := range []string{"follower", "leader"} {
 		t.Run(who, func(t *testing.T) {
@@ -145,7 +146,8 @@ func TestTokensRiseWhenAllStartAnew(t *testing.T) {
 	})
 }
 
-// TestGraceOfANewGroup is the guard of promise 1 across the loss of everything: requests queue, nothing is granted, TryLock says why.
+// TestGraceOfANewGroup is the guard of promise 1 across the loss of everything: requests queue,
+// nothing is granted, TryLock says why.
 func TestGraceOfANewGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

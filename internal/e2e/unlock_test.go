@@ -35,7 +35,8 @@ func TestUnlockSoon(t *testing.T) {
 	})
 }
 
-// TestUnlockSoonInARow: one caller takes and frees one key, again and again, without ever waiting for a confirmation.
+// TestUnlockSoonInARow: one caller takes and frees one key, again and again, without ever waiting
+// for a confirmation.
 func TestUnlockSoonInARow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

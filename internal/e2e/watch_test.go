@@ -33,7 +33,8 @@ func newWatcher(t *testing.T) *watcher {
 
 func (w *watcher) see(e mortise.Event) {
 	hold := fmt.Sprint(e.Key, " ", e.Token)
-	if e.Position != 0 && (e.Position < w.last || e.Position == w.last && e.What != mortise.EventCurrent && e.What != mortise.EventReset) {
+	if e.Position != 0 && (e.Position < w.last || e.Position == w.last && e.What != mortise.EventCurrent &&
+		e.What != mortise.EventReset) {
 		w.t.Errorf("%+v comes behind position %d", e, w.last)
 	}
 	w.last = max(w.last, e.Position)
@@ -72,8 +73,9 @@ func (w *watcher) see(e mortise.Event) {
 	}
 }
 
-// TestWatchTellsEverything: of a group in which much happens, from before a watch begins until after it ends, through the loss of a leader, each hold is told once,
-// in order, and in the end the watcher knows what there is.
+// TestWatchTellsEverything: of a group in which much happens, from before a watch begins until
+// after it ends, through the loss of a leader, each hold is told once, in order, and in the end the
+// watcher knows what there is.
 func TestWatchTellsEverything(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
@@ -208,7 +210,8 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 	})
 }
 
-// TestWatchGoesOn: from the last event that was seen, at another instance, with none left out; or with a reset, when there were too many since.
+// TestWatchGoesOn: from the last event that was seen, at another instance, with none left out; or
+// with a reset, when there were too many since.
 func TestWatchGoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -233,19 +236,22 @@ func TestWatchGoesOn(t *testing.T) {
 		for _, e := range read(1, position, current) {
 			texts = append(texts, fmt.Sprint(e.What, " ", e.Key, " ", e.Holder, " ", e.Cause))
 		}
-		want := []string{"held k1 node-1 ", "freed k1 node-1 released", "held k2 node-2 ", "freed k2 node-2 released", "current   "}
+		want := []string{"held k1 node-1 ", "freed k1 node-1 released", "held k2 node-2 ", "freed k2 node-2 released",
+			"current   "}
 		if !slices.Equal(texts, want) {
 			t.Errorf("%q\nwant %q", texts, want)
 		}
 		second := read(2, position, func(mortise.Event) bool { return true })[0]
-		if rest := read(0, second.Position, current); len(rest) != 4 || rest[0].What != mortise.EventFreed || rest[0].Key != "k1" {
+		if rest := read(0, second.Position, current); len(rest) != 4 || rest[0].What != mortise.EventFreed ||
+			rest[0].Key != "k1" {
 			t.Errorf("behind %+v: %+v", second, rest)
 		}
 		for range 10 {
 			var all sync.WaitGroup
 			for i := range 500 {
 				all.Go(func() {
-					if l, err := f.nodes[i%3].Lock(t.Context(), fmt.Sprint("many/", i)); err != nil || l.Unlock(t.Context()) != nil {
+					if l, err := f.nodes[i%3].Lock(t.Context(), fmt.Sprint("many/", i)); err != nil ||
+						l.Unlock(t.Context()) != nil {
 						t.Error(err)
 					}
 				})
@@ -315,7 +321,8 @@ func TestAuditTellsEndsByOthers(t *testing.T) {
 			}
 		}
 		slices.Sort(told)
-		want := []string{"freed crashed true expired ", "freed delayed true expired ", "freed forced true forced hangs", "left delayed true expired "}
+		want := []string{"freed crashed true expired ", "freed delayed true expired ",
+			"freed forced true forced hangs", "left delayed true expired "}
 		if !slices.Equal(told, want) {
 			t.Errorf("%q\nwant %q", told, want)
 		}

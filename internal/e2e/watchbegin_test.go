@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestWatchBeginsAnewWhereItsBeginningBrokeOff: who goes on with the position of the last event that he has seen, wherever that was, in the end knows what there is.
+// TestWatchBeginsAnewWhereItsBeginningBrokeOff: who goes on with the position of the last event
+// that he has seen, wherever that was, in the end knows what there is.
 func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -56,7 +57,8 @@ func TestWatchTellsAllWhoShare(t *testing.T) {
 		locks := make([]*mortise.Lock, readers)
 		for i := range readers {
 			all.Go(func() {
-				l, err := f.nodes[i%3].Acquire(t.Context(), mortise.Request{Key: "shared", Shared: true, Value: fmt.Sprint(i)})
+				l, err := f.nodes[i%3].Acquire(t.Context(), mortise.Request{Key: "shared", Shared: true,
+					Value: fmt.Sprint(i)})
 				if err != nil {
 					t.Error(err)
 				}
@@ -93,12 +95,14 @@ func TestWatchTellsAllWhoShare(t *testing.T) {
 	})
 }
 
-// TestWatchTellsWhatAHoldShows: what began before the watch, and behind it; and what data there is to put over.
+// TestWatchTellsWhatAHoldShows: what began before the watch, and behind it; and what data there is
+// to put over.
 func TestWatchTellsWhatAHoldShows(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		show := func(key, value string) mortise.Request {
-			return mortise.Request{Key: key, Value: value, Labels: map[string]string{"order": value}, LockDelay: time.Hour}
+			return mortise.Request{Key: key, Value: value, Labels: map[string]string{"order": value},
+				LockDelay: time.Hour}
 		}
 		before := f.acquire(0, show("k/before", "one"))
 		revision, err := f.nodes[0].Put(t.Context(), "k/data", []byte("x"), 0)
@@ -150,7 +154,8 @@ func TestWatchTellsWhatAHoldShows(t *testing.T) {
 	})
 }
 
-// TestAHoldThatIsLeftWhileItIsReadIsToldOnce: a hold whose holder is gone is told as gone once, though it went while what there is was read.
+// TestAHoldThatIsLeftWhileItIsReadIsToldOnce: a hold whose holder is gone is told as gone once,
+// though it went while what there is was read.
 func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -185,7 +190,8 @@ func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestWatchBeginsWhereMuchHappens: also when there is more to read than the leader remembers of what happens meanwhile.
+// TestWatchBeginsWhereMuchHappens: also when there is more to read than the leader remembers of
+// what happens meanwhile.
 func TestWatchBeginsWhereMuchHappens(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -196,7 +202,8 @@ func TestWatchBeginsWhereMuchHappens(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range n {
 				all.Go(func() {
-					if l, err := f.nodes[i%3].Lock(t.Context(), fmt.Sprint("k/busy/", i)); err != nil || l.Unlock(t.Context()) != nil {
+					if l, err := f.nodes[i%3].Lock(t.Context(), fmt.Sprint("k/busy/", i)); err != nil ||
+						l.Unlock(t.Context()) != nil {
 						t.Error(err)
 					}
 				})

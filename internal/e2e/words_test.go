@@ -22,10 +22,12 @@ import (
 
 var writeWords = flag.Bool("words", false, "add the texts that are seen to "+wordsFile)
 
-// wordsFile has every text that an operator can see in the scenarios below, so that a review can read each one.
+// wordsFile has every text that an operator can see in the scenarios below, so that a review can
+// read each one.
 const wordsFile = "testdata/words.txt"
 
-// scenario is a state that a cluster gets into. normal means that operators bring it about every day: nothing in it is worth a warning.
+// scenario is a state that a cluster gets into. normal means that operators bring it about every
+// day: nothing in it is worth a warning.
 type scenario struct {
 	name   string
 	normal bool
@@ -146,7 +148,8 @@ func cutsOfAll(durable bool) func(*testing.T, *words) {
 	}
 }
 
-// secondName has a fourth instance start under the name of a voter that does not lead, then under that of the leader.
+// secondName has a fourth instance start under the name of a voter that does not lead, then under
+// that of the leader.
 func secondName(founders bool) func(*testing.T, *words) {
 	return func(t *testing.T, w *words) {
 		w.founders = founders
@@ -247,10 +250,11 @@ func (w *words) crash(i int) {
 	w.fleet.crash(i)
 }
 
-// line takes a line of the log; again is set for a later start with the same directory. What is false in the state in which it is said is
-// marked so, where the line alone shows it.
+// line takes a line of the log; again is set for a later start with the same directory. What is
+// false in the state in which it is said is marked so, where the line alone shows it.
 func (w *words) line(line string, again bool) {
-	if again && strings.Contains(line, "the group is born") || strings.HasPrefix(line, "level=WARN") && strings.Contains(line, "locks=0") {
+	if again && strings.Contains(line, "the group is born") || strings.HasPrefix(line, "level=WARN") &&
+		strings.Contains(line, "locks=0") {
 		w.add("FALSE", line)
 	}
 	level, text, _ := strings.Cut(strings.TrimPrefix(line, "level="), " ")

@@ -1,17 +1,18 @@
-// Package fakelock is locks in memory for the tests of what stands on a lock: several instances share them, and each can lose a lock, leave
-// or crash when the test says so.
+// Package fakelock is locks in memory for the tests of what stands on a lock: several instances
+// share them, and each can lose a lock, leave or crash when the test says so.
 //
-// Guarantees: one holder per key, first come first served, tokens that rise over all keys. Inside a testing/synctest bubble nothing here keeps time from
-// passing.
+// Guarantees: one holder per key, first come first served, tokens that rise over all keys. Inside a
+// testing/synctest bubble nothing here keeps time from passing.
 //
-// Concurrency: everything is safe for concurrent use. There is no goroutine here, but for the timer of a crash.
+// Concurrency: everything is safe for concurrent use. There is no goroutine here, but for the timer
+// of a crash.
 //
 // Failure: only what the test asks for.
 //
 // Limits: it has only Do, and it is not a group: nobody is ever without a leader.
 //
-// Refused alternative: real nodes in every test. They exist (the tests of internal/e2e run three of them in a bubble), and they cannot be made to
-// lose one lock at a given moment.
+// Refused alternative: real nodes in every test. They exist (the tests of internal/e2e run three of
+// them in a bubble), and they cannot be made to lose one lock at a given moment.
 package fakelock
 
 import (
@@ -123,7 +124,8 @@ func (l *Locks) drop(key string, e *entry) {
 	l.grant(key)
 }
 
-// Lose takes a key from its holder, whose context ends with mortise.ErrLost, and gives it to the next. It reports whether there was a holder.
+// Lose takes a key from its holder, whose context ends with mortise.ErrLost, and gives it to the
+// next. It reports whether there was a holder.
 func (l *Locks) Lose(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,15 +152,17 @@ func (l *Locks) Keys() []string {
 	return keys
 }
 
-// Leave ends the contexts of what the instance holds and refuses what comes, with mortise.ErrLeaving.
+// Leave ends the contexts of what the instance holds and refuses what comes, with
+// mortise.ErrLeaving.
 func (in *Instance) Leave() {
 	in.locks.mu.Lock()
 	defer in.locks.mu.Unlock()
 	in.stop(mortise.ErrLeaving)
 }
 
-// Crash ends the instance as the end of its process does: its locks stay taken for the time that its session has left. What it runs sees
-// its context end with mortise.ErrClosed, since a test cannot end a goroutine.
+// Crash ends the instance as the end of its process does: its locks stay taken for the time that
+// its session has left. What it runs sees its context end with mortise.ErrClosed, since a test
+// cannot end a goroutine.
 func (in *Instance) Crash(ttl time.Duration) {
 	l := in.locks
 	l.mu.Lock()

@@ -39,8 +39,9 @@ type Guest struct {
 	asking   sync.WaitGroup                // questions whose answer nobody waits for any more
 }
 
-// Open makes a guest of the cluster that config describes. Of config count Name, Cluster, Join, JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers,
-// Insecure and SessionTTL, by the rules of mortise.Config; nobody is asked yet. An error names every mistake by its field.
+// Open makes a guest of the cluster that config describes. Of config count Name, Cluster, Join,
+// JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers, Insecure and SessionTTL, by the rules of
+// mortise.Config; nobody is asked yet. An error names every mistake by its field.
 func Open(config mortise.Config) (*Guest, error) {
 	if config.Cluster == "" {
 		config.Cluster = "mortise"
@@ -89,7 +90,8 @@ func check(c mortise.Config) error {
 	return errors.Join(errs...)
 }
 
-// secure makes what the configured kind of security stands on, as every instance does; nil for plain text.
+// secure makes what the configured kind of security stands on, as every instance does; nil for
+// plain text.
 func secure(c mortise.Config) (*credentials.Source, error) {
 	chosen := 0
 	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != mortise.TLSFiles{}, c.Insecure} {
@@ -107,7 +109,8 @@ func secure(c mortise.Config) (*credentials.Source, error) {
 		return credentials.FromTLS(c.TLS, names)
 	case c.TLSFiles != mortise.TLSFiles{}:
 		return credentials.FromFiles(credentials.FilesConfig{
-			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA, ServerName: c.TLSFiles.ServerName, Names: names,
+			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA,
+			ServerName: c.TLSFiles.ServerName, Names: names,
 		})
 	}
 	return nil, nil
@@ -116,7 +119,8 @@ func secure(c mortise.Config) (*credentials.Source, error) {
 // errOpen is why an address is not dialed.
 var errOpen = errors.New("it is on another machine and nothing protects the connection: give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), or -insecure if it has neither")
 
-// What a program says of an instance that does not talk to it, most likely because only one of the two has a secret or certificates.
+// What a program says of an instance that does not talk to it, most likely because only one of the
+// two has a secret or certificates.
 const (
 	needsSecret   = "the instance has a secret, and this program was given none: give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)"
 	needsNoSecret = "the instance has no secret, and this program was given one: leave it out (with -insecure if the instance is on another machine)"
@@ -153,8 +157,9 @@ func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 // Method is a question that a program may put: a method of query.AdminClient.
 type Method[Q, A any] = queries.Method[query.AdminClient, Q, A]
 
-// Ask puts one question to the instance at addr. An error says why there is no answer, in a sentence. What the instance could not do is a
-// *queries.Failed with its text, escaped, and a *mortise.NotAllowedError if a right is missing.
+// Ask puts one question to the instance at addr. An error says why there is no answer, in a
+// sentence. What the instance could not do is a *queries.Failed with its text, escaped, and a
+// *mortise.NotAllowedError if a right is missing.
 func Ask[Q, A any](ctx context.Context, g *Guest, addr string, method Method[Q, A], q *Q) (*A, error) {
 	if g.open() && elsewhere(addr) {
 		return nil, fmt.Errorf("%s: %w", addr, errOpen)
@@ -181,7 +186,8 @@ func notAllowed(verb, key, by string) error {
 	return &mortise.NotAllowedError{Verb: verb, Key: plain.Text(key), For: plain.Text(by)}
 }
 
-// strangerError says in a sentence why the instance at an address does not talk to this program. It is a transport.ErrForeign.
+// strangerError says in a sentence why the instance at an address does not talk to this program. It
+// is a transport.ErrForeign.
 type strangerError struct{ addr, why string }
 
 func (e *strangerError) Error() string        { return e.addr + ": " + e.why }
@@ -205,7 +211,8 @@ func (g *Guest) explain(addr string, err error) error {
 	return err
 }
 
-// random fills b from the system's source, which never fails: it ends the process rather than return bad bytes.
+// random fills b from the system's source, which never fails: it ends the process rather than
+// return bad bytes.
 func random(b []byte) { _, _ = rand.Read(b) }
 
 // inbound implements transport.Handler: a guest hears replies to its session, and nothing else.

@@ -29,7 +29,9 @@ type town struct {
 func newTown(t *testing.T) *town {
 	peers := filepath.Join(t.TempDir(), "peers")
 	c := &town{t: t, peers: peers, base: mortise.Config{
-		Name: "n", Bind: "127.0.0.1:0", Join: []string{"file://" + peers}, Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c", Replicas: 1, SessionTTL: 2 * time.Second, Grace: -1,
+		Name: "n", Bind: "127.0.0.1:0", Join: []string{"file://" + peers},
+		Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c", Replicas: 1,
+		SessionTTL: 2 * time.Second, Grace: -1,
 		Logger: slog.New(slog.DiscardHandler),
 	}}
 	c.publish("")
@@ -71,7 +73,8 @@ func (c *town) guest(change func(*mortise.Config)) *Guest {
 	return g
 }
 
-// TestASessionGoesOverToTheNextGroup: what was held is lost with the group, and the same session takes locks of the next one, elsewhere.
+// TestASessionGoesOverToTheNextGroup: what was held is lost with the group, and the same session
+// takes locks of the next one, elsewhere.
 func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	c := newTown(t)
 	first := c.node()
@@ -88,10 +91,12 @@ func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	var busy *mortise.HeldError
-	if _, err := first.TryLock(ctx, "k"); !errors.As(err, &busy) || busy.Holder != "visitor" || busy.Value != "mine" || busy.Token != held.Token() {
+	if _, err := first.TryLock(ctx, "k"); !errors.As(err, &busy) || busy.Holder != "visitor" ||
+		busy.Value != "mine" || busy.Token != held.Token() {
 		t.Errorf("others see %v", err)
 	}
-	if _, err := s.Acquire(ctx, mortise.Request{Key: "k", Try: true}); !errors.As(err, &busy) || busy.Holder != "visitor" {
+	if _, err := s.Acquire(ctx, mortise.Request{Key: "k", Try: true}); !errors.As(err, &busy) ||
+		busy.Holder != "visitor" {
 		t.Errorf("it sees itself as %v", err)
 	}
 	if err := first.Close(); err != nil {
@@ -147,7 +152,8 @@ func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
 		if a, err := Ask(ctx, g, addr, query.AdminClient.List, &query.ListRequest{}); err == nil {
 			t.Errorf("%s: it is listed %+v", what, a)
 		}
-		evict := &query.EvictRequest{Key: []byte("k"), Token: uint64(lock.Token()), By: []byte("x"), Reason: []byte("x")}
+		evict := &query.EvictRequest{Key: []byte("k"), Token: uint64(lock.Token()), By: []byte("x"),
+			Reason: []byte("x")}
 		if a, err := Ask(ctx, g, addr, query.AdminClient.Evict, evict); err == nil {
 			t.Errorf("%s: it ends a hold: %+v", what, a)
 		}
@@ -170,7 +176,8 @@ func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
 	}
 }
 
-// TestADerivedSecretLocksWhatItGrants, with the secret that mortise secret -allow prints; what it does not grant has a name.
+// TestADerivedSecretLocksWhatItGrants, with the secret that mortise secret -allow prints; what it
+// does not grant has a name.
 func TestADerivedSecretLocksWhatItGrants(t *testing.T) {
 	c := newTown(t)
 	n := c.node()
@@ -197,18 +204,21 @@ func TestADerivedSecretLocksWhatItGrants(t *testing.T) {
 	}
 	var denied *mortise.NotAllowedError
 	want := mortise.NotAllowedError{Verb: "lock", Key: "other", For: "cron-host"}
-	if _, err := s.Acquire(ctx, mortise.Request{Key: "other"}); !errors.As(err, &denied) || *denied != want || !errors.Is(err, mortise.ErrNotAllowed) {
+	if _, err := s.Acquire(ctx, mortise.Request{Key: "other"}); !errors.As(err, &denied) || *denied != want ||
+		!errors.Is(err, mortise.ErrNotAllowed) {
 		t.Errorf("%v", err)
 	}
 	_, list := Put(ctx, g, query.AdminClient.List, &query.ListRequest{})
 	_, audit := Put(ctx, g, query.AdminClient.Audit, &query.StateRequest{})
-	_, evict := Put(ctx, g, query.AdminClient.Evict, &query.EvictRequest{Key: []byte("cron/a"), Token: uint64(held.Token()), By: []byte("x")})
+	_, evict := Put(ctx, g, query.AdminClient.Evict, &query.EvictRequest{Key: []byte("cron/a"),
+		Token: uint64(held.Token()), By: []byte("x")})
 	for what, err := range map[string]error{"list": list, "audit": audit, "evict": evict} {
 		if !errors.As(err, &denied) || denied.For != "cron-host" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if a, err := Put(ctx, g, query.AdminClient.List, &query.ListRequest{Prefix: []byte("cron/")}); err != nil || !strings.Contains(string(a.Keys), "visitor (for cron-host)") {
+	if a, err := Put(ctx, g, query.AdminClient.List, &query.ListRequest{Prefix: []byte("cron/")}); err != nil ||
+		!strings.Contains(string(a.Keys), "visitor (for cron-host)") {
 		t.Errorf("%s, %v", a.GetKeys(), err)
 	}
 	if held.Err() != nil {
@@ -227,8 +237,9 @@ func TestMistakesAreTold(t *testing.T) {
 		"Config.Join: is empty": {},
 		"Config.Join[0]":        {Join: []string{"nonsense"}},
 		"Config.Secret":         {Join: []string{"a:1"}, Secret: "short"},
-		"not several":           {Join: []string{"a:1"}, Secret: "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0", Insecure: true},
-		"Config.SessionTTL":     {Join: []string{"a:1"}, SessionTTL: time.Millisecond},
+		"not several": {Join: []string{"a:1"},
+			Secret: "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0", Insecure: true},
+		"Config.SessionTTL": {Join: []string{"a:1"}, SessionTTL: time.Millisecond},
 	} {
 		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -236,7 +247,8 @@ func TestMistakesAreTold(t *testing.T) {
 	}
 }
 
-// TestPlainTextStaysOnThisMachine: without anything that protects the connection no other machine is spoken to.
+// TestPlainTextStaysOnThisMachine: without anything that protects the connection no other machine
+// is spoken to.
 func TestPlainTextStaysOnThisMachine(t *testing.T) {
 	g, err := Open(mortise.Config{Join: []string{"127.0.0.1:1"}})
 	if err != nil {

@@ -17,12 +17,14 @@ import (
 // Lock is a grant to a guest. It is as mortise.Lock, with less to it.
 type Lock struct{ hold client.Hold }
 
-// Acquire waits for a lock, or with Try asks for an answer now. Of r count Key, Try, Shared, Permits, Of, MaxWaiting, Value and LockDelay. The errors
-// are those of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on, and the context's own, which says who held
-// the lock when the request was queued.
+// Acquire waits for a lock, or with Try asks for an answer now. Of r count Key, Try, Shared,
+// Permits, Of, MaxWaiting, Value and LockDelay. The errors are those of mortise.Node.Acquire:
+// *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on, and the context's own,
+// which says who held the lock when the request was queued.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
 	if wrong := r.Permits < 0 || r.Permits > r.Of || r.Permits == 0 && r.Of != 0; wrong || r.Shared && r.Of != 0 {
-		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared", mortise.ErrBadRequest, r.Permits, r.Of)
+		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared",
+			mortise.ErrBadRequest, r.Permits, r.Of)
 	}
 	const maxOf = 1 << 30 // as for mortise.Request
 	if r.Of > maxOf || len(r.Value) > lockfsm.MaxValueBytes || r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay {
@@ -49,7 +51,8 @@ func (l *Lock) Key() string { return l.hold.Key() }
 // Token returns the fencing token of the grant.
 func (l *Lock) Token() mortise.Token { return mortise.Token(l.hold.Token()) }
 
-// Err returns nil while the lock is held, and why not once it is not. It computes from the clock at the call.
+// Err returns nil while the lock is held, and why not once it is not. It computes from the clock at
+// the call.
 func (l *Lock) Err() error {
 	err := l.hold.Err()
 	var forced *client.ForcedError
@@ -79,7 +82,8 @@ func (s *Session) explain(key string, err error) error {
 	var denied *session.NotAllowedError
 	switch {
 	case errors.Is(err, client.ErrBadKey):
-		return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", err, key, lockfsm.DefaultLimits().KeyBytes)
+		return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", err, key,
+			lockfsm.DefaultLimits().KeyBytes)
 	case errors.As(err, &denied):
 		return (*mortise.NotAllowedError)(denied)
 	case errors.As(err, &held):
@@ -93,7 +97,8 @@ func (s *Session) explain(key string, err error) error {
 	case errors.As(err, &wait) && !s.attached():
 		return fmt.Errorf("%w: lock %q: no leader answers: %w", ErrNotReady, key, wait.Err)
 	case errors.As(err, &wait) && s.client.Status().GraceUntil != 0:
-		return fmt.Errorf("%w: lock %q: the group is in its grace, nothing is granted yet: %w", ErrNotReady, key, wait.Err)
+		return fmt.Errorf("%w: lock %q: the group is in its grace, nothing is granted yet: %w", ErrNotReady, key,
+			wait.Err)
 	}
 	return err
 }
@@ -106,7 +111,8 @@ func heldError(e *client.HeldError) *mortise.HeldError {
 		r.Name = fmt.Sprintf("session %d", e.Session)
 	}
 	h := &mortise.HeldError{
-		Key: e.Key, Holder: r.Name, Token: mortise.Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
+		Key: e.Key, Holder: r.Name, Token: mortise.Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS),
+		Waiters: e.Waiters,
 		Session: fmt.Sprint(uint64(e.Session)),
 	}
 	h.Value, h.Labels = shown.Decode(e.Value)

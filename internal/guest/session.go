@@ -34,8 +34,9 @@ type Session struct {
 	voters []session.Target // likewise
 }
 
-// Session finds the group and begins a session in it, that of a guest. It returns when a group is known, which need not have a leader; ctx
-// bounds that, and its end is ErrNotReady with what was found instead.
+// Session finds the group and begins a session in it, that of a guest. It returns when a group is
+// known, which need not have a leader; ctx bounds that, and its end is ErrNotReady with what was
+// found instead.
 func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	s := &Session{guest: g}
 	s.client = client.New(client.Config{
@@ -74,7 +75,8 @@ func found(reports []Report, errs []error) string {
 
 // send is the client's way to a voter.
 func (s *Session) send(to session.Target, renewals, commands []byte) error {
-	return s.guest.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
+	return s.guest.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr},
+		transport.Frame{Renewals: renewals, Commands: commands})
 }
 
 // follow keeps the list of voters fresh, and goes over to another group when this one is no more.
@@ -97,7 +99,8 @@ func (s *Session) follow(ctx context.Context) {
 
 func (s *Session) attached() bool { return s.client.Status().Phase == client.Attached }
 
-// refresh asks the voters and those behind Join who votes now, and reports whether a group is known.
+// refresh asks the voters and those behind Join who votes now, and reports whether a group is
+// known.
 func (s *Session) refresh(ctx context.Context) bool {
 	places, _ := s.guest.Places(ctx)
 	for _, v := range s.voters {
@@ -109,7 +112,8 @@ func (s *Session) refresh(ctx context.Context) bool {
 	return s.group != 0
 }
 
-// take reads answers. As long as somebody belongs to this session's group, or it is attached, it stays there.
+// take reads answers. As long as somebody belongs to this session's group, or it is attached, it
+// stays there.
 func (s *Session) take(reports []Report) {
 	voters := map[uint64][]session.Target{}
 	var led uint64
@@ -194,8 +198,8 @@ func (s *Session) prefer() {
 	s.guest.port.Prefer(addrs)
 }
 
-// Close ends the session in the group, if a leader can be reached before ctx ends and no lock is held, and stops. What is held otherwise
-// is left to expire.
+// Close ends the session in the group, if a leader can be reached before ctx ends and no lock is
+// held, and stops. What is held otherwise is left to expire.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.client.CloseSession(ctx)
 	s.cancel()

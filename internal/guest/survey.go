@@ -41,8 +41,9 @@ const (
 
 // Report is what a survey has found at one address.
 type Report struct {
-	Addr    string
-	From    string            // where the address comes from: an entry of Join, or the Name of the instance that named it
+	Addr string
+	// where the address comes from: an entry of Join, or the Name of the instance that named it
+	From    string
 	Status  *mortise.Status   // nil: nobody answered
 	Answer  *query.HereAnswer // its other fields, if Status is set
 	Outcome Outcome
@@ -51,7 +52,8 @@ type Report struct {
 	Skew    time.Duration // the instance's wall clock less ours, known to half of Took
 }
 
-// Places looks up where Join leads now: addresses, each with the entry that it comes from. What cannot be looked up is in errs.
+// Places looks up where Join leads now: addresses, each with the entry that it comes from. What
+// cannot be looked up is in errs.
 func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	add := func(entry string, addrs []string, err error) {
 		if err != nil {
@@ -86,9 +88,10 @@ func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	return places, errs
 }
 
-// Survey asks the instances that it can find: where Join leads, the voters that those who answer name, and then the members, of which the
-// leader lists the first page. It needs no leader. At most 128 addresses are asked, the voters among them; an error says how many are left out.
-// It ends when no other is named; ctx bounds it, and each question a second.
+// Survey asks the instances that it can find: where Join leads, the voters that those who answer
+// name, and then the members, of which the leader lists the first page. It needs no leader. At most
+// 128 addresses are asked, the voters among them; an error says how many are left out. It ends when
+// no other is named; ctx bounds it, and each question a second.
 func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
 	places, errs := g.Places(ctx)
 	s := survey{todo: places[:min(len(places), joinMost)], known: map[string]bool{}}
@@ -144,7 +147,8 @@ func (s *survey) add(from string, list []mortise.Member) {
 // listed returns the first page of the leader's members, as far as an instance says it.
 func (g *Guest) listed(ctx context.Context, reports []Report) (list []mortise.Member) {
 	for _, r := range reports {
-		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached || r.Answer.Denied != nil {
+		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached ||
+			r.Answer.Denied != nil {
 			continue
 		}
 		asking, cancel := context.WithTimeout(ctx, askWithin)
@@ -215,8 +219,9 @@ func outcome(err error) Outcome {
 	return Silent
 }
 
-// Put finds an instance that has a leader and puts a question to it, and again until there is an answer or ctx ends. An error of the
-// instance that no repetition mends is returned as it is; ErrNotReady says that none of those that answered has a leader, or nobody answered.
+// Put finds an instance that has a leader and puts a question to it, and again until there is an
+// answer or ctx ends. An error of the instance that no repetition mends is returned as it is;
+// ErrNotReady says that none of those that answered has a leader, or nobody answered.
 func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A, error) {
 	var last error
 	for {
@@ -242,7 +247,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 	}
 }
 
-// Denied returns which right an instance missed when it cut its picture short, as a *mortise.NotAllowedError, or nil.
+// Denied returns which right an instance missed when it cut its picture short, as a
+// *mortise.NotAllowedError, or nil.
 func Denied(a *query.HereAnswer) error {
 	if d := a.GetDenied(); d != nil {
 		return notAllowed(d.Verb, string(d.Key), d.For)
@@ -270,7 +276,8 @@ func knowsLeader(r Report) bool {
 	return r.Status != nil && r.Status.Leader != "" && r.Status.Session == mortise.SessionAttached
 }
 
-// first asks everybody behind Join at once and returns the first answer that is wanted; what still runs then ends by itself.
+// first asks everybody behind Join at once and returns the first answer that is wanted; what still
+// runs then ends by itself.
 func (g *Guest) first(ctx context.Context, wanted func(Report) bool) (Report, error) {
 	places, errs := g.Places(ctx)
 	asking, cancel := context.WithCancel(ctx)
@@ -288,7 +295,8 @@ func (g *Guest) first(ctx context.Context, wanted func(Report) bool) (Report, er
 		case wanted(r):
 			return r, nil
 		case r.Status != nil && answered == "":
-			answered = fmt.Sprintf("%s at %s answers and has no leader: %s", r.Status.Name, r.Addr, cmp.Or(r.Answer.Failed, r.Status.Waiting))
+			answered = fmt.Sprintf("%s at %s answers and has no leader: %s", r.Status.Name, r.Addr,
+				cmp.Or(r.Answer.Failed, r.Status.Waiting))
 		case r.Status == nil:
 			errs = append(errs, r.Err)
 		}

@@ -74,7 +74,8 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 	}
 	next := step{e.Index, e.Seq, i, e.At}
 	if n := len(r.steps); n > 0 && next.compare(r.steps[n-1]) <= 0 {
-		return j.broken(Agree, []int32{r.steps[n-1].event, i}, "%s applies the log of group %x backwards", e.Node, uint64(e.Group))
+		return j.broken(Agree, []int32{r.steps[n-1].event, i}, "%s applies the log of group %x backwards", e.Node,
+			uint64(e.Group))
 	}
 	r.steps = append(r.steps, next)
 	return nil
@@ -83,13 +84,17 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 // joinAccounts makes one account of what the voters of each group say, and finds holes.
 func (j *judge) joinAccounts() error {
 	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() }) // most of them were never born
-	slices.SortFunc(j.groups, func(a, b *account) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.group, b.group)) })
+	slices.SortFunc(j.groups, func(a, b *account) int {
+		return cmp.Or(cmp.Compare(a.first, b.first),
+			cmp.Compare(a.group, b.group))
+	})
 	for _, a := range j.groups {
 		slices.SortStableFunc(a.runs, func(x, y run) int { return cmp.Compare(x.from, y.from) })
 		a.covers = a.first
 		for _, r := range a.runs {
 			if r.from > a.covers {
-				return unknown("no voter says what group %x did between revisions %d and %d: is a file missing?", uint64(a.group), a.covers, r.from)
+				return unknown("no voter says what group %x did between revisions %d and %d: is a file missing?",
+					uint64(a.group), a.covers, r.from)
 			}
 			a.covers = max(a.covers, r.to)
 		}
@@ -133,8 +138,10 @@ func (j *judge) join(a, b []step) ([]step, error) {
 			both, b = append(both, b[0]), b[1:]
 		default:
 			x, y := &j.events[a[0].event], &j.events[b[0].event]
-			if x.Kind != y.Kind || !x.alike(y) || x.Token != y.Token || x.Place != y.Place || x.Resumes != y.Resumes || x.Session != y.Session || x.Number != y.Number || x.How != y.How {
-				return nil, j.broken(Agree, []int32{a[0].event, b[0].event}, "two voters do not agree on entry %d of group %x", x.Index, uint64(x.Group))
+			if x.Kind != y.Kind || !x.alike(y) || x.Token != y.Token || x.Place != y.Place ||
+				x.Resumes != y.Resumes || x.Session != y.Session || x.Number != y.Number || x.How != y.How {
+				return nil, j.broken(Agree, []int32{a[0].event, b[0].event},
+					"two voters do not agree on entry %d of group %x", x.Index, uint64(x.Group))
 			}
 			s := a[0]
 			s.at = min(s.at, b[0].at)

@@ -31,8 +31,8 @@ func (j *judge) after() error {
 	return j.holes
 }
 
-// strangers finds sessions that released locks and of whose calls none is in the history. A crash may take the last lines of a file with
-// it, not all that its node did: a file is missing.
+// strangers finds sessions that released locks and of whose calls none is in the history. A crash
+// may take the last lines of a file with it, not all that its node did: a file is missing.
 func (j *judge) strangers() {
 	known := map[lockfsm.SessionID]bool{}
 	for i := range j.grants {
@@ -49,25 +49,30 @@ func (j *judge) strangers() {
 	}
 }
 
-// checkCarried judges what voters began with, from a snapshot, against what the others did up to there.
+// checkCarried judges what voters began with, from a snapshot, against what the others did up to
+// there.
 func (j *judge) checkCarried() error {
 	for _, i := range j.carried {
 		e := &j.events[i]
 		at, known := j.byToken[uint64(e.Token)]
 		if !known {
-			return j.broken(Agree, []int32{i}, "a voter begins with %s held with token %d, which was never granted", e.asked(), e.Token)
+			return j.broken(Agree, []int32{i}, "a voter begins with %s held with token %d, which was never granted",
+				e.asked(), e.Token)
 		}
 		g := &j.grants[at]
 		granted := &j.events[g.event]
-		if granted.Group != e.Group || !granted.alike(e) || granted.Index > e.Index || g.end >= 0 && j.events[g.end].Rev <= e.Rev {
-			return j.broken(Agree, []int32{g.event, g.end, i}, "a voter begins with %s held with token %d, which at that index it was not", j.sets[g.set].name, e.Token)
+		if granted.Group != e.Group || !granted.alike(e) || granted.Index > e.Index ||
+			g.end >= 0 && j.events[g.end].Rev <= e.Rev {
+			return j.broken(Agree, []int32{g.event, g.end, i},
+				"a voter begins with %s held with token %d, which at that index it was not", j.sets[g.set].name,
+				e.Token)
 		}
 	}
 	return nil
 }
 
-// others finds, for all that is asked for, the last call that failed, and whether a call has no answer: they could be the owners of a grant that
-// nobody was told of.
+// others finds, for all that is asked for, the last call that failed, and whether a call has no
+// answer: they could be the owners of a grant that nobody was told of.
 func (j *judge) others() (failed []int32, pending []bool) {
 	failed, pending = make([]int32, len(j.sets)), make([]bool, len(j.sets))
 	for k := range failed {
@@ -91,13 +96,15 @@ func (j *judge) others() (failed []int32, pending []bool) {
 	return failed, pending
 }
 
-// late reports whether something that should have followed at can be missed: because the recording is complete, or the voters went on
-// for long enough after it. What a group has that was followed by another is gone with it.
+// late reports whether something that should have followed at can be missed: because the recording
+// is complete, or the voters went on for long enough after it. What a group has that was followed
+// by another is gone with it.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }
 
-// orphan judges a grant that never ended, nobody was told of, and all who asked were told that they hold nothing.
+// orphan judges a grant that never ended, nobody was told of, and all who asked were told that they
+// hold nothing.
 func (j *judge) orphan(g *grant, failed int32) error {
 	at := g.at
 	if failed >= 0 {
@@ -106,7 +113,8 @@ func (j *judge) orphan(g *grant, failed int32) error {
 	if !j.late(g, at) {
 		return nil
 	}
-	return j.broken(Kept, []int32{g.event, failed}, "%s was granted with token %d to a call that was told that it holds nothing, and the state keeps it",
+	return j.broken(Kept, []int32{g.event, failed},
+		"%s was granted with token %d to a call that was told that it holds nothing, and the state keeps it",
 		j.sets[g.set].name, j.events[g.event].Token)
 }
 
@@ -118,7 +126,8 @@ func (j *judge) unended(g *grant) error {
 	}
 	events := []int32{g.event, because, g.owner.unlocked}
 	if j.late(g, at) {
-		return j.broken(Kept, events, "%s with token %d is over for its caller, and the state keeps it", j.sets[g.set].name, j.events[g.event].Token)
+		return j.broken(Kept, events, "%s with token %d is over for its caller, and the state keeps it",
+			j.sets[g.set].name, j.events[g.event].Token)
 	}
 	if u := g.owner.unlocked; u >= 0 && j.events[u].Err == "" && int(g.group) == len(j.groups)-1 {
 		j.unsure("the account ends before the release of token %d, which was confirmed", j.events[g.event].Token)
@@ -133,5 +142,6 @@ func (j *judge) zombie(g *grant) error {
 	if because >= 0 || node.last <= g.ended+j.settle+j.uncertain {
 		return nil
 	}
-	return j.broken(Zombie, []int32{g.owner.ret, g.event, g.end}, "%s with token %d has ended, and its caller was not told", j.sets[g.set].name, j.events[g.event].Token)
+	return j.broken(Zombie, []int32{g.owner.ret, g.event, g.end},
+		"%s with token %d has ended, and its caller was not told", j.sets[g.set].name, j.events[g.event].Token)
 }

@@ -24,7 +24,8 @@ func newCall() call {
 	}
 }
 
-// believed returns when the belief in the lock ended, and the event that says so; -1 if nobody says.
+// believed returns when the belief in the lock ended, and the event that says so; -1 if nobody
+// says.
 func (c *call) believed() (int64, int32) {
 	if c.released <= c.until {
 		return c.released, c.unlock
@@ -77,7 +78,8 @@ func (j *judge) readCall(s *stream, i int32, e *Event) error {
 	}
 	c := &s.calls[e.Op]
 	if e.Kind != Call && c.called < 0 || e.Kind == Call && c.called >= 0 {
-		return unknown("%s: a %v of call %d, which has begun %d times: events are missing, or two streams are mixed", e.Node, e.Kind, e.Op, min(c.called, 0)+1)
+		return unknown("%s: a %v of call %d, which has begun %d times: events are missing, or two streams are mixed",
+			e.Node, e.Kind, e.Op, min(c.called, 0)+1)
 	}
 	switch e.Kind {
 	case Call:

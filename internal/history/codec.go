@@ -12,10 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine bounds one line of a history: as many keys as a request can have, at their longest, every byte escaped.
+// maxLine bounds one line of a history: as many keys as a request can have, at their longest, every
+// byte escaped.
 const maxLine = 2 << 20
 
-// appendLine appends an event as its line, without the line's end: what encoding/json would write, without its cost.
+// appendLine appends an event as its line, without the line's end: what encoding/json would write,
+// without its cost.
 func appendLine(b []byte, e Event) []byte {
 	b = append(b, `{"k":"`...)
 	b = append(b, e.Kind.String()...)
@@ -115,8 +117,9 @@ func appendString(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// Read reads one file, or several that were concatenated, and appends its events to those read before. Each event gets the node and
-// the stream of the header before it. A last line that is cut off, as a crash leaves it, is passed over.
+// Read reads one file, or several that were concatenated, and appends its events to those read
+// before. Each event gets the node and the stream of the header before it. A last line that is cut
+// off, as a crash leaves it, is passed over.
 func Read(events []Event, r io.Reader) ([]Event, error) {
 	stream, node := 0, ""
 	if n := len(events); n > 0 {

@@ -63,13 +63,15 @@ func (k Kind) String() string    { return nameOf(kindNames, uint8(k)) }
 func (o Outcome) String() string { return nameOf(outcomeNames, uint8(o)) }
 func (h How) String() string     { return nameOf(howNames, uint8(h)) }
 
-// Event is one line of a history. Each kind uses the fields that the package comment shows; the others are zero.
+// Event is one line of a history. Each kind uses the fields that the package comment shows; the
+// others are zero.
 type Event struct {
-	Kind    Kind              `json:"k"`
-	At      int64             `json:"at"` // nanoseconds
-	Version int               `json:"v,omitempty"`
-	Node    string            `json:"node,omitempty"` // of the header; the reader sets it in every event
-	Stream  int               `json:"-"`              // counts headers, from 1: set by the reader. Two lives of one node are two
+	Kind    Kind   `json:"k"`
+	At      int64  `json:"at"` // nanoseconds
+	Version int    `json:"v,omitempty"`
+	Node    string `json:"node,omitempty"` // of the header; the reader sets it in every event
+	// counts headers, from 1: set by the reader. Two lives of one node are two
+	Stream  int               `json:"-"`
 	Op      uint64            `json:"op,omitempty"`
 	Key     string            `json:"key,omitempty"`
 	Keys    []string          `json:"keys,omitempty"` // further ones of the same request: ascending, above Key
@@ -88,11 +90,13 @@ type Event struct {
 	Session lockfsm.SessionID `json:"session,omitempty,string"`
 	Number  lockfsm.Number    `json:"number,omitempty"`
 	How     How               `json:"how,omitempty"`
-	Resumes lockfsm.Token     `json:"resumes,omitempty,string"` // the token of the hold that is taken up instead of waiting
-	Count   uint64            `json:"count,omitempty"`
+	// the token of the hold that is taken up instead of waiting
+	Resumes lockfsm.Token `json:"resumes,omitempty,string"`
+	Count   uint64        `json:"count,omitempty"`
 }
 
-// Terms returns how many permits the request of an event takes, and out of how many by its own word.
+// Terms returns how many permits the request of an event takes, and out of how many by its own
+// word.
 func (e *Event) Terms() (permits, of int64) {
 	switch {
 	case e.Of != 0:

@@ -31,7 +31,8 @@ func TestOneVoterIsEnough(t *testing.T) {
 	}
 }
 
-// TestHolesAreUnknown: what is missing must never make a history pass that the judge cannot have understood.
+// TestHolesAreUnknown: what is missing must never make a history pass that the judge cannot have
+// understood.
 func TestHolesAreUnknown(t *testing.T) {
 	events := historytest.Make(all(4, 400))
 	mid := events[len(events)/2].At
@@ -54,7 +55,8 @@ func TestHolesAreUnknown(t *testing.T) {
 	}
 }
 
-// TestClocksApart: a node whose clock is off makes a right history look wrong, and Uncertainty makes it right again.
+// TestClocksApart: a node whose clock is off makes a right history look wrong, and Uncertainty
+// makes it right again.
 func TestClocksApart(t *testing.T) {
 	events := historytest.Make(all(5, 400))
 	for i := range events {
@@ -74,7 +76,8 @@ func TestClocksApart(t *testing.T) {
 	}
 }
 
-// TestTwoGroups: a second group may follow the first if nobody still believes in a lock of the first.
+// TestTwoGroups: a second group may follow the first if nobody still believes in a lock of the
+// first.
 func TestTwoGroups(t *testing.T) {
 	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})
 	second := historytest.Make(historytest.Options{Seed: 8, Calls: 300, Callers: 5, Keys: 3})
@@ -82,7 +85,8 @@ func TestTwoGroups(t *testing.T) {
 		t.Errorf("one after the other: %v", err)
 	}
 	var v *history.Violation
-	if err := history.Judge(historytest.Follow(first, second, -int64(400*time.Millisecond)), history.Options{Settled: true}); !errors.As(err, &v) {
+	if err := history.Judge(historytest.Follow(first, second, -int64(400*time.Millisecond)),
+		history.Options{Settled: true}); !errors.As(err, &v) {
 		t.Errorf("two groups at once: %v", err)
 	}
 }

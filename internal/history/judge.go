@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// ErrUnknown says that a history has holes, so that nobody can say whether it is right. It is no pass.
+// ErrUnknown says that a history has holes, so that nobody can say whether it is right. It is no
+// pass.
 var ErrUnknown = errors.New("history: it cannot be judged")
 
 // Options of Judge. The zero value is right for a history on one clock.
@@ -16,11 +17,13 @@ type Options struct {
 	// Uncertainty is how far two clocks of the history may be apart.
 	Uncertainty time.Duration
 
-	// Settle is how long after the end of a call, or of a lock, the state may still keep what it had: longer than any lease, with the delay
-	// of its locks, and than any time without a leader. What is younger at the end of the recording is not held against it. Default: 1 minute.
+	// Settle is how long after the end of a call, or of a lock, the state may still keep what it
+	// had: longer than any lease, with the delay of its locks, and than any time without a leader.
+	// What is younger at the end of the recording is not held against it. Default: 1 minute.
 	Settle time.Duration
 
-	// Settled says that the recording goes on until everything was over: what is not there at its end never came.
+	// Settled says that the recording goes on until everything was over: what is not there at its
+	// end never came.
 	Settled bool
 }
 
@@ -42,7 +45,8 @@ const (
 	Order   Rule = "order"   // first come, first served
 	Ends    Rule = "ends"    // what ends is what was granted
 	Real    Rule = "real"    // the order of the log is one that could have happened in real time
-	Belief  Rule = "belief"  // nobody holds a key while another still believes that he does, beside whom he does not fit
+	// nobody holds a key while another still believes that he does, beside whom he does not fit
+	Belief  Rule = "belief"
 	Phantom Rule = "phantom" // what a caller was told is in the state
 	Kept    Rule = "kept"    // what is over for its caller is over in the state
 	Zombie  Rule = "zombie"  // what is over in the state is over for its caller
@@ -58,20 +62,25 @@ func (v *Violation) Error() string {
 	return b.String()
 }
 
-// Judge says whether a history is one that mortise may have: nil; a *Violation; or an error that is ErrUnknown. The order of the events
-// of one stream is that in which they were recorded; otherwise events may come in any order.
+// Judge says whether a history is one that mortise may have: nil; a *Violation; or an error that is
+// ErrUnknown. The order of the events of one stream is that in which they were recorded; otherwise
+// events may come in any order.
 //
-// It is a witness check: the voters' account says in which order everything took effect, and Judge verifies that this order explains
-// all that callers were told. That takes one pass. It replays the account (rules Agree, Overlap, Tokens, Order, Ends), where those who hold a key
-// must fit beside each other: all their permits are no more than any of them says there are, one of one for a mutex. It gives each
-// grant and end the earliest time at which it can have happened, which is not before that of anything before it in the log, nor before
-// the call that asked for it, nor while a holder still believed in the lock, and finds none that somebody saw earlier (rules Real and
-// Belief; a try that was told of a holder saw his grant, and saw it not ended); and it looks for what is missing at the end (rules
-// Phantom, Kept, Zombie).
+// It is a witness check: the voters' account says in which order everything took effect, and Judge
+// verifies that this order explains all that callers were told. That takes one pass. It replays the
+// account (rules Agree, Overlap, Tokens, Order, Ends), where those who hold a key must fit beside
+// each other: all their permits are no more than any of them says there are, one of one for a
+// mutex. It gives each grant and end the earliest time at which it can have happened, which is not
+// before that of anything before it in the log, nor before the call that asked for it, nor while a
+// holder still believed in the lock, and finds none that somebody saw earlier (rules Real and
+// Belief; a try that was told of a holder saw his grant, and saw it not ended); and it looks for
+// what is missing at the end (rules Phantom, Kept, Zombie).
 //
-// A lock that was ended by force is not held against a holder who believed in it for longer: whoever forces takes that upon himself.
+// A lock that was ended by force is not held against a holder who believed in it for longer:
+// whoever forces takes that upon himself.
 //
-// A crashed caller's call may have been granted or not. A lock that its holder did not see lost, since he crashed, may end at any time.
+// A crashed caller's call may have been granted or not. A lock that its holder did not see lost,
+// since he crashed, may end at any time.
 func Judge(events []Event, o Options) error {
 	if o.Settle == 0 {
 		o.Settle = time.Minute
@@ -85,7 +94,8 @@ func Judge(events []Event, o Options) error {
 	return nil
 }
 
-// judge is the state of one judgement. Events, calls, keys and grants are named by their place in the lists; -1 is none.
+// judge is the state of one judgement. Events, calls, keys and grants are named by their place in
+// the lists; -1 is none.
 type judge struct {
 	events                 []Event
 	uncertain, settle, end int64
@@ -127,7 +137,8 @@ func (j *judge) unsure(format string, args ...any) {
 	}
 }
 
-// set is what a request asks for: how much of which keys. Most calls ask for what was asked for before, a mutex.
+// set is what a request asks for: how much of which keys. Most calls ask for what was asked for
+// before, a mutex.
 type set struct {
 	like        *Event  // one that asks for it
 	name        string  // for people
@@ -173,5 +184,6 @@ func (j *judge) key(name string) int32 {
 
 // meet reports whether two sets have a key in common.
 func (j *judge) meet(a, b int32) bool {
-	return a == b || slices.ContainsFunc(j.sets[a].keys, func(key int32) bool { return slices.Contains(j.sets[b].keys, key) })
+	return a == b || slices.ContainsFunc(j.sets[a].keys,
+		func(key int32) bool { return slices.Contains(j.sets[b].keys, key) })
 }

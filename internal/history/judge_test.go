@@ -16,7 +16,8 @@ import (
 
 // all makes histories in which everything happens to mutexes.
 func all(seed uint64, calls int) historytest.Options {
-	return historytest.Options{Seed: seed, Calls: calls, Callers: 9, Keys: 4, Try: 0.2, Cancel: 0.2, Crash: 0.05, Lose: 0.05}
+	return historytest.Options{Seed: seed, Calls: calls, Callers: 9, Keys: 4, Try: 0.2, Cancel: 0.2, Crash: 0.05,
+		Lose: 0.05}
 }
 
 // kinds makes histories in which it happens to locks of all kinds.
@@ -71,7 +72,8 @@ func TestHistoriesHaveEverything(t *testing.T) {
 		seen["out "+e.Outcome.String()]++
 		seen["how "+e.How.String()]++
 	}
-	for _, what := range []string{"call", "return", "unlock", "unlocked", "lost", "begin", "grant", "end", "out held", "out failed", "how release", "how cancel", "how expire",
+	for _, what := range []string{"call", "return", "unlock", "unlocked", "lost", "begin", "grant", "end", "out held",
+		"out failed", "how release", "how cancel", "how expire",
 		"several hold one key", "grant of permits", "grant of several", "held back"} {
 		if seen[what] < 2 {
 			t.Errorf("the test history has %d of %q", seen[what], what)
@@ -145,7 +147,8 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 
 // TestForceIsNoViolation: a lock that was ended by force may be believed in for longer.
 func TestForceIsNoViolation(t *testing.T) {
-	at := slices.IndexFunc(historytest.Plants(), func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
+	at := slices.IndexFunc(historytest.Plants(),
+		func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
 	events := historytest.Plants()[at].Break(historytest.Make(all(1, 200)))
 	var v *history.Violation
 	if err := history.Judge(events, history.Options{Settled: true}); !errors.As(err, &v) || v.Rule != history.Belief {
@@ -172,7 +175,8 @@ func TestReadingGivesWhatWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Streams get new numbers; otherwise the events that are not headers must be the same, stream by stream.
+	// Streams get new numbers; otherwise the events that are not headers must be the same, stream
+	// by stream.
 	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.Stream, b.Stream) })
 	strip := func(all []history.Event) (left []history.Event) {
 		for _, e := range all {

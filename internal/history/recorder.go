@@ -25,12 +25,14 @@ type RecorderConfig struct {
 	Node string
 	// Now is the clock of the history, in nanoseconds. Safe for concurrent use. Required.
 	Now func() int64
-	// Buffer bounds what waits for the writer, in bytes. What comes beyond it is dropped, and counted. Default: 16 MiB.
+	// Buffer bounds what waits for the writer, in bytes. What comes beyond it is dropped, and
+	// counted. Default: 16 MiB.
 	Buffer int
 }
 
-// Recorder writes the history of one node. It is safe for concurrent use. No call waits for the writer: a goroutine of the recorder's
-// own writes, and Close ends it. A nil Recorder is one that is off: what records does nothing, Call returns 0, and Close nil.
+// Recorder writes the history of one node. It is safe for concurrent use. No call waits for the
+// writer: a goroutine of the recorder's own writes, and Close ends it. A nil Recorder is one that
+// is off: what records does nothing, Call returns 0, and Close nil.
 type Recorder struct {
 	config RecorderConfig
 	wake   chan struct{} // one slot
@@ -57,8 +59,9 @@ func NewRecorder(c RecorderConfig) *Recorder {
 	return r
 }
 
-// Record stamps an event with the time and writes it. The event's own At and Stream are ignored. After Close it does nothing: a history ends
-// there, and what a call that hung meanwhile has to tell when it comes back is no gap in it.
+// Record stamps an event with the time and writes it. The event's own At and Stream are ignored.
+// After Close it does nothing: a history ends there, and what a call that hung meanwhile has to
+// tell when it comes back is no gap in it.
 func (r *Recorder) Record(e Event) {
 	if r == nil {
 		return
@@ -90,13 +93,14 @@ func (r *Recorder) add(e Event) {
 	r.buffer = append(appendLine(r.buffer, e), '\n')
 }
 
-// Call records that a caller asks for something, and returns the number of the call. Of asked the members count that say what for: Key, Keys,
-// Permits, Of and Try.
+// Call records that a caller asks for something, and returns the number of the call. Of asked the
+// members count that say what for: Key, Keys, Permits, Of and Try.
 func (r *Recorder) Call(asked Event) (op uint64) {
 	if r == nil {
 		return 0
 	}
-	e := Event{Kind: Call, Key: short(asked.Key), Keys: asked.Keys, Permits: asked.Permits, Of: asked.Of, Try: asked.Try, Resumes: asked.Resumes}
+	e := Event{Kind: Call, Key: short(asked.Key), Keys: asked.Keys, Permits: asked.Permits, Of: asked.Of,
+		Try: asked.Try, Resumes: asked.Resumes}
 	if slices.ContainsFunc(e.Keys, func(key string) bool { return len(key) > maxKey }) {
 		e.Keys = slices.Clone(e.Keys)
 		for i, key := range e.Keys {
@@ -119,7 +123,8 @@ func (r *Recorder) Granted(op uint64, token lockfsm.Token) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Granted, Token: token})
 }
 
-// Held records that a try was told that the lock is held with that token; 0: that somebody comes first who waits for several locks.
+// Held records that a try was told that the lock is held with that token; 0: that somebody comes
+// first who waits for several locks.
 func (r *Recorder) Held(op uint64, token lockfsm.Token) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Held, Token: token})
 }
@@ -129,7 +134,8 @@ func (r *Recorder) Failed(op uint64, class string) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Failed, Err: class})
 }
 
-// Unlock records that the holder of a granted call lets go, before anything of it is done. Once a call.
+// Unlock records that the holder of a granted call lets go, before anything of it is done. Once a
+// call.
 func (r *Recorder) Unlock(op uint64) { r.Record(Event{Kind: Unlock, Op: op}) }
 
 // Unlocked records that Unlock returned: class "" says that the release is confirmed.
@@ -137,7 +143,8 @@ func (r *Recorder) Unlocked(op uint64, class string) {
 	r.Record(Event{Kind: Unlocked, Op: op, Err: class})
 }
 
-// Lost records that a lock was lost: until is when asking would first have said so, on the clock of the history.
+// Lost records that a lock was lost: until is when asking would first have said so, on the clock of
+// the history.
 func (r *Recorder) Lost(op uint64, until int64) { r.Record(Event{Kind: Lost, Op: op, Until: until}) }
 
 // Now reads the clock of the history.
@@ -174,15 +181,17 @@ func (r *Recorder) write() {
 	}
 }
 
-// Close writes what waits and ends the recorder. It returns what went wrong: an error of the writer, events that were dropped, or a
-// writer that hangs; then the history will not be judged right. It is idempotent, and takes at most 5 s.
+// Close writes what waits and ends the recorder. It returns what went wrong: an error of the
+// writer, events that were dropped, or a writer that hangs; then the history will not be judged
+// right. It is idempotent, and takes at most 5 s.
 func (r *Recorder) Close() error {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
 	if !r.closed && r.told < r.dropped && r.err == nil {
-		r.buffer = append(appendLine(r.buffer, Event{Kind: Dropped, At: r.config.Now(), Count: r.dropped - r.told}), '\n')
+		r.buffer = append(appendLine(r.buffer, Event{Kind: Dropped, At: r.config.Now(), Count: r.dropped - r.told}),
+			'\n')
 		r.told = r.dropped
 	}
 	r.closed = true

@@ -108,7 +108,8 @@ func dropAndSaySo(t *testing.T) {
 	}
 }
 
-// TestRecorderHasAnEnd: a call that hung while the recorder was closed has something to tell when it comes back. That is no gap.
+// TestRecorderHasAnEnd: a call that hung while the recorder was closed has something to tell when
+// it comes back. That is no gap.
 func TestRecorderHasAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	r := history.NewRecorder(history.RecorderConfig{Writer: &out, Node: "n", Now: clock()})
@@ -119,7 +120,8 @@ func TestRecorderHasAnEnd(t *testing.T) {
 	written := out.Len()
 	r.Failed(op, "closed")
 	if err := r.Close(); err != nil || r.Dropped() != 0 || out.Len() != written {
-		t.Errorf("after its end it took something in: %v, %d dropped, %d bytes more", err, r.Dropped(), out.Len()-written)
+		t.Errorf("after its end it took something in: %v, %d dropped, %d bytes more", err, r.Dropped(),
+			out.Len()-written)
 	}
 }
 
@@ -159,7 +161,8 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%s: read without an error", name)
 		}
 	}
-	cut := header + `{"k":"call","at":1,"op":1,"key":"a"}` + "\n" + `{"k":"retu` + "\n" + header + `{"k":"call","at":1,"op":1,"key":"a"}` + "\n" + `{"k":"ret`
+	cut := header + `{"k":"call","at":1,"op":1,"key":"a"}` + "\n" + `{"k":"retu` + "\n" + header +
+		`{"k":"call","at":1,"op":1,"key":"a"}` + "\n" + `{"k":"ret`
 	events, err := history.Read(nil, strings.NewReader(cut))
 	if err != nil || len(events) != 4 || events[1].Stream == events[3].Stream {
 		t.Errorf("two lives, both cut off: %v, %v", events, err)
@@ -167,7 +170,8 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	r := history.NewRecorder(history.RecorderConfig{Writer: io.Discard, Node: "n", Now: func() int64 { return time.Now().UnixNano() }, Buffer: 1 << 26})
+	r := history.NewRecorder(history.RecorderConfig{Writer: io.Discard, Node: "n",
+		Now: func() int64 { return time.Now().UnixNano() }, Buffer: 1 << 26})
 	for b.Loop() {
 		r.Granted(1, 3565158400000000028)
 	}

@@ -72,7 +72,8 @@ func (j *judge) list(group int32, s step) error {
 	}
 	j.byToken[uint64(e.Token)] = int32(len(j.grants))
 	j.grants = append(j.grants, grant{
-		set: j.set(e), event: s.event, at: s.at, ended: math.MaxInt64, end: -1, group: group, seenBy: -1, heldBy: -1, seenAt: math.MaxInt64, heldBehind: math.MinInt64,
+		set: j.set(e), event: s.event, at: s.at, ended: math.MaxInt64, end: -1, group: group, seenBy: -1, heldBy: -1,
+		seenAt: math.MaxInt64, heldBehind: math.MinInt64,
 	})
 	return nil
 }
@@ -113,10 +114,13 @@ func (j *judge) claim() error {
 func (j *judge) tell(g *grant, c *call, e *Event) error {
 	switch {
 	case e.Outcome == Granted && !j.goesBack(g, j.events[c.called].Resumes):
-		return j.broken(Phantom, []int32{c.called, c.ret, g.event}, "call %d resumes %d and was told of token %d, which resumes %d",
+		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
+			"call %d resumes %d and was told of token %d, which resumes %d",
 			e.Op, j.events[c.called].Resumes, e.Token, j.events[g.event].Resumes)
 	case g.set != c.set && (e.Outcome == Granted && j.events[c.called].Resumes == 0 || !j.meet(g.set, c.set)):
-		return j.broken(Phantom, []int32{c.called, c.ret, g.event}, "call %d for %s was told of token %d, which is of %s", e.Op, j.sets[c.set].name, e.Token, j.sets[g.set].name)
+		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
+			"call %d for %s was told of token %d, which is of %s", e.Op, j.sets[c.set].name, e.Token,
+			j.sets[g.set].name)
 	case e.Outcome == Held:
 		if c.returned < g.seenAt {
 			g.seenAt, g.seenBy = c.returned, c.ret
@@ -125,15 +129,17 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 			g.heldBehind, g.heldBy = c.begun, c.called
 		}
 	case g.owner != nil:
-		return j.broken(Tokens, []int32{g.owner.ret, c.ret, g.event}, "two callers were granted %s with token %d", j.sets[g.set].name, e.Token)
+		return j.broken(Tokens, []int32{g.owner.ret, c.ret, g.event}, "two callers were granted %s with token %d",
+			j.sets[g.set].name, e.Token)
 	default:
 		g.owner = c
 	}
 	return nil
 }
 
-// goesBack reports whether a grant takes up the hold with that token, by itself or by way of others that did: a client that hears of its grant when its
-// lease is short lets go of it and takes it up anew. Who asked for no hold was given none that goes on.
+// goesBack reports whether a grant takes up the hold with that token, by itself or by way of others
+// that did: a client that hears of its grant when its lease is short lets go of it and takes it up
+// anew. Who asked for no hold was given none that goes on.
 func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	for at := g; ; {
 		resumes := j.events[at.event].Resumes
@@ -148,7 +154,8 @@ func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	}
 }
 
-// heldBack judges a try that was told of somebody who waits: that can only be one who waits for several locks and comes first for this one.
+// heldBack judges a try that was told of somebody who waits: that can only be one who waits for
+// several locks and comes first for this one.
 func (j *judge) heldBack(c *call, e *Event) {
 	if !slices.ContainsFunc(j.sets[c.set].keys, func(key int32) bool { return j.crowded[key] }) {
 		j.unsure("call %d of %s was told that somebody comes first for %s who waits for several locks, and nobody does: is a file missing?", e.Op, e.Node, j.sets[c.set].name)
@@ -159,7 +166,9 @@ func (j *judge) heldBack(c *call, e *Event) {
 func (j *judge) phantom(c *call, e *Event) error {
 	for _, a := range j.groups {
 		if uint64(a.first) < uint64(e.Token) && uint64(e.Token) <= uint64(a.covers) {
-			return j.broken(Phantom, []int32{c.called, c.ret}, "call %d was told that %s is held with token %d, which the state never granted", e.Op, j.sets[c.set].name, e.Token)
+			return j.broken(Phantom, []int32{c.called, c.ret},
+				"call %d was told that %s is held with token %d, which the state never granted", e.Op,
+				j.sets[c.set].name, e.Token)
 		}
 	}
 	j.unsure("no voter's account comes to token %d, which %s was told of: is a file missing?", e.Token, e.Node)
@@ -177,7 +186,8 @@ func (j *judge) sweep() error {
 		if place > 0 {
 			w.groupEnds(a)
 		}
-		for int(next) < len(j.grants) && j.events[j.grants[next].event].Seq == 0 && j.grants[next].group == int32(place) {
+		for int(next) < len(j.grants) && j.events[j.grants[next].event].Seq == 0 &&
+			j.grants[next].group == int32(place) {
 			if err := w.grant(next); err != nil {
 				return err
 			}
@@ -199,7 +209,8 @@ func (j *judge) sweep() error {
 	return nil
 }
 
-// sweeper walks through the log. point is the earliest time at which the step that it stands at can have happened, because of an event.
+// sweeper walks through the log. point is the earliest time at which the step that it stands at can
+// have happened, because of an event.
 type sweeper struct {
 	*judge
 	keys    []held
@@ -256,8 +267,9 @@ func (w *sweeper) grant(i int32) error {
 	return w.notAfter(g.at, g.event, g.event)
 }
 
-// grantOne grants one key. Nobody who asks for one key, or for himself alone, may have been passed in its queue. Who shares and wants other
-// keys too can have been passed, by those who fit beside him, while he waited elsewhere.
+// grantOne grants one key. Nobody who asks for one key, or for himself alone, may have been passed
+// in its queue. Who shares and wants other keys too can have been passed, by those who fit beside
+// him, while he waited elsewhere.
 func (w *sweeper) grantOne(i, key int32) error {
 	g, k := &w.grants[i], &w.keys[key]
 	e, asked := &w.events[g.event], &w.sets[g.set]
@@ -272,17 +284,20 @@ func (w *sweeper) grantOne(i, key int32) error {
 	if k.last < 0 {
 		w.live = append(w.live, key)
 	} else if e.Token <= k.token {
-		return w.broken(Tokens, w.eventsOf(k.last, i), "%s is granted with token %d after token %d", asked.name, e.Token, k.token)
+		return w.broken(Tokens, w.eventsOf(k.last, i), "%s is granted with token %d after token %d", asked.name,
+			e.Token, k.token)
 	}
 	before := &k.highest
 	if !e.alone() && len(asked.keys) > 1 {
 		before = &k.alone
 	}
 	if e.Resumes != 0 && !w.resumes(g) {
-		return w.broken(Ends, w.eventsOf(i), "%s is granted as what goes on of token %d, which has not just ended at this place", asked.name, e.Resumes)
+		return w.broken(Ends, w.eventsOf(i),
+			"%s is granted as what goes on of token %d, which has not just ended at this place", asked.name, e.Resumes)
 	}
 	if e.Resumes == 0 && e.Place <= before.place {
-		return w.broken(Order, w.eventsOf(before.grant, i), "%s is granted to the request at place %d after the one at place %d", asked.name, e.Place, before.place)
+		return w.broken(Order, w.eventsOf(before.grant, i),
+			"%s is granted to the request at place %d after the one at place %d", asked.name, e.Place, before.place)
 	}
 	k.current, k.taken, k.last, k.token = append(k.current, i), k.taken+asked.permits, i, e.Token
 	k.highest.raise(i, e.Place)
@@ -292,7 +307,8 @@ func (w *sweeper) grantOne(i, key int32) error {
 	return nil
 }
 
-// resumes reports whether a grant takes the place of the one that it says, which ended in the same entry of the log.
+// resumes reports whether a grant takes the place of the one that it says, which ended in the same
+// entry of the log.
 func (w *sweeper) resumes(g *grant) bool {
 	e := &w.events[g.event]
 	i, known := w.byToken[uint64(e.Resumes)]
@@ -340,7 +356,8 @@ func (w *sweeper) end(s step) error {
 	}
 	g := &w.grants[i]
 	if !w.sets[g.set].like.alike(e) || !w.ends(i) {
-		return w.broken(Ends, []int32{g.event, g.end, s.event}, "%s ends with token %d, which does not hold it", e.asked(), e.Token)
+		return w.broken(Ends, []int32{g.event, g.end, s.event}, "%s ends with token %d, which does not hold it",
+			e.asked(), e.Token)
 	}
 	g.end, g.ended = s.event, s.at
 	w.notBefore(g.heldBehind, g.heldBy, false)
@@ -357,7 +374,8 @@ func (w *sweeper) end(s step) error {
 	return w.notAfter(s.at, s.event, s.event)
 }
 
-// groupEnds ends what a group still held when the next one began: nothing of it may be believed in any more when that one grants.
+// groupEnds ends what a group still held when the next one began: nothing of it may be believed in
+// any more when that one grants.
 func (w *sweeper) groupEnds(next *account) {
 	for _, k := range w.live {
 		for _, i := range w.keys[k].current {

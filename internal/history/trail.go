@@ -7,12 +7,13 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Trail turns what one replica applies into events: it follows who has asked for what, since the results of the state machine name
-// requests and no keys. It belongs to the goroutine that applies the log. It is code of its own, and small: what it says of the state
-// is a second opinion.
+// Trail turns what one replica applies into events: it follows who has asked for what, since the
+// results of the state machine name requests and no keys. It belongs to the goroutine that applies
+// the log. It is code of its own, and small: what it says of the state is a second opinion.
 type Trail struct {
-	// Queue, if it is set, is told what comes to the queues, before it may be granted, and what leaves them, granted or not: in an event without a kind.
-	// A Start is not told: what it begins with is there already.
+	// Queue, if it is set, is told what comes to the queues, before it may be granted, and what
+	// leaves them, granted or not: in an event without a kind. A Start is not told: what it begins
+	// with is there already.
 	Queue func(e Event, leaves bool)
 
 	emit func(Event)
@@ -38,12 +39,14 @@ type holding struct {
 	token       lockfsm.Token
 }
 
-// NewTrail returns a trail that hands each event to emit, which stamps it with the time and its node.
+// NewTrail returns a trail that hands each event to emit, which stamps it with the time and its
+// node.
 func NewTrail(group uint64, emit func(Event)) *Trail {
 	return &Trail{emit: emit, group: Group(group), live: map[request]holding{}}
 }
 
-// Start begins the account with a state that has all entries up to index: at the start of a replica, and when it took in a snapshot.
+// Start begins the account with a state that has all entries up to index: at the start of a
+// replica, and when it took in a snapshot.
 func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	clear(t.live)
 	t.index, t.rev = index, m.Revision()
@@ -75,8 +78,8 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	}
 }
 
-// Mark says how far the account has come. It is for the moment at which a snapshot is made: an account that begins with that snapshot
-// can then be joined to this one.
+// Mark says how far the account has come. It is for the moment at which a snapshot is made: an
+// account that begins with that snapshot can then be joined to this one.
 func (t *Trail) Mark() {
 	t.emit(Event{Kind: Mark, Group: t.group, Index: t.index, Rev: t.rev})
 }
@@ -145,7 +148,8 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	}
 }
 
-// taken follows an Acquire that has taken a hold up: one ends, by others, and another begins at its place. In the queue nobody comes or goes.
+// taken follows an Acquire that has taken a hold up: one ends, by others, and another begins at its
+// place. In the queue nobody comes or goes.
 func (t *Trail) taken(q request, r lockfsm.Result) {
 	before := request{r.Evicted.Session, r.Evicted.Number}
 	h, known := t.live[before]
@@ -163,11 +167,13 @@ func (t *Trail) taken(q request, r lockfsm.Result) {
 	t.say(e)
 }
 
-// detached follows a Detach: a hold that stays is another session's, and nothing has happened to it.
+// detached follows a Detach: a hold that stays is another session's, and nothing has happened to
+// it.
 func (t *Trail) detached(r lockfsm.Result) {
 	q := request{r.Session, r.Number}
 	switch h, known := t.live[q]; {
-	case r.Detached == 0 && (r.Code == lockfsm.Done || r.Code == lockfsm.TooManySessions || r.Code == lockfsm.OverGroupBudget):
+	case r.Detached == 0 && (r.Code == lockfsm.Done || r.Code == lockfsm.TooManySessions ||
+		r.Code == lockfsm.OverGroupBudget):
 		t.drop(q, ByCancel) // by somebody who knows nothing of it any more, and perhaps never did
 	case r.Detached != 0 && known:
 		delete(t.live, q)
@@ -203,7 +209,8 @@ func (t *Trail) drop(q request, how How) {
 	}
 }
 
-// delayed lists what a session that has expired still holds, which its result does not: locks with a delay go when it expires once more.
+// delayed lists what a session that has expired still holds, which its result does not: locks with
+// a delay go when it expires once more.
 func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	if r.TTL == 0 {
 		return nil
@@ -246,7 +253,8 @@ func (t *Trail) end(q request, h holding, how How) {
 
 func (t *Trail) event(k Kind, q request, h holding) Event {
 	return Event{
-		Kind: k, Key: h.key, Keys: h.keys, Permits: h.permits, Of: h.of, Token: h.token, Place: h.place, Session: q.session, Number: q.number,
+		Kind: k, Key: h.key, Keys: h.keys, Permits: h.permits, Of: h.of, Token: h.token, Place: h.place,
+		Session: q.session, Number: q.number,
 	}
 }
 

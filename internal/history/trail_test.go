@@ -14,8 +14,8 @@ type account struct {
 	trail   *history.Trail
 }
 
-// TestTrailOfADelayedLock: a lock that stays taken when its holder's session expires has not ended, and a voter that begins with it in its snapshot
-// says what the others say.
+// TestTrailOfADelayedLock: a lock that stays taken when its holder's session expires has not ended,
+// and a voter that begins with it in its snapshot says what the others say.
 func TestTrailOfADelayedLock(t *testing.T) {
 	var events []history.Event
 	voter := func(stream int, m *lockfsm.Machine, index uint64) account {
@@ -27,7 +27,8 @@ func TestTrailOfADelayedLock(t *testing.T) {
 		trail.Start(index, m)
 		return account{m, trail}
 	}
-	m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: time.Second, Limits: lockfsm.DefaultLimits()})
+	m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1,
+		SessionTTL: time.Second, Limits: lockfsm.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,8 @@ func TestTrailOfADelayedLock(t *testing.T) {
 	}
 	apply(lockfsm.Command{Kind: lockfsm.Born})
 	s := apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}).Session
-	apply(lockfsm.Command{Kind: lockfsm.Acquire, Session: s, Number: 1, Key: "a", Keys: []string{"b"}, Delay: time.Second})
+	apply(lockfsm.Command{Kind: lockfsm.Acquire, Session: s, Number: 1, Key: "a", Keys: []string{"b"},
+		Delay: time.Second})
 	apply(lockfsm.Command{Kind: lockfsm.Acquire, Session: s, Number: 2, Key: "c"})
 	apply(lockfsm.Command{Kind: lockfsm.Expire, Session: s})
 	first.trail.Mark()

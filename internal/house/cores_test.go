@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// isCore reports whether a file is part of a pure core. In a room that has both, the shells are listed and everything else is core, so
-// that a new file is pure until somebody says otherwise here.
+// isCore reports whether a file is part of a pure core. In a room that has both, the shells are
+// listed and everything else is core, so that a new file is pure until somebody says otherwise
+// here.
 func isCore(s source) bool {
 	if s.test || s.generated {
 		return false
@@ -30,8 +31,10 @@ func isCore(s source) bool {
 	return false
 }
 
-// impure are the packages that a core may not import: each is a clock, a source of chance, or a way out of the process.
-var impure = []string{"os", "net", "math/rand", "math/rand/v2", "crypto/rand", "sync", "sync/atomic", "runtime", "io/fs", "log", "context", "unsafe"}
+// impure are the packages that a core may not import: each is a clock, a source of chance, or a way
+// out of the process.
+var impure = []string{"os", "net", "math/rand", "math/rand/v2", "crypto/rand", "sync", "sync/atomic", "runtime",
+	"io/fs", "log", "context", "unsafe"}
 
 // clocks are the names of package time that read or follow a clock.
 var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
@@ -81,8 +84,8 @@ func TestCoresArePure(t *testing.T) {
 	}
 }
 
-// stateless reports whether a package-level variable is no state: an error sentinel, an interface assertion, a table in a test, or embedded
-// files, which nobody can change.
+// stateless reports whether a package-level variable is no state: an error sentinel, an interface
+// assertion, a table in a test, or embedded files, which nobody can change.
 func stateless(spec *ast.ValueSpec) bool {
 	if kind, ok := spec.Type.(*ast.SelectorExpr); ok && len(spec.Values) == 0 && kind.Sel.Name == "FS" {
 		x, ok := kind.X.(*ast.Ident)

@@ -10,11 +10,14 @@ import (
 // drawnRoom finds an arrow between two boxes of a diagram.
 var drawnRoom = regexp.MustCompile(`(?m)^ +(\w+)(?:\[.*?\])? --> (\w+)`)
 
-// TestDrawnRoomsAreTheRooms holds the first diagram of ARCHITECTURE.md to the table of who may import whom.
+// TestDrawnRoomsAreTheRooms holds the first diagram of ARCHITECTURE.md to the table of who may
+// import whom.
 func TestDrawnRoomsAreTheRooms(t *testing.T) {
 	boxes := map[string]string{
-		"root": "", "instance": "internal/instance", "session": "session", "raftlog": "raftlog", "cluster": "cluster", "transport": "transport", "lockfsm": "lockfsm",
-		"storage": "raftlog/storage", "discovery": "cluster/discovery", "founding": "cluster/founding", "gossip": "cluster/gossip", "voters": "cluster/voters",
+		"root": "", "instance": "internal/instance", "session": "session", "raftlog": "raftlog", "cluster": "cluster",
+		"transport": "transport", "lockfsm": "lockfsm",
+		"storage": "raftlog/storage", "discovery": "cluster/discovery", "founding": "cluster/founding",
+		"gossip": "cluster/gossip", "voters": "cluster/voters",
 		"client": "session/client", "keeper": "session/keeper",
 	}
 	_, diagram, found := strings.Cut(readPage(t, "ARCHITECTURE.md"), "```mermaid\n")

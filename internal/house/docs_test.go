@@ -82,8 +82,8 @@ func specDoc(spec ast.Spec) (*ast.Ident, *ast.CommentGroup) {
 	return nil, nil
 }
 
-// TestRootNamesNoDependency holds the root's exported API to the standard library and this module's root: a user who reads a signature
-// never meets raft, gRPC or memberlist, and we can replace them.
+// TestRootNamesNoDependency holds the root's exported API to the standard library and this module's
+// root: a user who reads a signature never meets raft, gRPC or memberlist, and we can replace them.
 func TestRootNamesNoDependency(t *testing.T) {
 	set, files := sources(t)
 	for _, s := range files {
@@ -105,7 +105,8 @@ func TestRootNamesNoDependency(t *testing.T) {
 			ast.Inspect(part, func(n ast.Node) bool {
 				if sel, ok := n.(*ast.SelectorExpr); ok {
 					if x, ok := sel.X.(*ast.Ident); ok && foreign[x.Name] != "" {
-						t.Errorf("%s: the exported API names %s.%s of %s", set.Position(n.Pos()), x.Name, sel.Sel.Name, foreign[x.Name])
+						t.Errorf("%s: the exported API names %s.%s of %s", set.Position(n.Pos()), x.Name,
+							sel.Sel.Name, foreign[x.Name])
 					}
 				}
 				return true
@@ -114,7 +115,8 @@ func TestRootNamesNoDependency(t *testing.T) {
 	}
 }
 
-// exportedSignatures lists the types that a user of the file sees: of functions and methods, and of exported fields.
+// exportedSignatures lists the types that a user of the file sees: of functions and methods, and of
+// exported fields.
 func exportedSignatures(file *ast.File) []ast.Node {
 	var parts []ast.Node
 	for _, decl := range file.Decls {
@@ -147,8 +149,8 @@ func exportedSignatures(file *ast.File) []ast.Node {
 // snippet finds the Go code of a page.
 var snippet = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// TestReadmeSnippetsRun holds every Go snippet of the README to code that a test runs: it must stand, line for line, in an example
-// whose output is checked.
+// TestReadmeSnippetsRun holds every Go snippet of the README to code that a test runs: it must
+// stand, line for line, in an example whose output is checked.
 func TestReadmeSnippetsRun(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
@@ -191,7 +193,8 @@ func folded(text string) string {
 	return b.String()
 }
 
-// TestComingFromSnippetsRun holds our code in docs/COMING_FROM.md to the examples. The others' code is marked golang or java.
+// TestComingFromSnippetsRun holds our code in docs/COMING_FROM.md to the examples. The others' code
+// is marked golang or java.
 func TestComingFromSnippetsRun(t *testing.T) {
 	page := readPage(t, "COMING_FROM.md")
 	examples, err := filepath.Glob(filepath.Join(root, "examples", "comingfrom", "*_test.go"))

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestWordsAreConstants: a word that a field of Status, Event, LockEvent, NodeEvent or DiskFault can have is written as its constant,
-// in comparisons, in cases and where the field is set. A literal that is misspelled compiles, and is never equal.
+// TestWordsAreConstants: a word that a field of Status, Event, LockEvent, NodeEvent or DiskFault
+// can have is written as its constant, in comparisons, in cases and where the field is set. A
+// literal that is misspelled compiles, and is never equal.
 func TestWordsAreConstants(t *testing.T) {
 	set, all := sources(t)
 	words := map[string][]string{} // by type
@@ -40,7 +41,8 @@ func TestWordsAreConstants(t *testing.T) {
 			return true
 		})
 	}
-	if !slices.Contains(fields["Session"], "attached") || !slices.Contains(fields["State"], "hung") || !slices.Contains(fields["State"], "joined") {
+	if !slices.Contains(fields["Session"], "attached") || !slices.Contains(fields["State"], "hung") ||
+		!slices.Contains(fields["State"], "joined") {
 		t.Fatalf("the words are not found: the rule would pass because it sees nothing: %v", fields)
 	}
 	for _, s := range all {
@@ -53,7 +55,8 @@ func TestWordsAreConstants(t *testing.T) {
 				name = f.Name
 			}
 			if word := literal(value); word != "" && slices.Contains(fields[name], word) {
-				t.Errorf("%s: %s is compared with, or set to, the literal %q: use its constant", set.Position(value.Pos()), name, word)
+				t.Errorf("%s: %s is compared with, or set to, the literal %q: use its constant",
+					set.Position(value.Pos()), name, word)
 			}
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

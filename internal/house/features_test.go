@@ -12,7 +12,8 @@ import (
 )
 
 var (
-	// featureTest finds a test that docs/FEATURES.md names, featureName a call or a field of the root.
+	// featureTest finds a test that docs/FEATURES.md names, featureName a call or a field of the
+	// root.
 	featureTest = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Example|Fuzz)[A-Za-z0-9_]*)`")
 	featureName = regexp.MustCompile("`([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 )
@@ -28,7 +29,8 @@ func featureRows() []string {
 	return rows
 }
 
-// featureFaults says what is wrong with the page: a test or a name that is not there, a row that is missing, a promise without a test.
+// featureFaults says what is wrong with the page: a test or a name that is not there, a row that is
+// missing, a promise without a test.
 func featureFaults(page string, tests, names map[string]bool) []string {
 	var faults, rows []string
 	for _, match := range featureTest.FindAllStringSubmatch(page, -1) {
@@ -65,7 +67,8 @@ func featureFaults(page string, tests, names map[string]bool) []string {
 	return faults
 }
 
-// declared lists what a page may name: "room.TestX" of all rooms, and what the root exports, as "Node", "Node.Lock" or "Request.Key".
+// declared lists what a page may name: "room.TestX" of all rooms, and what the root exports, as
+// "Node", "Node.Lock" or "Request.Key".
 func declared(files []source) (tests, names map[string]bool) {
 	tests, names = map[string]bool{}, map[string]bool{}
 	for _, s := range files {
@@ -156,7 +159,8 @@ func TestFeatureRuleCatches(t *testing.T) {
 		"a word that says nothing":  {"yes", "maybe"},
 		"a row that is missing":     {"| A7 |", "| A8 |"},
 	} {
-		if faults := featureFaults(strings.Replace(right.String(), change[0], change[1], 1), tests, names); len(faults) != 1 {
+		if faults := featureFaults(strings.Replace(right.String(), change[0], change[1], 1), tests,
+			names); len(faults) != 1 {
 			t.Errorf("%s: %q", what, faults)
 		}
 	}

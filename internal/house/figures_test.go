@@ -9,12 +9,14 @@ import (
 // measured says under which name docs/SPEED.md has what a row of docs/CHOOSING.md compares.
 func measured() map[string]string {
 	return map[string]string{
-		"mortise, memory": "mortise-tls", "mortise, `Dir`": "mortise-dir-tls", "etcd `concurrency`, synced": "etcd", "ZooKeeper, Curator, synced": "zookeeper",
-		"Redis, `SET NX PX`": "redis", "Redlock (redsync), synced": "redlock", "PostgreSQL advisory": "postgres",
+		"mortise, memory": "mortise-tls", "mortise, `Dir`": "mortise-dir-tls", "etcd `concurrency`, synced": "etcd",
+		"ZooKeeper, Curator, synced": "zookeeper",
+		"Redis, `SET NX PX`":         "redis", "Redlock (redsync), synced": "redlock", "PostgreSQL advisory": "postgres",
 	}
 }
 
-// figureFaults says which figure of the table in one page is not that of the other: pairs are the third column there, hand-overs the first.
+// figureFaults says which figure of the table in one page is not that of the other: pairs are the
+// third column there, hand-overs the first.
 func figureFaults(choosing, speed string) (faults []string, figures int) {
 	const what, pairs, handOvers = 1, 8, 9
 	for line := range strings.Lines(choosing) {
@@ -37,7 +39,8 @@ func figureFaults(choosing, speed string) (faults []string, figures int) {
 	return faults, figures
 }
 
-// stands reports whether a row by that name has the figure in front of a cell of that column, in a table of pairs (seven columns) or of hand-overs (five).
+// stands reports whether a row by that name has the figure in front of a cell of that column, in a
+// table of pairs (seven columns) or of hand-overs (five).
 func stands(speed, name string, column int, figure string, handOvers bool) bool {
 	for line := range strings.Lines(speed) {
 		cells := strings.Split(line, "|")
@@ -45,14 +48,16 @@ func stands(speed, name string, column int, figure string, handOvers bool) bool 
 		if handOvers {
 			wide = len(cells) == 7
 		}
-		if wide && strings.TrimSpace(cells[1]) == name && strings.HasPrefix(strings.TrimSpace(cells[column]), figure+" (") {
+		if wide && strings.TrimSpace(cells[1]) == name && strings.HasPrefix(strings.TrimSpace(cells[column]),
+			figure+" (") {
 			return true
 		}
 	}
 	return false
 }
 
-// TestFiguresAreMeasured holds the table of docs/CHOOSING.md to docs/SPEED.md, which a program writes.
+// TestFiguresAreMeasured holds the table of docs/CHOOSING.md to docs/SPEED.md, which a program
+// writes.
 func TestFiguresAreMeasured(t *testing.T) {
 	choosing, speed := readPage(t, "CHOOSING.md"), readPage(t, "SPEED.md")
 	faults, figures := figureFaults(choosing, speed)
@@ -64,7 +69,8 @@ func TestFiguresAreMeasured(t *testing.T) {
 	}
 	row := rowOf(choosing, "mortise, memory")
 	pairs, handOvers := row[8], row[9]
-	for what, other := range map[string]string{"another figure": " 1 |" + handOvers, "a figure of another table": handOvers + "|" + pairs} {
+	for what, other := range map[string]string{"another figure": " 1 |" +
+		handOvers, "a figure of another table": handOvers + "|" + pairs} {
 		changed := strings.Replace(choosing, pairs+"|"+handOvers, other, 1)
 		if faults, _ := figureFaults(changed, speed); len(faults) == 0 {
 			t.Errorf("the rule does not see %s", what)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// promises finds the sections of GUARANTEES.md that promise something, each from its heading to the next.
+// promises finds the sections of GUARANTEES.md that promise something, each from its heading to the
+// next.
 var promises = regexp.MustCompile(`(?m)^### (\d+)\. (.*)\n(?s:(.*?))(?:^##|\z)`)
 
 // guaranteeFaults says which promise is not numbered in order, or shown by no test.
@@ -28,7 +29,8 @@ func guaranteeFaults(page string) (faults []string) {
 	for i, s := range sections {
 		_, shown, _ := strings.Cut(s[2], "Shown by ")
 		if s[0] != strconv.Itoa(i+1) || !pageTest.MatchString(shown) {
-			faults = append(faults, fmt.Sprintf("promise %s, %q: is it number %d, and which test shows it?", s[0], s[1], i+1))
+			faults = append(faults, fmt.Sprintf("promise %s, %q: is it number %d, and which test shows it?", s[0],
+				s[1], i+1))
 		}
 	}
 	return faults
@@ -46,7 +48,8 @@ func TestGuaranteesAreShown(t *testing.T) {
 		t.Errorf("docs/GUARANTEES.md: %s", fault)
 	}
 	for what, change := range map[string][2]string{
-		"a promise without a test": {"Shown by `internal/e2e.TestFirstComeFirstServed`", "Believed of `internal/e2e.TestFirstComeFirstServed`"},
+		"a promise without a test": {"Shown by `internal/e2e.TestFirstComeFirstServed`",
+			"Believed of `internal/e2e.TestFirstComeFirstServed`"},
 		"a number that is missing": {"### 5. ", "### 6. "},
 	} {
 		if len(guaranteeFaults(strings.Replace(page, change[0], change[1], 1))) == 0 {

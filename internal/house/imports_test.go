@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// allowed says who may import whom beyond the standard library: DESIGN.md, section 2. A room that is not listed is a mistake: decide
-// where it belongs first. "module/..." allows all below.
+// allowed says who may import whom beyond the standard library: DESIGN.md, section 2. A room that
+// is not listed is a mistake: decide where it belongs first. "module/..." allows all below.
 var allowed = map[string][]string{
 	"lockfsm":                      {},
 	"cluster/founding":             {"internal/nodeid"},
@@ -23,12 +23,14 @@ var allowed = map[string][]string{
 	"internal/trace":               {"session/client", "lockfsm", "internal/clock", "internal/history"},
 	"internal/memnet":              {},
 	"internal/replica": {
-		"cluster/founding", "cluster/voters", "internal/capability", "internal/clock", "internal/nodeid", "internal/plain", "lockfsm", "raftlog", "session", "session/client", "session/keeper",
+		"cluster/founding", "cluster/voters", "internal/capability", "internal/clock", "internal/nodeid",
+		"internal/plain", "lockfsm", "raftlog", "session", "session/client", "session/keeper",
 	},
 	"internal/house": {},
 	"internal/e2e":   {},
 	"internal/outside": {
-		"cluster", "internal/clock", "internal/nodeid", "internal/replica", "lockfsm", "raftlog", "raftlog/storage", "session/client", "session/keeper", "transport",
+		"cluster", "internal/clock", "internal/nodeid", "internal/replica", "lockfsm", "raftlog", "raftlog/storage",
+		"session/client", "session/keeper", "transport",
 		"go.etcd.io/raft/v3/raftpb",
 	},
 	"internal/capability":  {},
@@ -37,19 +39,25 @@ var allowed = map[string][]string{
 	"internal/purpose":     {},
 	"internal/shown":       {},
 	"internal/variables":   {"internal/credentials"},
-	"internal/guest":       {"", "cluster", "cluster/discovery", "internal/clock", "internal/credentials", "internal/nodeid", "internal/plain", "internal/queries", "internal/shown", "lockfsm", "session", "session/client", "transport", "transport/wire/...", "go.etcd.io/raft/v3/raftpb"},
-	"session":              {"lockfsm", "internal/clock", "internal/nodeid"},
-	"session/client":       {"session", "lockfsm", "internal/clock"},
-	"session/keeper":       {"session", "lockfsm", "internal/capability", "internal/clock"},
-	"raftlog":              {"go.etcd.io/raft/v3/...", "google.golang.org/protobuf/...", "internal/clock"},
-	"raftlog/storage":      {"raftlog", "go.etcd.io/raft/v3/...", "google.golang.org/protobuf/...", "go.etcd.io/bbolt/...", "golang.org/x/sys/..."},
-	"internal/logtest":     {"raftlog", "go.etcd.io/raft/v3/...", "google.golang.org/protobuf/..."},
-	"cluster":              {"cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "internal/clock", "internal/nodeid"},
-	"transport":            {"transport/...", "internal/capability", "internal/nodeid", "google.golang.org/grpc/...", "google.golang.org/protobuf/...", "go.etcd.io/raft/v3/raftpb"},
+	"internal/guest": {"", "cluster", "cluster/discovery", "internal/clock", "internal/credentials",
+		"internal/nodeid", "internal/plain", "internal/queries", "internal/shown", "lockfsm", "session",
+		"session/client", "transport", "transport/wire/...", "go.etcd.io/raft/v3/raftpb"},
+	"session":        {"lockfsm", "internal/clock", "internal/nodeid"},
+	"session/client": {"session", "lockfsm", "internal/clock"},
+	"session/keeper": {"session", "lockfsm", "internal/capability", "internal/clock"},
+	"raftlog":        {"go.etcd.io/raft/v3/...", "google.golang.org/protobuf/...", "internal/clock"},
+	"raftlog/storage": {"raftlog", "go.etcd.io/raft/v3/...", "google.golang.org/protobuf/...",
+		"go.etcd.io/bbolt/...", "golang.org/x/sys/..."},
+	"internal/logtest": {"raftlog", "go.etcd.io/raft/v3/...", "google.golang.org/protobuf/..."},
+	"cluster": {"cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead",
+		"cluster/voters", "internal/clock", "internal/nodeid"},
+	"transport": {"transport/...", "internal/capability", "internal/nodeid", "google.golang.org/grpc/...",
+		"google.golang.org/protobuf/...", "go.etcd.io/raft/v3/raftpb"},
 	"": {
 		"cluster", "cluster/discovery", "cluster/voters", "internal/clock", "internal/credentials",
 		"internal/instance", "internal/nodeid", "internal/outside", "internal/plain", "internal/purpose",
-		"internal/queries", "internal/replica", "internal/shown", "internal/trace", "lockfsm", "session", "session/client",
+		"internal/queries", "internal/replica", "internal/shown", "internal/trace", "lockfsm", "session",
+		"session/client",
 		"internal/variables", "transport/wire/mortise/query/v1",
 	},
 	"internal/instance": {
@@ -59,9 +67,11 @@ var allowed = map[string][]string{
 		"raftlog", "raftlog/storage", "session", "session/client", "session/keeper", "transport",
 		"transport/wire/mortise/query/v1",
 	},
-	// It makes the messages of what the rooms have, so that neither they nor transport know the other's types.
+	// It makes the messages of what the rooms have, so that neither they nor transport know the
+	// other's types.
 	"internal/queries": {
-		"cluster", "cluster/voters", "internal/capability", "internal/nodeid", "internal/replica", "lockfsm", "session", "transport", "transport/wire/...",
+		"cluster", "cluster/voters", "internal/capability", "internal/nodeid", "internal/replica", "lockfsm",
+		"session", "transport", "transport/wire/...",
 		"google.golang.org/grpc/...", "google.golang.org/protobuf/...",
 	},
 	"stripe":                     {""},
@@ -84,25 +94,31 @@ var allowed = map[string][]string{
 	"internal/proctest":          {},
 	"internal/proctest/instance": {""},
 	"internal/proctest/attack": {
-		"", "internal/attack", "internal/credentials", "internal/history", "internal/nodeid", "lockfsm", "transport/...",
+		"", "internal/attack", "internal/credentials", "internal/history", "internal/nodeid", "lockfsm",
+		"transport/...",
 		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
-	"internal/attack":  {"internal/nodeid", "transport/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/..."},
+	"internal/attack": {"internal/nodeid", "transport/...", "google.golang.org/grpc/...",
+		"google.golang.org/protobuf/..."},
 	"internal/mutants": {},
 	"internal/sim": {
-		"lockfsm", "cluster", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "session", "session/client", "session/keeper", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest", "internal/replica",
+		"lockfsm", "cluster", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "session",
+		"session/client", "session/keeper", "raftlog", "internal/clock", "internal/check", "internal/history",
+		"internal/nodeid", "internal/nodeid/nodeidtest", "internal/replica",
 		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
 	"internal/mutants/catch":   {"internal/mutants"},
 	"internal/mutants/overlay": {"internal/mutants"},
 	"cmd/mortise": {
-		"", "console", "lockfsm", "transport", "transport/wire/...", "internal/capability", "internal/credentials", "internal/guest", "internal/nodeid", "internal/plain", "internal/purpose", "internal/queries",
+		"", "console", "lockfsm", "transport", "transport/wire/...", "internal/capability", "internal/credentials",
+		"internal/guest", "internal/nodeid", "internal/plain", "internal/purpose", "internal/queries",
 		"golang.org/x/sys/unix",
 	},
 	"internal/publish": {},
 }
 
-// onlyIn names the one file or room that may import a package: the seam behind which it could be replaced.
+// onlyIn names the one file or room that may import a package: the seam behind which it could be
+// replaced.
 var onlyIn = map[string]string{
 	"github.com/hashicorp/memberlist": "cluster/gossip",
 	"go.etcd.io/bbolt":                "raftlog/storage/meta.go",
@@ -118,7 +134,8 @@ func permitted(list []string, path string) bool {
 		} else if ours {
 			continue
 		}
-		if prefix, deep := strings.CutSuffix(entry, "/..."); deep && (target == prefix || strings.HasPrefix(target, prefix+"/")) || entry == target {
+		if prefix, deep := strings.CutSuffix(entry, "/..."); deep &&
+			(target == prefix || strings.HasPrefix(target, prefix+"/")) || entry == target {
 			return true
 		}
 	}
@@ -133,7 +150,8 @@ func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
 			list, known = allowed["transport"], true // generated code lives there
 		}
 		if !known {
-			t.Errorf("%s: the room %q is not in the table of internal/house: say there what it may import", s.path, s.room)
+			t.Errorf("%s: the room %q is not in the table of internal/house: say there what it may import", s.path,
+				s.room)
 			continue
 		}
 		if s.test {

@@ -14,7 +14,8 @@ import (
 // said finds a fragment of a message that a page quotes.
 var said = regexp.MustCompile("`([^`]+)`")
 
-// quoteFaults says what of the first column of the tables below the heading is said nowhere, and how many rows there are.
+// quoteFaults says what of the first column of the tables below the heading is said nowhere, and
+// how many rows there are.
 func quoteFaults(page, heading string, literals []string) (faults []string, rows int) {
 	_, section, found := strings.Cut(page, "\n## "+heading+"\n")
 	if !found {

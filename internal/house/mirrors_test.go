@@ -133,7 +133,8 @@ func TestTheSimulationMirrorsNoShell(t *testing.T) {
 				largest, where = n, a.of+" and "+b.of
 			}
 			if n > maxCopied {
-				t.Errorf("%s and %s have %d statements in common: let the core decide it, which both run", a.of, b.of, n)
+				t.Errorf("%s and %s have %d statements in common: let the core decide it, which both run", a.of, b.of,
+					n)
 			}
 		}
 	}

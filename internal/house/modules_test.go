@@ -30,8 +30,8 @@ func modOf(t *testing.T, room string) (mod goMod) {
 	return mod
 }
 
-// TestInstalledModulesStandAlone: the go command ignores a replace of a module that is required, and
-// refuses one in a module that is installed. scripts/publish-check installs them all.
+// TestInstalledModulesStandAlone: the go command ignores a replace of a module that is required,
+// and refuses one in a module that is installed. scripts/publish-check installs them all.
 func TestInstalledModulesStandAlone(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "doc.go"))
 	if err != nil {
@@ -53,7 +53,8 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 		}
 		for _, r := range mod.Require {
 			if r.Path == module && r.Version != string(version[1]) {
-				t.Errorf("%s/go.mod requires mortise %s, and doc.go has %s: they are released together", room, r.Version, version[1])
+				t.Errorf("%s/go.mod requires mortise %s, and doc.go has %s: they are released together", room,
+					r.Version, version[1])
 			}
 		}
 	}

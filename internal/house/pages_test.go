@@ -11,27 +11,32 @@ import (
 	"testing"
 )
 
-// The pages for people: what they name must be there, what they quote must be said, and what they promise must be shown.
+// The pages for people: what they name must be there, what they quote must be said, and what they
+// promise must be shown.
 
 var (
-	// pageTest finds a test that a page names by its directory, as in FEATURES.md; pageSymbol a name of a package, pageMember a field or
-	// a method of an exported type of the root.
+	// pageTest finds a test that a page names by its directory, as in FEATURES.md; pageSymbol a
+	// name of a package, pageMember a field or a method of an exported type of the root.
 	pageTest   = featureTest
 	pageSymbol = regexp.MustCompile("`([a-z][a-z0-9]*)\\.([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 	pageMember = regexp.MustCompile("`([A-Z][A-Za-z]*)\\.([A-Za-z]+)`")
 
-	// pageFile finds a file, from the root of the repository, anywhere in a page: also in its diagrams. pageRoom finds a directory.
+	// pageFile finds a file, from the root of the repository, anywhere in a page: also in its
+	// diagrams. pageRoom finds a directory.
 	pageFile = regexp.MustCompile(`(?:^|[^\w./-])((?:[a-z0-9_-]+/)*[a-z0-9_-]+\.(?:go|pml|sh|proto|service))\b`)
 	pageRoom = regexp.MustCompile("`((?:[a-z0-9_-]+/)+)`")
 
-	// foreign is what does not speak of this repository: addresses of others, and code that is not ours.
+	// foreign is what does not speak of this repository: addresses of others, and code that is not
+	// ours.
 	foreign = regexp.MustCompile("https?://[^\\s)]+|(?s:```(?:golang|java)\n.*?```)")
 )
 
-// tellingPages are those that are held to the source, and whether they speak of ours alone: two of them name what others have, too, and there a
-// name counts only if its package or type is one of ours.
+// tellingPages are those that are held to the source, and whether they speak of ours alone: two of
+// them name what others have, too, and there a name counts only if its package or type is one of
+// ours.
 func tellingPages() map[string]bool {
-	return map[string]bool{"GUARANTEES.md": true, "OPERATION.md": true, "ARCHITECTURE.md": true, "CHOOSING.md": false, "COMING_FROM.md": false}
+	return map[string]bool{"GUARANTEES.md": true, "OPERATION.md": true, "ARCHITECTURE.md": true, "CHOOSING.md": false,
+		"COMING_FROM.md": false}
 }
 
 func readPage(t *testing.T, name string) string {
@@ -111,7 +116,8 @@ func nestedTests(t *testing.T, tests map[string]bool) {
 			}
 			return nil
 		}
-		if nested == "" || !strings.HasSuffix(at, "_test.go") || !strings.HasPrefix(at, nested+string(filepath.Separator)) {
+		if nested == "" || !strings.HasSuffix(at, "_test.go") ||
+			!strings.HasPrefix(at, nested+string(filepath.Separator)) {
 			return nil
 		}
 		text, err := os.ReadFile(at)
@@ -139,7 +145,8 @@ func errOrSkip(err error) error {
 	return filepath.SkipDir
 }
 
-// symbolsOf lists what a file declares: functions, types, values, "Type.Method" and "Type.Field", those of interfaces too.
+// symbolsOf lists what a file declares: functions, types, values, "Type.Method" and "Type.Field",
+// those of interfaces too.
 func symbolsOf(file *ast.File) map[string]bool {
 	found := map[string]bool{}
 	for _, decl := range file.Decls {
@@ -166,7 +173,8 @@ func symbolsOf(file *ast.File) map[string]bool {
 	return found
 }
 
-// pageFaults says what a page names that is not there. If the page speaks of others too, names of theirs are passed over.
+// pageFaults says what a page names that is not there. If the page speaks of others too, names of
+// theirs are passed over.
 func pageFaults(page string, k known, oursAlone bool) []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
@@ -190,7 +198,8 @@ func pageFaults(page string, k known, oursAlone bool) []string {
 		}
 	}
 	for _, match := range pageMember.FindAllStringSubmatch(page, -1) {
-		if name := match[1] + "." + match[2]; !k.names[name] && !k.anywhere(name) && (oursAlone || k.anywhere(match[1])) {
+		if name := match[1] + "." + match[2]; !k.names[name] && !k.anywhere(name) &&
+			(oursAlone || k.anywhere(match[1])) {
 			fault("there is no %s", name)
 		}
 	}
@@ -217,7 +226,8 @@ func (k known) begins(name string) bool {
 	return false
 }
 
-// anywhere reports whether some package declares a member by that name: pages say "Log.Propose" where the package is plain.
+// anywhere reports whether some package declares a member by that name: pages say "Log.Propose"
+// where the package is plain.
 func (k known) anywhere(member string) bool {
 	for symbol := range k.symbols {
 		if _, name, _ := strings.Cut(symbol, "."); name == member {
@@ -238,14 +248,16 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 
 func TestPageRuleCatches(t *testing.T) {
 	k := known{
-		tests: map[string]bool{".TestLock": true}, names: map[string]bool{"Node.Lock": true}, symbols: map[string]bool{"session.Client": true, "session.Client.Down": true},
-		paths: map[string]bool{"session/client.go": true}, rooms: map[string]bool{"internal/sim/": true},
+		tests: map[string]bool{".TestLock": true}, names: map[string]bool{"Node.Lock": true},
+		symbols: map[string]bool{"session.Client": true, "session.Client.Down": true},
+		paths:   map[string]bool{"session/client.go": true}, rooms: map[string]bool{"internal/sim/": true},
 	}
 	right := "`mortise.TestLock`, `Node.Lock`, `session.Client`, `Client.Down`, `session/client.go`, a[\"session/client.go\"], `internal/sim/`, https://example.org/lock.go"
 	if faults := pageFaults(right, k, true); len(faults) > 0 {
 		t.Fatalf("a right page: %q", faults)
 	}
-	if faults := pageFaults("`api.Lock`, `os.Exit`, `Revoker.attemptRevoke`, `session.Client`", k, false); len(faults) > 0 {
+	if faults := pageFaults("`api.Lock`, `os.Exit`, `Revoker.attemptRevoke`, `session.Client`", k,
+		false); len(faults) > 0 {
 		t.Fatalf("a page that speaks of others: %q", faults)
 	}
 	if faults := pageFaults("`session.Clients`, `Client.Up`", k, false); len(faults) != 2 {

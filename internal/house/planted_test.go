@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestProductHasNoPlantedBugs: a planted bug is an edit below internal/mutants, so that a reader of a rule reads the rule.
+// TestProductHasNoPlantedBugs: a planted bug is an edit below internal/mutants, so that a reader of
+// a rule reads the rule.
 func TestProductHasNoPlantedBugs(t *testing.T) {
 	_, files := sources(t)
 	for _, s := range files {

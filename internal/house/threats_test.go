@@ -16,9 +16,9 @@ const threats = "What an attacker can do"
 // attackers are the parties of the trust model. SECURITY.md explains each of them in a row.
 var attackers = []string{"stranger", "local user", "guest", "member", "instance", "voter", "operator"}
 
-// threatFaults reports the rows of the table of attacks that do not say who the attacker is, or that
-// name no test. How many rows there are is the second result. Whether a test exists is the business
-// of pageFaults.
+// threatFaults reports the rows of the table of attacks that do not say who the attacker is, or
+// that name no test. How many rows there are is the second result. Whether a test exists is the
+// business of pageFaults.
 func threatFaults(page string) (faults []string, rows int) {
 	_, section, found := strings.Cut(page, "\n## "+threats+"\n")
 	if !found {
@@ -38,7 +38,8 @@ func threatFaults(page string) (faults []string, rows int) {
 		}
 		for who := range strings.SplitSeq(cells[2], ",") {
 			if who = strings.TrimSpace(who); !slices.Contains(attackers, who) {
-				faults = append(faults, fmt.Sprintf("%q can be tried by %q, which is none of %v", attack, who, attackers))
+				faults = append(faults, fmt.Sprintf("%q can be tried by %q, which is none of %v", attack, who,
+					attackers))
 			}
 		}
 		if strings.TrimSpace(cells[3]) == "" {
@@ -69,7 +70,8 @@ func TestAttacksAreShown(t *testing.T) {
 			t.Errorf("%s: %q", what, faults)
 		}
 	}
-	if faults, rows := threatFaults("\n## " + threats + "\n| theft | guest, member | refused | `mortise.TestTheft` |\n"); len(faults) > 0 || rows != 1 {
+	if faults, rows := threatFaults("\n## " + threats +
+		"\n| theft | guest, member | refused | `mortise.TestTheft` |\n"); len(faults) > 0 || rows != 1 {
 		t.Errorf("a right row: %d rows, %q", rows, faults)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// vulncheck runs scripts/vulncheck with these variables and returns its exit code and what it printed.
+// vulncheck runs scripts/vulncheck with these variables and returns its exit code and what it
+// printed.
 func vulncheck(t *testing.T, env ...string) (code int, output string) {
 	t.Helper()
 	cmd := exec.Command("bash", filepath.Join(root, "scripts/vulncheck"))
@@ -22,8 +23,8 @@ func vulncheck(t *testing.T, env ...string) (code int, output string) {
 	return cmd.ProcessState.ExitCode(), string(text)
 }
 
-// scanner writes a program that stands in for govulncheck. It notes the modules that it is shown and
-// then runs script.
+// scanner writes a program that stands in for govulncheck. It notes the modules that it is shown
+// and then runs script.
 func scanner(t *testing.T, script string) (program, seen string) {
 	t.Helper()
 	program, seen = filepath.Join(t.TempDir(), "scanner"), filepath.Join(t.TempDir(), "seen")
@@ -46,8 +47,8 @@ func database(t *testing.T) string {
 	return "MORTISE_VULNDB=file://" + dir
 }
 
-// TestVulnerabilitiesFailTheBuild holds scripts/vulncheck to its outcomes: it is skipped only if something
-// cannot be fetched, and no skip hides a finding.
+// TestVulnerabilitiesFailTheBuild holds scripts/vulncheck to its outcomes: it is skipped only if
+// something cannot be fetched, and no skip hides a finding.
 func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -63,9 +64,10 @@ func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 		"none":                     {"exit 0", 0, ""},
 		"found":                    {"exit 3", 1, "vulnerabilities are reached from module ."},
 		"found in one module only": {`[ "$4" = . ] || exit 0; exit 3`, 1, "vulnerabilities are reached from module ."},
-		"found in the last module": {`[ "$4" = adapters/mortiseotel ] || exit 0; exit 3`, 1, "from module adapters/mortiseotel"},
-		"a scan that fails":        {"exit 1", 1, "failed (exit code 1)"},
-		"a scan that is killed":    {"kill -9 $$", 1, "failed (exit code 137)"},
+		"found in the last module": {`[ "$4" = adapters/mortiseotel ] || exit 0; exit 3`, 1,
+			"from module adapters/mortiseotel"},
+		"a scan that fails":     {"exit 1", 1, "failed (exit code 1)"},
+		"a scan that is killed": {"kill -9 $$", 1, "failed (exit code 137)"},
 	} {
 		program, seen := scanner(t, c.script)
 		code, output := vulncheck(t, database(t), "MORTISE_GOVULNCHECK="+program)
@@ -85,9 +87,10 @@ func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 	defer silent.Close()
 	program, seen := scanner(t, "exit 0")
 	for what, env := range map[string][]string{
-		"no database":               {"MORTISE_VULNDB=file:///nonexistent", "MORTISE_GOVULNCHECK=" + program},
-		"a database that is silent": {"MORTISE_VULNDB=http://" + silent.Addr().String(), "MORTISE_VULNDB_PATIENCE=1", "MORTISE_GOVULNCHECK=" + program},
-		"no module":                 {database(t), "GOPROXY=off", "GOMODCACHE=" + t.TempDir()},
+		"no database": {"MORTISE_VULNDB=file:///nonexistent", "MORTISE_GOVULNCHECK=" + program},
+		"a database that is silent": {"MORTISE_VULNDB=http://" + silent.Addr().String(), "MORTISE_VULNDB_PATIENCE=1",
+			"MORTISE_GOVULNCHECK=" + program},
+		"no module": {database(t), "GOPROXY=off", "GOMODCACHE=" + t.TempDir()},
 	} {
 		began := time.Now()
 		code, output := vulncheck(t, env...)

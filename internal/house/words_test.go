@@ -31,11 +31,14 @@ type marker struct {
 func markers() []marker {
 	return []marker{
 		{"who", regexp.MustCompile(`(?i)\bwhoever\b|\b(those|he|she|one|anyone|everyone|all|by|for|of|to|from|with|when|and|that|what|than|if|whom|as|or|but|how) who\b|^who [a-z' ]+[^?]$`), "name the thing: it is not a person"},
-		{"somebody", regexp.MustCompile(`(?i)\b(some|no|every|any)body\b`), "name the thing: another instance, no voter, every replica"},
+		{"somebody", regexp.MustCompile(`(?i)\b(some|no|every|any)body\b`),
+			"name the thing: another instance, no voter, every replica"},
 		{"he", regexp.MustCompile(`(?i)\b(he|him|his|himself)\b`), "a process, a call or a lock is it"},
 		{"of which", regexp.MustCompile(`(?i)(^|[,;:(] ?)of (which|whom|whose|several|two|three|many|those|these|all|each|both)\b`), "begin with what the sentence is about"},
-		{"zero value", regexp.MustCompile(`(?i); (0|nil|zero|empty|""|none|false): `), "write a sentence: Zero means none"},
-		{"verb", regexp.MustCompile(`(?i)\b(heeds?|heeded|bears?|knows? of|takes? that|for ever|so that who)\b`), "use the verbs of the field: returns, reports, blocks, ignores"},
+		{"zero value", regexp.MustCompile(`(?i); (0|nil|zero|empty|""|none|false): `),
+			"write a sentence: Zero means none"},
+		{"verb", regexp.MustCompile(`(?i)\b(heeds?|heeded|bears?|knows? of|takes? that|for ever|so that who)\b`),
+			"use the verbs of the field: returns, reports, blocks, ignores"},
 	}
 }
 
@@ -139,8 +142,8 @@ func words(name string) string {
 	return b.String()
 }
 
-// widths returns the lines that are too wide. Rows of tables, links and what a tool reads are let be,
-// since they cannot be broken.
+// widths returns the lines that are too wide. Rows of tables, links and what a tool reads are let
+// be, since they cannot be broken.
 func widths(path, text string) (found []finding) {
 	code, number := filepath.Ext(path) == ".go", 0
 	block := false
@@ -156,7 +159,8 @@ func widths(path, text string) (found []finding) {
 		if code && !strings.HasPrefix(trimmed, "//") || block {
 			rule, most = "wide line of code", maxCode
 		}
-		if columns > most && !strings.HasPrefix(trimmed, "|") && !strings.Contains(trimmed, "](") && !strings.Contains(trimmed, "://") && !strings.HasPrefix(trimmed, "//go:") {
+		if columns > most && !strings.HasPrefix(trimmed, "|") && !strings.Contains(trimmed, "](") &&
+			!strings.Contains(trimmed, "://") && !strings.HasPrefix(trimmed, "//go:") {
 			found = append(found, finding{path, number, rule, line})
 		}
 	}
@@ -293,8 +297,8 @@ func ceilings(path string) (map[string]int, error) {
 	return most, lines.Err()
 }
 
-// TestWordsArePlain holds the rules of prose that a machine can see. What was there before the rules
-// is counted for each package in testdata/words.txt, and may only become less.
+// TestWordsArePlain holds the rules of prose that a machine can see. What was there before the
+// rules is counted for each package in testdata/words.txt, and may only become less.
 //
 //	go test -run TestWordsArePlain ./internal/house -v      the counts
 //	MORTISE_WORDS=lockfsm go test ...                        each finding in a package ("all": in all)
@@ -307,7 +311,8 @@ func TestWordsArePlain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%d markers in %d sentences of comments: %.1f in 1,000", s.inComment, s.comments, 1000*float64(s.inComment)/float64(s.comments))
+		t.Logf("%d markers in %d sentences of comments: %.1f in 1,000", s.inComment, s.comments,
+			1000*float64(s.inComment)/float64(s.comments))
 		return
 	}
 	s, err := surveyOf(root, of)
@@ -371,7 +376,8 @@ func TestWordRuleCatches(t *testing.T) {
 			t.Errorf("%q: found %q, want %q", text, got, want)
 		}
 	}
-	if len(widths("x.go", "\t// "+strings.Repeat("x", 100))) != 1 || len(widths("x.md", "| "+strings.Repeat("x", 200))) != 0 {
+	if len(widths("x.go", "\t// "+strings.Repeat("x", 100))) != 1 ||
+		len(widths("x.md", "| "+strings.Repeat("x", 200))) != 0 {
 		t.Error("the width of lines is not seen, or that of a table")
 	}
 }

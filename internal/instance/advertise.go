@@ -30,11 +30,13 @@ type networkInterface struct {
 // advertiseWithin bounds the look-ups of names.
 const advertiseWithin = 2 * time.Second
 
-// advertised finds the address at which others reach a node that listens at listening. In this order: a configured address; a bind
-// address that names a host; the address from which the hosts of Join are reached, which is the one that works where there are several;
-// the address that the own host name stands for, as in containers; the only address of the machine, or among several the one that leads
-// out, unless that would show a public address where there is a private one. Loopback only if all of Join is loopback. Else the error
-// says what to set: a wrong guess would be found out much later, and on another machine.
+// advertised finds the address at which others reach a node that listens at listening. In this
+// order: a configured address; a bind address that names a host; the address from which the hosts
+// of Join are reached, which is the one that works where there are several; the address that the
+// own host name stands for, as in containers; the only address of the machine, or among several the
+// one that leads out, unless that would show a public address where there is a private one.
+// Loopback only if all of Join is loopback. Else the error says what to set: a wrong guess would be
+// found out much later, and on another machine.
 func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (string, error) {
 	if c.Advertise != "" {
 		return c.Advertise, nil
@@ -94,8 +96,9 @@ func (f *addressFinder) usable(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && (a.Is4() || !f.only4)
 }
 
-// towards returns the address from which a host of Join is reached, or, if all of Join is loopback, the loopback address. A host that is
-// this machine itself may be known to it by a loopback address only, so a single one of those says nothing.
+// towards returns the address from which a host of Join is reached, or, if all of Join is loopback,
+// the loopback address. A host that is this machine itself may be known to it by a loopback address
+// only, so a single one of those says nothing.
 func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback netip.Addr) {
 	local := len(c.Join) > 0 && c.JoinFunc == nil
 	for _, entry := range c.Join {
@@ -126,7 +129,8 @@ func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback ne
 	return ip, loopback
 }
 
-// lookup returns the IP addresses of a host. One that is not known yet has none: it may start later.
+// lookup returns the IP addresses of a host. One that is not known yet has none: it may start
+// later.
 func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{ip.Unmap()}
@@ -141,8 +145,8 @@ func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 	return ips
 }
 
-// named returns the address that the host name stands for, if it stands for one interface's. Some resolvers answer with all addresses of
-// the machine.
+// named returns the address that the host name stands for, if it stands for one interface's. Some
+// resolvers answer with all addresses of the machine.
 func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip netip.Addr) {
 	name, err := f.env.around.hostname()
 	if err != nil {
@@ -162,7 +166,8 @@ func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip n
 	return ip
 }
 
-// outward returns the only address there is, or the one from which the rest of the world is reached.
+// outward returns the only address there is, or the one from which the rest of the world is
+// reached.
 func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 	var texts []string
 	inside := false
@@ -185,7 +190,8 @@ func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no host of Join can be resolved that would tell which of this machine's addresses is meant (%s)", strings.Join(texts, ", "))
 }
 
-// private reports whether an address is one of those that only an own network uses, those between carriers and customers included.
+// private reports whether an address is one of those that only an own network uses, those between
+// carriers and customers included.
 func private(a netip.Addr) bool {
 	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
 }

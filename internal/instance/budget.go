@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// warnNoRoom tells the operator, at most once a minute for each replica, that a budget of bytes is used up. The caller of the refused
-// request gets an error of its own.
+// warnNoRoom tells the operator, at most once a minute for each replica, that a budget of bytes is
+// used up. The caller of the refused request gets an error of its own.
 func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
 	err := client.BudgetErrorOf(result.Code, result.Budget)
 	if err == nil {
@@ -18,6 +18,7 @@ func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
 		holder = replica.HolderName(s.Record, s.ID)
 	}
 	usage := r.core.Machine().Usage()
-	r.noRoom.warn(r.node, "a request was refused because a budget of bytes is used up", "request", result.Kind.String(), "of", holder,
+	r.noRoom.warn(r.node, "a request was refused because a budget of bytes is used up", "request",
+		result.Kind.String(), "of", holder,
 		"group_bytes", usage.Bytes, "group_budget", usage.Budget, "err", err)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file is about what a node keeps in Config.Dir: the log of its replica, which the raftlog room writes, and beside it what the
-// cluster room has to remember.
+// This file is about what a node keeps in Config.Dir: the log of its replica, which the raftlog
+// room writes, and beside it what the cluster room has to remember.
 
 // openDir opens the directory of a node, or returns nil if it has none.
 func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
@@ -25,8 +25,8 @@ func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	return dir, nil
 }
 
-// clusterRecord is the one record under which the directory keeps all that the cluster room remembers, so that every change of it is
-// one unit.
+// clusterRecord is the one record under which the directory keeps all that the cluster room
+// remembers, so that every change of it is one unit.
 const clusterRecord = "cluster"
 
 // records implements cluster.Records over a directory. One goroutine at a time uses it.
@@ -63,7 +63,8 @@ func (r *records) Save(changes map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := r.during(diskRecords, func() error { return r.dir.Put(map[string][]byte{clusterRecord: b}) }); err != nil {
+	if err := r.during(diskRecords,
+		func() error { return r.dir.Put(map[string][]byte{clusterRecord: b}) }); err != nil {
 		return err
 	}
 	r.all = next
@@ -125,8 +126,8 @@ func (n *Instance) dropLog() {
 	}
 }
 
-// Refused implements cluster.DurableHost: this directory may never take part again, and another process may have the same raft ID, so
-// nothing of this one may run on.
+// Refused implements cluster.DurableHost: this directory may never take part again, and another
+// process may have the same raft ID, so nothing of this one may run on.
 func (l life) Refused(err error) {
 	n := l.node()
 	n.client.Rebind(nil, nil)
@@ -138,7 +139,8 @@ func (l life) Refused(err error) {
 	n.fail(fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err))
 }
 
-// Unsaved implements cluster.DurableHost: what this instance can no longer write down it must not vote on.
+// Unsaved implements cluster.DurableHost: what this instance can no longer write down it must not
+// vote on.
 func (l life) Unsaved(err error) {
 	n := l.node()
 	n.diskFailed(DiskFailed, err)

@@ -70,7 +70,8 @@ const (
 	diskLookEvery = 2 * time.Second // between two looks at the directory
 	diskHungAfter = 3 * time.Second // from when on a call of the disk counts as hung
 
-	// diskWriteEvery is how many looks there are to one that also writes. With a fault each look writes.
+	// diskWriteEvery is how many looks there are to one that also writes. With a fault each look
+	// writes.
 	diskWriteEvery = 5
 )
 
@@ -125,13 +126,14 @@ func (n *Instance) diskFault() *DiskFault {
 	return &copied
 }
 
-// diskFailed notes an error of the disk that has cost this instance its vote, or a directory that is
-// gone. One failure is one ERROR line in the log: what follows from it is none of its own.
+// diskFailed notes an error of the disk that has cost this instance its vote, or a directory that
+// is gone. One failure is one ERROR line in the log: what follows from it is none of its own.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
 	case first:
-		n.logger.Error("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", diskCause(cause), "do", remedy(state))
+		n.logger.Error("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", diskCause(cause),
+			"do", remedy(state))
 	case news:
 		n.logger.Info("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause)
 	}
@@ -147,8 +149,8 @@ func diskCause(err error) string {
 	return text
 }
 
-// noteDisk notes it for Status. It reports whether this is the first that is known of a failure, and
-// whether it says more than what was known.
+// noteDisk notes it for Status. It reports whether this is the first that is known of a failure,
+// and whether it says more than what was known.
 func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
@@ -204,8 +206,8 @@ func (n *Instance) passing(state DiskState, cause string) {
 }
 
 // diskWell forgets an error of the disk if the replica of this instance has stored a configuration
-// that names it. That an empty replica has been started says nothing about a full disk: it fits into
-// the room that is reserved, and fails with the first snapshot, each minute again.
+// that names it. That an empty replica has been started says nothing about a full disk: it fits
+// into the room that is reserved, and fails with the first snapshot, each minute again.
 func (n *Instance) diskWell(r *ownReplica) {
 	if n.replica.Load() != r || !r.IsNamed() {
 		return
@@ -263,8 +265,8 @@ func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) er
 	return s.node.during(diskPrepares, func() error { return s.Store.Prepare(ctx, snapshot) })
 }
 
-// awaited returns what the log says for what the cluster room waits for: disks that do not work are why
-// voters that are in reach elect none.
+// awaited returns what the log says for what the cluster room waits for: disks that do not work are
+// why voters that are in reach elect none.
 func (n *Instance) awaited(waiting string) string {
 	if n.dir == nil {
 		return waiting

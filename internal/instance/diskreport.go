@@ -21,8 +21,9 @@ import (
 )
 
 // An instance whose disk has a fault goes on without a vote, so raft's leader only finds it silent.
-// It therefore reports the fault to every voter, every two seconds until it is over: to all of them,
-// so that a new leader knows it at once, and so that all know it while no leader can be elected.
+// It therefore reports the fault to every voter, every two seconds until it is over: to all of
+// them, so that a new leader knows it at once, and so that all know it while no leader can be
+// elected.
 
 // FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
@@ -92,7 +93,8 @@ func shortText(s string) string {
 	return plain.Text(strings.ToValidUTF8(s[:min(len(s), diskTextMax)], ""))
 }
 
-// faultyDisks returns the instances with a fault of the disk, as far as this instance knows, by name.
+// faultyDisks returns the instances with a fault of the disk, as far as this instance knows, by
+// name.
 func (n *Instance) faultyDisks() []FaultyDisk {
 	all := n.diskReports.all(n.env.clock.Now())
 	if own := n.diskFault(); own != nil {
@@ -202,7 +204,8 @@ func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.Disk
 func (d disks) Disks(context.Context, *query.DisksRequest) (*query.DisksAnswer, error) {
 	a := &query.DisksAnswer{}
 	for _, f := range d.n.faultyDisks() {
-		a.Disks = append(a.Disks, &query.FaultyDisk{Name: f.Name, Instance: f.Instance, Fault: diskFaultOut(&f.DiskFault)})
+		a.Disks = append(a.Disks, &query.FaultyDisk{Name: f.Name, Instance: f.Instance,
+			Fault: diskFaultOut(&f.DiskFault)})
 	}
 	return a, nil
 }
@@ -213,7 +216,8 @@ func diskFaultOut(f *DiskFault) *query.DiskFault {
 		return nil
 	}
 	valid := func(s string) string { return strings.ToValidUTF8(s, "?") } // a path may be anything
-	return &query.DiskFault{State: string(f.State), Since: f.Since.UnixNano(), Cause: valid(f.Cause), Remedy: valid(f.Remedy)}
+	return &query.DiskFault{State: string(f.State), Since: f.Since.UnixNano(), Cause: valid(f.Cause),
+		Remedy: valid(f.Remedy)}
 }
 
 // diskFaultIn reads a fault that another instance has sent; nil is none.
@@ -221,7 +225,8 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 	if m == nil {
 		return nil
 	}
-	return &DiskFault{State: DiskState(shortText(m.State)), Since: time.Unix(0, m.Since), Cause: shortText(m.Cause), Remedy: shortText(m.Remedy)}
+	return &DiskFault{State: DiskState(shortText(m.State)), Since: time.Unix(0, m.Since), Cause: shortText(m.Cause),
+		Remedy: shortText(m.Remedy)}
 }
 
 // mayYield reports whether the voter of an instance may give up its vote: this replica leads, and

@@ -25,8 +25,9 @@ type env struct {
 	wall    func() time.Time
 	random  func([]byte)
 	files   storage.FS
-	records func(cluster.Records) cluster.Records // stands between the cluster room and the directory; nil: nothing does
-	limits  lockfsm.Limits                        // of a group that is founded here; every founder must have the same
+	// stands between the cluster room and the directory; nil: nothing does
+	records func(cluster.Records) cluster.Records
+	limits  lockfsm.Limits // of a group that is founded here; every founder must have the same
 }
 
 // envOf returns the real world, but for what w has in its place.
@@ -63,8 +64,9 @@ func realEnv() env {
 		around:  realSurroundings(),
 		clock:   clock.Boot(),
 		wall:    time.Now,
-		random:  func(b []byte) { _, _ = rand.Read(b) }, // never fails: it ends the process rather than return bad bytes
-		files:   storage.OSFS(),
-		limits:  lockfsm.DefaultLimits(),
+		// never fails: it ends the process rather than return bad bytes
+		random: func(b []byte) { _, _ = rand.Read(b) },
+		files:  storage.OSFS(),
+		limits: lockfsm.DefaultLimits(),
 	}
 }

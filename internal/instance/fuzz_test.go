@@ -9,10 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FuzzRecord reads any bytes as what an instance says of itself. They come from other instances, whatever build those are, and end up in
-// errors that people read.
+// FuzzRecord reads any bytes as what an instance says of itself. They come from other instances,
+// whatever build those are, and end up in errors that people read.
 func FuzzRecord(f *testing.F) {
-	good, err := json.Marshal(replica.Record{Instance: nodeidtest.ID(7).String(), Name: "n", Addr: "a:1", Zone: "z", Rules: 1})
+	good, err := json.Marshal(replica.Record{Instance: nodeidtest.ID(7).String(), Name: "n", Addr: "a:1", Zone: "z",
+		Rules: 1})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -27,7 +28,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzStoredRecords reads any bytes as the record in which a directory keeps what the cluster room remembers.
+// FuzzStoredRecords reads any bytes as the record in which a directory keeps what the cluster room
+// remembers.
 func FuzzStoredRecords(f *testing.F) {
 	f.Add([]byte(`{"identity":"AAEC","book":""}`))
 	f.Add([]byte(`{"identity":null}`))

@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is where the rooms tell what has happened to the node. They do it on their owner goroutines: here it is only noted, and handed over.
+// This file is where the rooms tell what has happened to the node. They do it on their owner
+// goroutines: here it is only noted, and handed over.
 
 // tell hands an event over, if the hook that pick finds is there.
 func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
@@ -25,7 +26,8 @@ func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	}
 }
 
-// witness takes the news of one session: the node's, or one of the user's own. It belongs to the goroutine of the session's client.
+// witness takes the news of one session: the node's, or one of the user's own. It belongs to the
+// goroutine of the session's client.
 type witness struct {
 	node *Instance
 	own  bool // of the user's own
@@ -93,7 +95,8 @@ func SessionText(id lockfsm.SessionID) string {
 	return fmt.Sprint(uint64(id))
 }
 
-// grantable counts for how long locks could be granted. The zero value has begun at the clock's origin; see begin.
+// grantable counts for how long locks could be granted. The zero value has begun at the clock's
+// origin; see begin.
 type grantable struct {
 	mu    sync.Mutex // guards the rest; never held across a wait
 	began clock.Time
@@ -104,7 +107,8 @@ type grantable struct {
 
 func (g *grantable) begin(now clock.Time) { g.began, g.since = now, now }
 
-// set takes whether a lock could be granted from now on, and returns whether that is new, and how long the other state lasted.
+// set takes whether a lock could be granted from now on, and returns whether that is new, and how
+// long the other state lasted.
 func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,7 +134,8 @@ func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	return now.Sub(g.began), granted
 }
 
-// membersChanged returns what the cluster room calls when it sees others than before, or nil if nobody wants to hear of it.
+// membersChanged returns what the cluster room calls when it sees others than before, or nil if
+// nobody wants to hear of it.
 func (n *Instance) membersChanged() func(before, after []cluster.Member) {
 	if n.config.Hooks == nil || n.config.Hooks.Member == nil {
 		return nil
@@ -169,7 +174,8 @@ func (n *Instance) timed(s raftlog.Store) raftlog.Store {
 	return timedStore{s, n}
 }
 
-// Save implements raftlog.Store. A batch that need not be durable at once, with no more than a commit index, is not told.
+// Save implements raftlog.Store. A batch that need not be durable at once, with no more than a
+// commit index, is not told.
 func (s timedStore) Save(b raftlog.Batch) error {
 	began := s.node.env.clock.Now()
 	err := s.Store.Save(b)

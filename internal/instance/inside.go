@@ -8,8 +8,10 @@ import (
 // Inside is what the tests of whole nodes, in internal/e2e, are given of this instance.
 func (n *Instance) Inside() outside.Inside {
 	return outside.Inside{
-		Address: n.address, Client: n.client, Clients: n.clients, Port: n.port, Handler: inbound{n}, Services: n.services, Leader: n.leader, Look: n.lookHere,
-		Key: func() nodeid.Key { return *n.key.Load() }, Cluster: n.cluster, Replica: n.insideReplica, Learning: n.learning.Load,
+		Address: n.address, Client: n.client, Clients: n.clients, Port: n.port, Handler: inbound{n},
+		Services: n.services, Leader: n.leader, Look: n.lookHere,
+		Key: func() nodeid.Key { return *n.key.Load() }, Cluster: n.cluster, Replica: n.insideReplica,
+		Learning: n.learning.Load,
 	}
 }
 
@@ -19,8 +21,9 @@ func (n *Instance) insideReplica() *outside.Replica {
 		return nil
 	}
 	return &outside.Replica{
-		Group: r.Group, ID: r.ID, Log: r.log, Keeper: r.keeper, Core: r.core, Questions: r.core.Questions, Registry: &r.core.Registry,
-		Role: r.Role, Configuration: r.Configuration, Settings: r.Settings,
+		Group: r.Group, ID: r.ID, Log: r.log, Keeper: r.keeper, Core: r.core, Questions: r.core.Questions,
+		Registry: &r.core.Registry,
+		Role:     r.Role, Configuration: r.Configuration, Settings: r.Settings,
 		Counts: r.Counts, Usage: r.Usage, SendSnapshot: r.sendSnapshot, Retire: func(err error) { n.retire(r, err) },
 	}
 }

@@ -24,7 +24,8 @@ import (
 // snapshotTimeout bounds the sending of a snapshot.
 const snapshotTimeout = time.Minute
 
-// Instance is one running instance. Make one with New and Start. All methods are safe for concurrent use.
+// Instance is one running instance. Make one with New and Start. All methods are safe for
+// concurrent use.
 type Instance struct {
 	config  Config
 	env     env
@@ -80,8 +81,8 @@ func New(config Config) *Instance {
 	return n
 }
 
-// Start starts the instance. ctx bounds the start only. It returns when the instance is up: it listens, looks for the others and takes
-// requests. After an error nothing is left running.
+// Start starts the instance. ctx bounds the start only. It returns when the instance is up: it
+// listens, looks for the others and takes requests. After an error nothing is left running.
 func (n *Instance) Start(ctx context.Context) (err error) {
 	listener, err := n.config.listen(n.env)
 	if err != nil {
@@ -93,12 +94,14 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 	n.trace = n.newTracer()
 	n.grantable.begin(n.env.clock.Now())
 	n.client = client.New(client.Config{
-		Clock: n.env.clock, TTL: n.config.SessionTTL, Send: n.submit, Random: n.env.random, Logger: n.logger, Changed: n.phaseChanged,
-		Watch: (&witness{node: n}).news,
+		Clock: n.env.clock, TTL: n.config.SessionTTL, Send: n.submit, Random: n.env.random, Logger: n.logger,
+		Changed: n.phaseChanged,
+		Watch:   (&witness{node: n}).news,
 	})
 	n.services = n.answers()
 	settings := transport.Config{
-		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life, Random: n.env.random, Wall: n.env.wall,
+		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life,
+		Random: n.env.random, Wall: n.env.wall,
 		Listener: listener, Dial: n.env.dial, Handler: inbound{n}, Services: n.services, Logger: n.logger,
 	}
 	if n.config.Source != nil {
@@ -123,9 +126,9 @@ func (n *Instance) newTracer() *trace.Tracer {
 	return trace.New(t)
 }
 
-// newHistory returns the recorder that the configuration asks for, or nil. Its times are those of the
-// boot clock, set by the wall clock once: they compare between machines as far as wall clocks do, and no
-// change of a wall clock reaches back into a history.
+// newHistory returns the recorder that the configuration asks for, or nil. Its times are those of
+// the boot clock, set by the wall clock once: they compare between machines as far as wall clocks
+// do, and no change of a wall clock reaches back into a history.
 func (n *Instance) newHistory() *history.Recorder {
 	if n.config.History == nil {
 		return nil
@@ -136,7 +139,8 @@ func (n *Instance) newHistory() *history.Recorder {
 	})
 }
 
-// prepare finds out who this instance is: its address, its directory, and the ID that it has to have because of what is in there.
+// prepare finds out who this instance is: its address, its directory, and the ID that it has to
+// have because of what is in there.
 func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) {
 	if n.address = listening.String(); !n.isMember() {
 		if n.address, err = advertised(ctx, &n.config, listening, n.env); err != nil {
@@ -173,7 +177,8 @@ func (n *Instance) closeDir() error {
 func (n *Instance) startCluster() error {
 	defer close(n.started)
 	config := cluster.Config{
-		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Key: *n.key.Load(), Join: n.config.Join,
+		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Key: *n.key.Load(),
+		Join:     n.config.Join,
 		Settings: n.config.Group.Founding(n.config.Alone),
 		Rules:    lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
@@ -199,7 +204,8 @@ func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 // cluster returns the cluster room, or nil before it is started.
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
-// spawn runs f on a goroutine that Close waits for. It returns false, and does not run f, once the node is closed.
+// spawn runs f on a goroutine that Close waits for. It returns false, and does not run f, once the
+// node is closed.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 
 // goroutines are those that this instance has started, beside those of its rooms.
@@ -227,7 +233,8 @@ func (g *goroutines) end() {
 	g.all.Wait()
 }
 
-// Err returns nil while the instance can be used, and why not once it cannot: client.ErrClosed, or the failure that ended it.
+// Err returns nil while the instance can be used, and why not once it cannot: client.ErrClosed, or
+// the failure that ended it.
 func (n *Instance) Err() error {
 	if err := n.failed.Load(); err != nil {
 		return *err
@@ -235,7 +242,8 @@ func (n *Instance) Err() error {
 	return nil
 }
 
-// isMember reports whether this instance has a member's secret: it locks, and neither votes nor serves.
+// isMember reports whether this instance has a member's secret: it locks, and neither votes nor
+// serves.
 func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
 
 // reach is the address that this instance says it is reached at; empty for a member.

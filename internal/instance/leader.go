@@ -24,7 +24,8 @@ type lead struct {
 	term     uint64
 }
 
-// phaseChanged takes whether this instance's session is attached to a leader; the client calls it when its phase changes.
+// phaseChanged takes whether this instance's session is attached to a leader; the client calls it
+// when its phase changes.
 func (n *Instance) phaseChanged(phase client.Phase) {
 	n.leading.attached.Store(phase == client.Attached)
 	n.leaderKnown()
@@ -73,7 +74,8 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	case is == n.leading.last, is.instance == n.leading.last.instance && (is.term == 0 || n.leading.last.term == 0):
 		e.State = stateAgain
 	}
-	again := e.State == stateAgain && !n.leading.now.instance.IsZero() // only its term has become known, or is not any more
+	// only its term has become known, or is not any more
+	again := e.State == stateAgain && !n.leading.now.instance.IsZero()
 	if n.leading.now = is; !is.instance.IsZero() {
 		n.leading.last = is
 		c := n.cluster().Status()

@@ -15,7 +15,8 @@ import (
 // leaveTime bounds Leave where its context does not.
 const leaveTime = 10 * time.Second
 
-// Leave takes the instance out of the cluster in good order, and closes it. It is mortise's Node.Leave.
+// Leave takes the instance out of the cluster in good order, and closes it. It is mortise's
+// Node.Leave.
 func (n *Instance) Leave(ctx context.Context) error {
 	if n.Err() != nil {
 		return n.Close() // it has ended already
@@ -39,7 +40,8 @@ func (n *Instance) Leave(ctx context.Context) error {
 	var lost error
 	if d.Lost != "" {
 		lost = fmt.Errorf("%w: %s", ErrVoteLost, plain.Text(d.Lost))
-		n.logger.Warn("this instance leaves with a vote that no other instance has taken over", "why", plain.Text(d.Lost))
+		n.logger.Warn("this instance leaves with a vote that no other instance has taken over", "why",
+			plain.Text(d.Lost))
 	}
 	if c := n.cluster(); c != nil {
 		c.Leave(ctx)
@@ -132,7 +134,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Close stops the instance at once and waits until everything that it started has ended. It is mortise's Node.Close.
+// Close stops the instance at once and waits until everything that it started has ended. It is
+// mortise's Node.Close.
 func (n *Instance) Close() error {
 	closed := client.ErrClosed
 	n.failed.CompareAndSwap(nil, &closed)
@@ -142,8 +145,8 @@ func (n *Instance) Close() error {
 	return errors.Join(err, n.trace.Close())
 }
 
-// shut stops all rooms, in an order in which none of them needs one that is stopped. Whoever calls it second waits for the first,
-// and not by a sync.Once, which holds a lock across the wait.
+// shut stops all rooms, in an order in which none of them needs one that is stopped. Whoever calls
+// it second waits for the first, and not by a sync.Once, which holds a lock across the wait.
 func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone

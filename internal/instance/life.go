@@ -13,17 +13,20 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// life implements cluster.Host: it carries out what the cluster room has decided about this instance, from newborn to member and,
-// by a restart in place, back to newborn. Its methods are called one at a time, on the cluster's owner goroutine.
+// life implements cluster.Host: it carries out what the cluster room has decided about this
+// instance, from newborn to member and, by a restart in place, back to newborn. Its methods are
+// called one at a time, on the cluster's owner goroutine.
 type life struct{ n *Instance }
 
-// node waits until the node can find its cluster room, which may call before its Start has returned.
+// node waits until the node can find its cluster room, which may call before its Start has
+// returned.
 func (l life) node() *Instance {
 	<-l.n.started
 	return l.n
 }
 
-// Bound starts the replica of a voter. A listed instance that is no voter has nothing to start: it waits for Born.
+// Bound starts the replica of a voter. A listed instance that is no voter has nothing to start: it
+// waits for Born.
 func (l life) Bound(c founding.Charter, raft uint64) {
 	n := l.node()
 	n.prefer(c.Voters)
@@ -79,8 +82,9 @@ func (l life) Voters(voters []cluster.Voter) {
 	}
 }
 
-// Restart is the restart in place: as safe as kill -9, since nothing of the old life is left when the new one begins. The locks end
-// first, so that nobody believes in one while its group is forgotten.
+// Restart is the restart in place: as safe as kill -9, since nothing of the old life is left when
+// the new one begins. The locks end first, so that nobody believes in one while its group is
+// forgotten.
 func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
@@ -98,9 +102,10 @@ func (l life) Restart(key nodeid.Key, reason error) {
 	n.bind(nil, 0)
 }
 
-// bind makes r, which may be nil, this instance's replica, and says on all streams who the instance is now. Both are one step against
-// the retirement of a replica, which may come at any moment: or the instance could say that it belongs to a group that it has left. It
-// does nothing and reports false once the node has ended: its Close does not wait for a disk that hangs.
+// bind makes r, which may be nil, this instance's replica, and says on all streams who the instance
+// is now. Both are one step against the retirement of a replica, which may come at any moment: or
+// the instance could say that it belongs to a group that it has left. It does nothing and reports
+// false once the node has ended: its Close does not wait for a disk that hangs.
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
@@ -130,8 +135,9 @@ func (n *Instance) identify(r *ownReplica, group uint64) {
 	n.port.Identify(id)
 }
 
-// retire ends a replica that has retired. If the state machine itself is broken the node ends with it: what it said can no longer be
-// trusted. Otherwise the instance goes on as a member that does not vote.
+// retire ends a replica that has retired. If the state machine itself is broken the node ends with
+// it: what it said can no longer be trusted. Otherwise the instance goes on as a member that does
+// not vote.
 func (n *Instance) retire(r *ownReplica, err error) {
 	disk := n.isDisk(err) // before the replica is stopped: a call that hangs may return meanwhile
 	if disk {
@@ -169,14 +175,16 @@ func (n *Instance) retire(r *ownReplica, err error) {
 	}
 }
 
-// farewell tells the other replicas, as the last frame under this raft ID, that this one has retired: if it led, they elect another at once.
+// farewell tells the other replicas, as the last frame under this raft ID, that this one has
+// retired: if it led, they elect another at once.
 func (n *Instance) farewell(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
 		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // lost: they find out by its silence
 	}
 }
 
-// fail ends the node for good: its locks, and its part in the cluster, so that nobody counts on it. The process goes on; Err says why.
+// fail ends the node for good: its locks, and its part in the cluster, so that nobody counts on it.
+// The process goes on; Err says why.
 func (n *Instance) fail(err error) {
 	if n.failed.CompareAndSwap(nil, &err) {
 		n.logger.Error("this node has failed and holds nothing any more", "why", err)

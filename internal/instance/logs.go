@@ -11,7 +11,8 @@ import (
 // seldomEvery is the time between two lines about a condition that repeats.
 const seldomEvery = time.Minute
 
-// seldom says the same no more than once a minute. The zero value has said nothing. It is safe for concurrent use.
+// seldom says the same no more than once a minute. The zero value has said nothing. It is safe for
+// concurrent use.
 type seldom struct{ last atomic.Int64 } // a clock.Time; 0: never
 
 func (s *seldom) warn(n *Instance, text string, args ...any) {
@@ -22,8 +23,8 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 	n.logger.Warn(text, args...)
 }
 
-// log says when all locks of the session were lost, and when it can have locks again. An end that somebody wanted, and a restart in place, have
-// lines of their own, or need none.
+// log says when all locks of the session were lost, and when it can have locks again. An end that
+// somebody wanted, and a restart in place, have lines of their own, or need none.
 func (w *witness) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {
@@ -33,17 +34,21 @@ func (w *witness) log(before, after *client.Status) {
 	case before.Lease != client.Lost && after.Lease == client.Lost && after.Session == before.Session:
 		w.lost = true
 		if before.Held == 0 {
-			say.Info("a lease ran out, since no leader has answered: this session held no lock", "session", uint64(before.Session), "ttl", before.TTL)
+			say.Info("a lease ran out, since no leader has answered: this session held no lock", "session",
+				uint64(before.Session), "ttl", before.TTL)
 			return
 		}
-		say.Warn("a lease ran out, since no leader has answered: the locks of this session are lost", "session", uint64(before.Session), "ttl", before.TTL, "locks", before.Held)
+		say.Warn("a lease ran out, since no leader has answered: the locks of this session are lost", "session",
+			uint64(before.Session), "ttl", before.TTL, "locks", before.Held)
 	case before.Lease != client.Lost && after.Session != before.Session && after.Ended == client.SessionExpired:
 		w.lost = true
 		if before.Held == 0 {
-			say.Info("the group has ended a session of this instance, which held no lock", "session", uint64(before.Session))
+			say.Info("the group has ended a session of this instance, which held no lock", "session",
+				uint64(before.Session))
 			return
 		}
-		say.Warn("the group has ended a session of this instance: its locks are lost", "session", uint64(before.Session), "locks", before.Held)
+		say.Warn("the group has ended a session of this instance: its locks are lost", "session",
+			uint64(before.Session), "locks", before.Held)
 	case w.lost && after.Lease == client.Safe:
 		w.lost = false
 		say.Info("there is a lease again, and locks can be had", "session", uint64(after.Session))

@@ -14,11 +14,13 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file is how questions about the locks get to the leader, and how its replica works on them. Which
-// may be asked, package internal/queries decides, and what is answered, package internal/replica.
+// This file is how questions about the locks get to the leader, and how its replica works on them.
+// Which may be asked, package internal/queries decides, and what is answered, package
+// internal/replica.
 
 // LookOnce asks the instance that is believed to lead.
-func LookOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
+func LookOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,
+	error) {
 	conn, err := n.leader()
 	if err != nil {
 		return nil, err

@@ -17,7 +17,8 @@ const maxOwnSessions = 128
 // Open begins a session of the user's own, which ends with this instance or by Drop.
 func (n *Instance) Open(ttl time.Duration) (*client.Client, error) {
 	own := client.New(client.Config{
-		Clock: n.env.clock, TTL: ttl, Send: n.submit, Random: n.env.random, Logger: n.logger, Watch: (&witness{node: n, own: true}).news,
+		Clock: n.env.clock, TTL: ttl, Send: n.submit, Random: n.env.random, Logger: n.logger,
+		Watch: (&witness{node: n, own: true}).news,
 	})
 	if err := n.own.add(own); err != nil {
 		own.Close()
@@ -65,10 +66,12 @@ func (o *ownSessions) add(c *client.Client) error {
 		return client.ErrClosed
 	case len(o.all) == maxOwnSessions:
 		o.mu.Unlock()
-		return fmt.Errorf("%w: NewSession: there are %d already, the most that a node may have", client.ErrNoRoom, maxOwnSessions)
+		return fmt.Errorf("%w: NewSession: there are %d already, the most that a node may have", client.ErrNoRoom,
+			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	for life := uint64(0); life != o.life; { // again if another life has begun meanwhile: what it said came before what is said here
+	// again if another life has begun meanwhile: what it said came before what is said here
+	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []session.Target
 		life, record, targets = o.life, o.record, o.targets

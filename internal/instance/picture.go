@@ -45,7 +45,8 @@ func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 	}
 }
 
-// last returns the page that was kept last, which is not to be changed, and how old it is. Nil means that there is none.
+// last returns the page that was kept last, which is not to be changed, and how old it is. Nil
+// means that there is none.
 func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,7 +27,8 @@ func TestNoNameIsRaw(t *testing.T) {
 	var p picture
 	member, name := nodeidtest.ID(8), nodeidtest.ID(9)
 	p.keep(1, &query.MemberList{
-		Members: []*query.Member{{Name: nasty, Zone: nasty, Votes: true, Instance: member[:]}}, Names: []*query.Name{{Name: nasty, Instance: name[:]}},
+		Members: []*query.Member{{Name: nasty, Zone: nasty, Votes: true, Instance: member[:]}},
+		Names:   []*query.Name{{Name: nasty, Instance: name[:]}},
 	}, true)
 	gossip := cluster.Status{Members: []cluster.Member{{Name: nasty, Zone: nasty, Instance: nodeidtest.ID(7)}}}
 	people := p.people(&gossip)

@@ -16,7 +16,8 @@ func (n *Instance) record() []byte {
 	}
 	group := n.config.Group
 	r := replica.Record{
-		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Version: n.config.Version, Rules: lockfsm.RulesVersion,
+		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Version: n.config.Version,
+		Rules:    lockfsm.RulesVersion,
 		Settings: group.Named(), Since: n.env.wall().UnixMilli(),
 	}
 	if slices.Contains(group.Founders, r.Name) {
@@ -25,14 +26,16 @@ func (n *Instance) record() []byte {
 	return r.Encode()
 }
 
-// ownRecord is what is said in a session of the user's own. It has no instance, since it is no registration.
+// ownRecord is what is said in a session of the user's own. It has no instance, since it is no
+// registration.
 func (n *Instance) ownRecord() []byte {
 	r := replica.DecodeRecord(n.record())
 	r.Instance, r.Own, r.Founders = "", true, nil
 	return r.Encode()
 }
 
-// vouch implements session's Vouch: what the record of a new session says of the instance must be what its connection proves.
+// vouch implements session's Vouch: what the record of a new session says of the instance must be
+// what its connection proves.
 func (n *Instance) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
 	proved := replica.Proof{Instance: from, Addr: n.address}
 	if from != n.instance() {

@@ -19,9 +19,10 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// ownReplica is what makes an instance a voter, or a learner, which may become one: one replica of the log, the state machine that it feeds,
-// and the keeper of the sessions, who is at work while this replica leads. It lives from the acceptance of a charter, or from the
-// leader's Prepare, until the restart in place, its removal, its retirement, or the end of the node.
+// ownReplica is what makes an instance a voter, or a learner, which may become one: one replica of
+// the log, the state machine that it feeds, and the keeper of the sessions, who is at work while
+// this replica leads. It lives from the acceptance of a charter, or from the leader's Prepare,
+// until the restart in place, its removal, its retirement, or the end of the node.
 //
 // Its methods that implement replica.Host run on the log's owner goroutine, which owns the fields
 // marked so.
@@ -45,7 +46,8 @@ type ownReplica struct {
 	noRoom  seldom            // requests for which a budget of bytes had no room
 }
 
-// foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
+// foundReplica starts this instance's replica of the group of a charter, and founds it if it has
+// not been before.
 func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, error) {
 	machine, err := replica.Founded(&c, n.env.limits)
 	if err != nil {
@@ -67,8 +69,9 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 	return startReplica(n, c.Group, id, store, machine)
 }
 
-// joinReplica starts a replica under an ID that the group's leader has given to this instance: an empty one, or, after a start with a
-// directory, what is there of it. A log that had begun and is gone is refused by the directory.
+// joinReplica starts a replica under an ID that the group's leader has given to this instance: an
+// empty one, or, after a start with a directory, what is there of it. A log that had begun and is
+// gone is refused by the directory.
 func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	store, fresh, err := n.store(group, id)
 	if err != nil {
@@ -82,14 +85,16 @@ func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	return startReplica(n, group, id, store, nil)
 }
 
-// startReplica starts the log and what it feeds. machine is nil until the leader has sent the first snapshot. It owns the store.
+// startReplica starts the log and what it feeds. machine is nil until the leader has sent the first
+// snapshot. It owns the store.
 func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
 	r := &ownReplica{node: n, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.keeper = keeper.New(keeper.Config{
 		Clock: n.env.clock, Vouch: n.vouch, Stamp: replica.Stamp,
 		Outlets: keeper.Outlets{
-			Propose: r.propose, Confirm: r.confirm, Reply: n.reply, WallUnixMS: func() int64 { return n.env.wall().UnixMilli() },
+			Propose: r.propose, Confirm: r.confirm, Reply: n.reply,
+			WallUnixMS: func() int64 { return n.env.wall().UnixMilli() },
 		},
 	})
 	config := replica.CoreConfig{
@@ -101,8 +106,10 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	r.core = replica.NewCore(config)
 	r.View = r.core.View
 	log, err := raftlog.Start(raftlog.Config{
-		Group: group, ID: id, Store: store, Applier: r.core, Send: r.send, SendDuplicates: r.sendDuplicates, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
-		Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks, HeartbeatTicks: replica.HeartbeatTicks, Patient: r.core.Patient, Logger: n.logger,
+		Group: group, ID: id, Store: store, Applier: r.core, Send: r.send, SendDuplicates: r.sendDuplicates,
+		SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
+		Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks, HeartbeatTicks: replica.HeartbeatTicks,
+		Patient: r.core.Patient, Logger: n.logger,
 	})
 	if err != nil {
 		r.keeper.Close()
@@ -114,7 +121,8 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	return r, nil
 }
 
-// stop ends the replica for good and waits until nothing of it runs. Whoever calls it second waits for the first.
+// stop ends the replica for good and waits until nothing of it runs. Whoever calls it second waits
+// for the first.
 func (r *ownReplica) stop() {
 	if !r.stopping.CompareAndSwap(false, true) {
 		<-r.stopped
@@ -148,7 +156,8 @@ func (r *ownReplica) Configured() { r.node.diskWell(r) }
 // Answering implements replica.Host.
 func (r *ownReplica) Answering(result *lockfsm.Result) {
 	if e := result.Evicted; e != nil && result.Kind == lockfsm.Evict {
-		r.node.logger.Warn("a lock was ended by force", "key", e.Key, "token", uint64(e.Token), "holder", replica.HolderName(e.Record, e.Session),
+		r.node.logger.Warn("a lock was ended by force", "key", e.Key, "token", uint64(e.Token), "holder",
+			replica.HolderName(e.Record, e.Session),
 			"by", string(e.By), "reason", string(e.Reason))
 	}
 	if result.Budget != 0 {
@@ -179,8 +188,8 @@ func (r *ownReplica) sendDuplicates(messages []*raftpb.Message) {
 	})
 }
 
-// eachReplica gives the messages to send, together with the replica that they are for. send must not
-// keep the slice.
+// eachReplica gives the messages to send, together with the replica that they are for. send must
+// not keep the slice.
 func (r *ownReplica) eachReplica(messages []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) {
 	<-r.started
 	r.frame = raftlog.EachReplica(messages, r.frame, send)
@@ -192,7 +201,8 @@ func (r *ownReplica) sendSnapshot(m *raftpb.Message, done func(ok bool)) {
 		defer cancel()
 		err := r.node.port.SendSnapshot(ctx, r.node.peer(m.GetTo()), m)
 		if err != nil && !errors.Is(err, context.Canceled) {
-			r.missed.warn(r.node, "a snapshot did not reach a voter; it is sent again", "voter", nodeid.Hex(m.GetTo()), "error", err)
+			r.missed.warn(r.node, "a snapshot did not reach a voter; it is sent again", "voter",
+				nodeid.Hex(m.GetTo()), "error", err)
 		}
 		done(err == nil)
 	})

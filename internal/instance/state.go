@@ -109,7 +109,8 @@ type Picture struct {
 	Report  *voters.Report // how the voters stand; nil unless this instance leads
 	Remarks []string       // settings that differ, if it leads
 
-	Members      *query.MemberList // the first page that the leader has answered last; not to be changed; nil: there is none
+	// the first page that the leader has answered last; not to be changed; nil: there is none
+	Members      *query.MemberList
 	MembersAge   time.Duration
 	MembersTotal int
 

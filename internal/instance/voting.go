@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file is where the log, the sessions and the cluster room meet about who votes: what the leader sees goes to the cluster room,
-// which decides, and what it has decided goes to the log.
+// This file is where the log, the sessions and the cluster room meet about who votes: what the
+// leader sees goes to the cluster room, which decides, and what it has decided goes to the log.
 
 // gone tells the log that the replica of an instance has retired.
 func (r *ownReplica) gone(instance nodeid.ID) {
@@ -37,7 +37,8 @@ func (l life) Facts() (voters.Facts, uint64, bool) {
 	return r.core.Facts(n.env.clock.Now(), own, &survey, n.linked)
 }
 
-// Carry implements cluster.Host: it hands a step to the log. What becomes of it is seen at the next look.
+// Carry implements cluster.Host: it hands a step to the log. What becomes of it is seen at the next
+// look.
 func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	n := l.node()
 	r := n.replica.Load()
@@ -80,15 +81,17 @@ func (l life) Prepared(group, raft uint64) {
 	}
 }
 
-// unusable gives a raft ID up whose log can never be read again. A disk that is full or does not answer is no reason: the next start may find
-// it well, and of a majority that were given up at once the group could not recover.
+// unusable gives a raft ID up whose log can never be read again. A disk that is full or does not
+// answer is no reason: the next start may find it well, and of a majority that were given up at
+// once the group could not recover.
 func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)
 	}
 }
 
-// Removed implements cluster.Host. A replica that could not be started, or has stopped by itself, has nothing to go on for.
+// Removed implements cluster.Host. A replica that could not be started, or has stopped by itself,
+// has nothing to go on for.
 func (l life) Removed(raft uint64) {
 	n := l.node()
 	if r := n.replica.Load(); r == nil || r.ID != raft {

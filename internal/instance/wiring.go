@@ -21,8 +21,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file connects the rooms: what arrives at the port goes to the room that it is for, and what a room sends goes to the port, or
-// straight to the room's other end where sender and receiver are the same instance. No rule is decided here.
+// This file connects the rooms: what arrives at the port goes to the room that it is for, and what
+// a room sends goes to the port, or straight to the room's other end where sender and receiver are
+// the same instance. No rule is decided here.
 
 // inbound implements transport.Handler.
 type inbound struct{ n *Instance }
@@ -52,12 +53,14 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	}
 }
 
-// ended returns the instance whose end a connection may tell: that at its other end, whatever raft ID it says it has.
+// ended returns the instance whose end a connection may tell: that at its other end, whatever raft
+// ID it says it has.
 func (in inbound) ended(from transport.Identity) nodeid.ID {
 	return from.Instance
 }
 
-// raft hands messages to the log if they are from whom they say. A replica that no configuration names any more is told so.
+// raft hands messages to the log if they are from whom they say. A replica that no configuration
+// names any more is told so.
 func (in inbound) raft(r *ownReplica, from transport.Identity, messages []*raftpb.Message) {
 	if !in.n.voterIs(from) {
 		c := in.n.cluster()
@@ -66,7 +69,8 @@ func (in inbound) raft(r *ownReplica, from transport.Identity, messages []*raftp
 		}
 		if is, ok := c.Voter(from.Raft); ok {
 			in.n.claims.warn(in.n, "an instance speaks under the raft ID of another: what it says there is dropped; stop it, and replace the secret if it is none of yours",
-				"instance", from.Instance, "addr", from.Addr, "raft", nodeid.Hex(from.Raft), "of", is.Instance, "of_addr", is.Addr)
+				"instance", from.Instance, "addr", from.Addr, "raft", nodeid.Hex(from.Raft), "of", is.Instance,
+				"of_addr", is.Addr)
 			return
 		}
 		c.Stray(from.Instance, from.Addr)
@@ -152,7 +156,8 @@ func (n *Instance) submit(to session.Target, renewals, commands []byte) error {
 		if len(renewals) > 0 {
 			n.spare(to.Peer)
 		}
-		return n.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
+		return n.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr},
+			transport.Frame{Renewals: renewals, Commands: commands})
 	}
 	r := n.replica.Load()
 	if r == nil {
@@ -175,7 +180,8 @@ func (n *Instance) reply(to session.Peer, replies []byte) error {
 	return err
 }
 
-// replied hands replies to the sessions here: each knows its own, and none keeps the bytes, or changes them.
+// replied hands replies to the sessions here: each knows its own, and none keeps the bytes, or
+// changes them.
 func (n *Instance) replied(from session.Peer, replies []byte) {
 	n.client.Receive(from, replies)
 	for _, client := range n.own.list() {
@@ -189,7 +195,8 @@ func (n *Instance) peer(raft uint64) transport.Peer {
 	return transport.Peer{Instance: v.Instance, Addr: v.Addr}
 }
 
-// prefer has the port keep dials free for the voters of the group, and remembers them for spare links.
+// prefer has the port keep dials free for the voters of the group, and remembers them for spare
+// links.
 func (n *Instance) prefer(voters []cluster.Voter) {
 	addrs, peers := make([]string, 0, len(voters)), make([]transport.Peer, 0, len(voters))
 	for _, v := range voters {
@@ -202,8 +209,9 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 	n.port.Prefer(addrs)
 }
 
-// memberSpareLinks is how many voters beside its leader an instance that does not vote keeps links to,
-// so that a change of leader needs no handshake, however many instances then turn to the new one.
+// memberSpareLinks is how many voters beside its leader an instance that does not vote keeps links
+// to, so that a change of leader needs no handshake, however many instances then turn to the new
+// one.
 const memberSpareLinks = 2
 
 // spare keeps links to voters that do not lead. A voter has one to each: they elect the next leader
@@ -238,7 +246,8 @@ func foreign(err error) error {
 	return &cluster.ForeignError{Why: plain.Text(why)}
 }
 
-// uneven is what the room cluster is told of an instance that cannot be asked because only one of the two sides has TLS.
+// uneven is what the room cluster is told of an instance that cannot be asked because only one of
+// the two sides has TLS.
 func uneven(err error) error {
 	switch {
 	case errors.Is(err, transport.ErrPlain):
@@ -254,7 +263,8 @@ func (o outbound) Ask(ctx context.Context, addr string, to nodeid.ID, question [
 	return answer, from, clusterError(err)
 }
 
-func (o outbound) Consult(ctx context.Context, addr string, to nodeid.ID, q cluster.Consultation) (cluster.Advice, error) {
+func (o outbound) Consult(ctx context.Context, addr string, to nodeid.ID, q cluster.Consultation) (cluster.Advice,
+	error) {
 	a, err := queries.Consult(ctx, o.port.To(addr, to), q)
 	return a, clusterError(err)
 }
@@ -266,7 +276,8 @@ func (o outbound) Probe(ctx context.Context, addr string, to nodeid.ID) error {
 // clusterError is what the room cluster is told of a question that has failed.
 func clusterError(err error) error {
 	for _, kind := range [...][2]error{
-		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, foreign(err)}, {transport.ErrOther, cluster.ErrOther},
+		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, foreign(err)},
+		{transport.ErrOther, cluster.ErrOther},
 	} {
 		if errors.Is(err, kind[0]) {
 			return errors.Join(kind[1], err)

@@ -11,23 +11,26 @@ import (
 
 func cases() []testCase {
 	return []testCase{
-		{"empty", "Found must tell a store that nobody has used from one that holds a log.", func(s *subject) { s.check() }},
+		{"empty", "Found must tell a store that nobody has used from one that holds a log.",
+			func(s *subject) { s.check() }},
 		{"founded", "All of the first batch must come back, or the replica starts as another, without voters, or without its vote.",
 			func(s *subject) { s.found() }},
 		{"joined", "A replica that waits to be added has an identity and nothing else.", func(s *subject) {
 			s.save(raftlog.Batch{Identity: &raftlog.Identity{Group: 3, ID: 1<<64 - 9}})
 		}},
-		{"hard state alone", "A vote must be kept, without touching the log: a forgotten vote is cast twice.", func(s *subject) {
-			s.found()
-			s.save(raftlog.Batch{Entries: entries(2, 1, 3)})
-			s.save(raftlog.Batch{HardState: hard(7, 6, 3)})
-			s.save(raftlog.Batch{HardState: hard(8, 0, 4)})
-		}},
-		{"entries alone", "An entry must be kept with its type, also without data, and the hard state must stay.", func(s *subject) {
-			s.found()
-			s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
-			s.save(raftlog.Batch{Entries: entries(11, 4, 1), HardState: hard(4, 5, 1)})
-		}},
+		{"hard state alone", "A vote must be kept, without touching the log: a forgotten vote is cast twice.",
+			func(s *subject) {
+				s.found()
+				s.save(raftlog.Batch{Entries: entries(2, 1, 3)})
+				s.save(raftlog.Batch{HardState: hard(7, 6, 3)})
+				s.save(raftlog.Batch{HardState: hard(8, 0, 4)})
+			}},
+		{"entries alone", "An entry must be kept with its type, also without data, and the hard state must stay.",
+			func(s *subject) {
+				s.found()
+				s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
+				s.save(raftlog.Batch{Entries: entries(11, 4, 1), HardState: hard(4, 5, 1)})
+			}},
 		{"overwrite", "What a new leader overwrites must be gone, including a tail that reaches further: it was never committed.", func(s *subject) {
 			s.found()
 			s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
@@ -35,19 +38,21 @@ func cases() []testCase {
 			s.save(raftlog.Batch{Entries: entries(2, 3, 1), HardState: hard(3, 0, 1)})
 			s.save(raftlog.Batch{Entries: entries(3, 3, 20)})
 		}},
-		{"own snapshot", "A snapshot taken here must leave the entries behind it, which it does not cover.", func(s *subject) {
-			s.found()
-			s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
-			s.save(raftlog.Batch{Snapshot: snapshot(6, 1, "six"), HardState: hard(1, 0, 6)})
-			s.save(raftlog.Batch{Entries: entries(9, 2, 4)})
-			s.save(raftlog.Batch{Snapshot: snapshot(12, 2, "twelve")})
-		}},
-		{"snapshot ahead", "A snapshot beyond the log replaces it; entries before it would leave a gap.", func(s *subject) {
-			s.found()
-			s.save(raftlog.Batch{Entries: entries(2, 1, 3)})
-			s.save(raftlog.Batch{Snapshot: snapshot(100, 4, "far"), HardState: hard(4, 0, 100)})
-			s.save(raftlog.Batch{Entries: entries(101, 4, 2)})
-		}},
+		{"own snapshot", "A snapshot taken here must leave the entries behind it, which it does not cover.",
+			func(s *subject) {
+				s.found()
+				s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
+				s.save(raftlog.Batch{Snapshot: snapshot(6, 1, "six"), HardState: hard(1, 0, 6)})
+				s.save(raftlog.Batch{Entries: entries(9, 2, 4)})
+				s.save(raftlog.Batch{Snapshot: snapshot(12, 2, "twelve")})
+			}},
+		{"snapshot ahead", "A snapshot beyond the log replaces it; entries before it would leave a gap.",
+			func(s *subject) {
+				s.found()
+				s.save(raftlog.Batch{Entries: entries(2, 1, 3)})
+				s.save(raftlog.Batch{Snapshot: snapshot(100, 4, "far"), HardState: hard(4, 0, 100)})
+				s.save(raftlog.Batch{Entries: entries(101, 4, 2)})
+			}},
 		{"snapshot across", "If the log holds another entry at the snapshot's index, all of it is another history and must go.", func(s *subject) {
 			s.found()
 			s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
@@ -57,7 +62,8 @@ func cases() []testCase {
 			func(s *subject) {
 				s.found()
 				s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
-				s.save(raftlog.Batch{HardState: hard(3, 6, 21), Snapshot: snapshot(20, 3, "far"), Entries: entries(21, 3, 3)})
+				s.save(raftlog.Batch{HardState: hard(3, 6, 21), Snapshot: snapshot(20, 3, "far"),
+					Entries: entries(21, 3, 3)})
 				s.save(raftlog.Batch{Snapshot: snapshot(22, 3, "own"), Entries: entries(22, 3, 4)})
 			}},
 		{"large", "An entry or a snapshot larger than any buffer must come back whole.", func(s *subject) {
@@ -68,13 +74,14 @@ func cases() []testCase {
 			sn.Data = append(big, 1)
 			s.save(raftlog.Batch{Snapshot: sn})
 		}},
-		{"gap", "A log with a hole in it must never be written: it could not be told from a corrupt one.", func(s *subject) {
-			s.found()
-			s.save(raftlog.Batch{Entries: entries(2, 1, 2)})
-			if err := s.store.Save(raftlog.Batch{Entries: entries(9, 1, 1)}); err == nil {
-				s.t.Errorf("an entry behind a gap was taken\nwhy it matters: %s", s.why)
-			}
-		}},
+		{"gap", "A log with a hole in it must never be written: it could not be told from a corrupt one.",
+			func(s *subject) {
+				s.found()
+				s.save(raftlog.Batch{Entries: entries(2, 1, 2)})
+				if err := s.store.Save(raftlog.Batch{Entries: entries(9, 1, 1)}); err == nil {
+					s.t.Errorf("an entry behind a gap was taken\nwhy it matters: %s", s.why)
+				}
+			}},
 		{"any sequence", "Whatever raft does must leave what the plain definition says.", random},
 	}
 }

@@ -18,8 +18,8 @@ type testCase struct {
 	run  func(s *subject)
 }
 
-// TestStore runs the suite. newStore is called once for each case and returns a function that opens that case's store: first
-// empty, and after a Close with all that was saved.
+// TestStore runs the suite. newStore is called once for each case and returns a function that opens
+// that case's store: first empty, and after a Close with all that was saved.
 func TestStore(t *testing.T, newStore func(t *testing.T) (open func() raftlog.Store)) {
 	for _, tc := range cases() {
 		t.Run(tc.name, func(t *testing.T) {
@@ -55,7 +55,8 @@ func (s *subject) save(b raftlog.Batch) {
 // found saves the first batch of a store.
 func (s *subject) found() {
 	s.t.Helper()
-	s.save(raftlog.Batch{Identity: &raftlog.Identity{Group: 1 << 63, ID: 5}, HardState: hard(1, 0, 1), Snapshot: snapshot(1, 1, "founded")})
+	s.save(raftlog.Batch{Identity: &raftlog.Identity{Group: 1 << 63, ID: 5}, HardState: hard(1, 0, 1),
+		Snapshot: snapshot(1, 1, "founded")})
 }
 
 // check compares the store with what is wanted, as it is and opened anew.
@@ -96,7 +97,8 @@ func after(st raftlog.State, b raftlog.Batch) raftlog.State {
 			if found {
 				rest = append(rest, e)
 			}
-			if e.GetIndex() == b.Snapshot.GetMetadata().GetIndex() && e.GetTerm() == b.Snapshot.GetMetadata().GetTerm() {
+			if e.GetIndex() == b.Snapshot.GetMetadata().GetIndex() &&
+				e.GetTerm() == b.Snapshot.GetMetadata().GetTerm() {
 				found = true
 			}
 		}
@@ -117,7 +119,8 @@ func after(st raftlog.State, b raftlog.Batch) raftlog.State {
 	return st
 }
 
-// differ says how two states differ in what counts. Entries that a snapshot covers need not be kept.
+// differ says how two states differ in what counts. Entries that a snapshot covers need not be
+// kept.
 func differ(got, want raftlog.State) error {
 	if got.Identity != want.Identity {
 		return fmt.Errorf("identity %v, want %v", got.Identity, want.Identity)
@@ -126,7 +129,8 @@ func differ(got, want raftlog.State) error {
 		g.GetVote() != w.GetVote() || g.GetCommit() != w.GetCommit() {
 		return fmt.Errorf("hard state %v, want %v", g, w)
 	}
-	if g, w := got.Snapshot, want.Snapshot; !proto.Equal(g.GetMetadata(), w.GetMetadata()) || !bytes.Equal(g.GetData(), w.GetData()) {
+	if g, w := got.Snapshot, want.Snapshot; !proto.Equal(g.GetMetadata(), w.GetMetadata()) ||
+		!bytes.Equal(g.GetData(), w.GetData()) {
 		return fmt.Errorf("snapshot %v, want %v", g, w)
 	}
 	entries := got.Entries

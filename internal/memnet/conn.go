@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// queueBytes is what one direction of a connection buffers before its writer waits, about what a loopback socket does.
+// queueBytes is what one direction of a connection buffers before its writer waits, about what a
+// loopback socket does.
 const queueBytes = 256 << 10
 
 // conn is one end of a connection: it reads from in and writes to out, which is the other end's in.
@@ -28,7 +29,8 @@ func newPair(n *Network, a, b addr) (*conn, *conn) {
 func (c *conn) Read(b []byte) (int, error)  { return c.in.read(b) }
 func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
 
-// Close lets the other end read what was written and then EOF; what the other end writes from now on fails.
+// Close lets the other end read what was written and then EOF; what the other end writes from now
+// on fails.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.out.finish(io.EOF)
@@ -64,7 +66,8 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// queue is one direction of a connection. Whoever waits, waits on changed, which is closed and replaced at every change.
+// queue is one direction of a connection. Whoever waits, waits on changed, which is closed and
+// replaced at every change.
 type queue struct {
 	mu       sync.Mutex // guards all below; never held across a wait
 	changed  chan struct{}
@@ -104,7 +107,8 @@ func (q *queue) setStalled(stalled bool) { q.change(func() { q.stalled = stalled
 
 func (q *queue) setLatency(d time.Duration) { q.change(func() { q.latency = d }) }
 
-// arrived counts the bytes that can be read, and says when more of those under way can be, if any are.
+// arrived counts the bytes that can be read, and says when more of those under way can be, if any
+// are.
 func (q *queue) arrived() (n int, next time.Time) {
 	n = len(q.buf)
 	for len(q.flying) > 0 && expired(q.flying[0].at) {

@@ -1,23 +1,26 @@
 // Package memnet is a network in memory, for tests of whole nodes inside testing/synctest bubbles.
 //
-// It gives listeners and dialers that behave as TCP on one machine does where mortise looks: a connection to an address where nobody
-// listens is refused at once, writes are buffered and block when the reader does not read, deadlines work, closing one end gives the
-// other EOF after what was written. On top of that a pair of hosts can be cut, in both directions or in one: what is under way stays
-// under way, new connections hang until their context ends, as behind a firewall that drops packets. Bytes can be given a latency, and
-// be lost and sent again.
+// It gives listeners and dialers that behave as TCP on one machine does where mortise looks: a
+// connection to an address where nobody listens is refused at once, writes are buffered and block
+// when the reader does not read, deadlines work, closing one end gives the other EOF after what was
+// written. On top of that a pair of hosts can be cut, in both directions or in one: what is under
+// way stays under way, new connections hang until their context ends, as behind a firewall that
+// drops packets. Bytes can be given a latency, and be lost and sent again.
 //
-// Concurrency: everything is safe for concurrent use, and nothing blocks other than on channels, mutexes held for an instant and
-// timers, so a bubble sees every wait. Nothing runs in the background.
+// Concurrency: everything is safe for concurrent use, and nothing blocks other than on channels,
+// mutexes held for an instant and timers, so a bubble sees every wait. Nothing runs in the
+// background.
 //
 // Failure: a host's crash is Crash, which resets all its connections and listeners.
 //
-// Limits: no datagrams, one latency for all and none for connecting, no reordering inside a connection (TCP has none). A cut in one
-// direction leaves the other alone for ever, where TCP would soon stop for want of acknowledgements: that is the harder case. A writer
-// learns at once, even through a cut, that the other end is closed; a reader only when the cut ends. The
-// simulation of packets belongs to the simulator.
+// Limits: no datagrams, one latency for all and none for connecting, no reordering inside a
+// connection (TCP has none). A cut in one direction leaves the other alone for ever, where TCP
+// would soon stop for want of acknowledgements: that is the harder case. A writer learns at once,
+// even through a cut, that the other end is closed; a reader only when the cut ends. The simulation
+// of packets belongs to the simulator.
 //
-// Refused alternative: net.Pipe. It is synchronous, so every write waits for its reader, and code that deadlocks on it would run well
-// over TCP (and the reverse).
+// Refused alternative: net.Pipe. It is synchronous, so every write waits for its reader, and code
+// that deadlocks on it would run well over TCP (and the reverse).
 package memnet
 
 import (
@@ -54,7 +57,8 @@ func New() *Network {
 	}
 }
 
-// Listen opens a listener at host:port. Port 0 is replaced by a free one. A taken address gives syscall.EADDRINUSE.
+// Listen opens a listener at host:port. Port 0 is replaced by a free one. A taken address gives
+// syscall.EADDRINUSE.
 func (n *Network) Listen(address string) (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,7 +78,8 @@ func (n *Network) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dialer returns the dial function of a host: connections that it opens come from there, and cuts and crashes of that host apply.
+// Dialer returns the dial function of a host: connections that it opens come from there, and cuts
+// and crashes of that host apply.
 func (n *Network) Dialer(host string) func(ctx context.Context, address string) (net.Conn, error) {
 	return func(ctx context.Context, address string) (net.Conn, error) { return n.dial(ctx, host, address) }
 }
@@ -135,13 +140,15 @@ func (n *Network) connect(host, address string) (here, there *conn) {
 	return here, there
 }
 
-// Cut stops all traffic between two hosts, silently: bytes in flight and connections wait until Heal.
+// Cut stops all traffic between two hosts, silently: bytes in flight and connections wait until
+// Heal.
 func (n *Network) Cut(a, b string) {
 	n.CutOneWay(a, b)
 	n.CutOneWay(b, a)
 }
 
-// CutOneWay stops what one host sends to another, silently; what the other sends goes on to arrive. Connections wait until Heal.
+// CutOneWay stops what one host sends to another, silently; what the other sends goes on to arrive.
+// Connections wait until Heal.
 func (n *Network) CutOneWay(from, to string) {
 	n.mu.Lock()
 	n.cuts[route{from, to}] = struct{}{}
@@ -175,8 +182,8 @@ func (n *Network) HealOneWay(from, to string) {
 	}
 }
 
-// SetLatency gives everything that is written from now on, by anybody, this much time to arrive. It may be shortened only when nothing
-// is under way.
+// SetLatency gives everything that is written from now on, by anybody, this much time to arrive. It
+// may be shortened only when nothing is under way.
 func (n *Network) SetLatency(d time.Duration) {
 	n.mu.Lock()
 	n.latency = d
@@ -190,8 +197,8 @@ func (n *Network) SetLatency(d time.Duration) {
 	}
 }
 
-// SetLoss loses each write with the given chance from now on, and sends it again after a pause, as TCP
-// does, until it is not lost. What is written behind it waits for it. It needs a latency.
+// SetLoss loses each write with the given chance from now on, and sends it again after a pause, as
+// TCP does, until it is not lost. What is written behind it waits for it. It needs a latency.
 func (n *Network) SetLoss(chance float64, pause time.Duration, seed uint64) {
 	var mu sync.Mutex // guards random
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -230,7 +237,8 @@ func (n *Network) Reset(host string) {
 	}
 }
 
-// Crash resets every connection and closes every listener of a host, as the end of its processes does.
+// Crash resets every connection and closes every listener of a host, as the end of its processes
+// does.
 func (n *Network) Crash(host string) {
 	n.mu.Lock()
 	var ends []func()

@@ -69,7 +69,8 @@ func TestDeadlineEndsAWaitingRead(t *testing.T) {
 		client, _ := connected(t, New())
 		start := time.Now()
 		_ = client.SetReadDeadline(start.Add(time.Second))
-		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != time.Second {
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) ||
+			time.Since(start) != time.Second {
 			t.Fatalf("read ended after %v with %v, want a deadline error after 1s", time.Since(start), err)
 		}
 	})
@@ -154,7 +155,8 @@ func TestLatency(t *testing.T) {
 		_ = client.Close()
 		for i, want := range []int{3, 5} {
 			got, err := server.Read(make([]byte, 99))
-			if took := time.Since(began); got != want || err != nil || took != time.Millisecond+time.Duration(i)*time.Millisecond/2 {
+			if took := time.Since(began); got != want || err != nil ||
+				took != time.Millisecond+time.Duration(i)*time.Millisecond/2 {
 				t.Errorf("read %d bytes after %v, %v", got, took, err)
 			}
 		}

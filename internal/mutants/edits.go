@@ -17,8 +17,9 @@ import (
 	"strings"
 )
 
-// edits has a file for each room. An edit begins with "@@" and the file that it changes; behind that, each line has a
-// sign, as in a unified diff: " " is in the file and stays, "-" is replaced, "+" takes its place.
+// edits has a file for each room. An edit begins with "@@" and the file that it changes; behind
+// that, each line has a sign, as in a unified diff: " " is in the file and stays, "-" is replaced,
+// "+" takes its place.
 //
 //go:embed edits
 var edits embed.FS
@@ -29,8 +30,8 @@ type Edit struct {
 	Old, New []string
 }
 
-// Bugs returns the names of the bugs that an edit asks for. An edit that asks for none serves another of its file: it
-// imports what that needs.
+// Bugs returns the names of the bugs that an edit asks for. An edit that asks for none serves
+// another of its file: it imports what that needs.
 func (e Edit) Bugs() (names []string) {
 	asks := regexp.MustCompile(`\bbug\("([^"]*)"\)`)
 	for _, m := range asks.FindAllStringSubmatch(strings.Join(e.New, "\n"), -1) {
@@ -82,8 +83,8 @@ func parse(text string) (all []Edit, err error) {
 	return all, nil
 }
 
-// Planted returns the files below root that have bugs, with all of them. The error names each edit whose old lines do not
-// stand in its file exactly once.
+// Planted returns the files below root that have bugs, with all of them. The error names each edit
+// whose old lines do not stand in its file exactly once.
 func Planted(root string) (map[string]string, error) {
 	all, err := Edits()
 	if err != nil {
@@ -138,8 +139,9 @@ var planted = os.Getenv("MORTISE_BUG")
 func bug(name string) bool { return name == planted }
 `
 
-// Overlay writes all files with bugs below dir and returns the name of a file for the flag -overlay of go build and go
-// test. The code that it makes asks MORTISE_BUG which of its bugs is switched on.
+// Overlay writes all files with bugs below dir and returns the name of a file for the flag -overlay
+// of go build and go test. The code that it makes asks MORTISE_BUG which of its bugs is switched
+// on.
 func Overlay(root, dir string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {

@@ -5,7 +5,8 @@ func fleet() []Bug {
 	return []Bug{
 		{Name: "asks-everybody", Room: "cluster/founding", Hazard: "none", Some: true,
 			Breaks: "an instance that is no founder asks all others, and the questions grow with the square of the fleet"},
-		{Name: "joiners-asked-back", Room: "cluster/founding", Hazard: "none", Breaks: "a founder asks every instance back that asks it"},
+		{Name: "joiners-asked-back", Room: "cluster/founding", Hazard: "none",
+			Breaks: "a founder asks every instance back that asks it"},
 		{Name: "others-silence-blocks", Room: "cluster/founding", Hazard: "none", Some: true,
 			Breaks: "a silent address that is no founder's keeps the founders from founding"},
 		{Name: "living-group-not-sought", Room: "cluster/founding", Hazard: "none",
@@ -19,24 +20,35 @@ func fleet() []Bug {
 		{Name: "failed-lookup-is-absence", Room: "cluster/discovery", Hazard: "none", Some: true,
 			Breaks: "an instance whose name server is down takes it that no instance is there, and founds a group without them"},
 		{Name: "joiners-gossip", Room: "cluster", Hazard: "none", Breaks: "every instance gossips with every other"},
-		{Name: "asks-unbounded", Room: "cluster", Hazard: "none", Breaks: "an instance asks all addresses at the same moment, one of them several times"},
-		{Name: "rejoin-unbounded", Room: "cluster", Hazard: "none", Breaks: "each answer starts an exchange of all that gossip knows"},
-		{Name: "asks-the-leader-for-ever", Room: "cluster", Hazard: "none", Breaks: "an instance that does not gossip asks the leader every two seconds"},
-		{Name: "attached-told-at-once", Room: "cluster", Hazard: "none", Breaks: "the leader of a large fleet dials all that are attached at the same moment"},
+		{Name: "asks-unbounded", Room: "cluster", Hazard: "none",
+			Breaks: "an instance asks all addresses at the same moment, one of them several times"},
+		{Name: "rejoin-unbounded", Room: "cluster", Hazard: "none",
+			Breaks: "each answer starts an exchange of all that gossip knows"},
+		{Name: "asks-the-leader-for-ever", Room: "cluster", Hazard: "none",
+			Breaks: "an instance that does not gossip asks the leader every two seconds"},
+		{Name: "attached-told-at-once", Room: "cluster", Hazard: "none",
+			Breaks: "the leader of a large fleet dials all that are attached at the same moment"},
 	}
 }
 
 // words are the bugs of names that are used twice, and of what operators are told.
 func words() []Bug {
 	return []Bug{
-		{Name: "second-of-a-name-votes", Room: "cluster/voters", Hazard: "none", Some: true, Breaks: "a second instance with the name of a voter gets a vote beside it"},
+		{Name: "second-of-a-name-votes", Room: "cluster/voters", Hazard: "none", Some: true,
+			Breaks: "a second instance with the name of a voter gets a vote beside it"},
 		{Name: "namesake-ends-a-life", Room: "cluster/voters", Hazard: "none", Some: true,
 			Breaks: "an instance with the name of a voter, which runs beside it, has that voter removed after one second of silence"},
-		{Name: "names-shared", Room: "cluster/founding", Hazard: "none", Breaks: "a group is founded by instances of one name, of which none can be replaced later"},
-		{Name: "namesake-not-told", Room: "cluster", Hazard: "none", Nodes: "TestWords", Breaks: "neither of two instances with one name says so"},
-		{Name: "born-at-each-start", Room: "cluster", Hazard: "none", Nodes: "TestWords", Breaks: "each restart with a directory says that a group is born"},
-		{Name: "lease-without-locks-warned", Room: "internal/instance", Hazard: "none", Nodes: "TestWords", Breaks: "an instance that held nothing warns that its locks are lost"},
-		{Name: "cut-off-at-once", Room: "cluster/founding", Hazard: "none", Breaks: "each start says that the instance is cut off from its leader"},
-		{Name: "crowd-is-a-warning", Room: "transport", Hazard: "none", Breaks: "a large fleet that starts at once warns of connections that were refused"},
+		{Name: "names-shared", Room: "cluster/founding", Hazard: "none",
+			Breaks: "a group is founded by instances of one name, of which none can be replaced later"},
+		{Name: "namesake-not-told", Room: "cluster", Hazard: "none", Nodes: "TestWords",
+			Breaks: "neither of two instances with one name says so"},
+		{Name: "born-at-each-start", Room: "cluster", Hazard: "none", Nodes: "TestWords",
+			Breaks: "each restart with a directory says that a group is born"},
+		{Name: "lease-without-locks-warned", Room: "internal/instance", Hazard: "none", Nodes: "TestWords",
+			Breaks: "an instance that held nothing warns that its locks are lost"},
+		{Name: "cut-off-at-once", Room: "cluster/founding", Hazard: "none",
+			Breaks: "each start says that the instance is cut off from its leader"},
+		{Name: "crowd-is-a-warning", Room: "transport", Hazard: "none",
+			Breaks: "a large fleet that starts at once warns of connections that were refused"},
 	}
 }

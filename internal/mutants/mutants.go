@@ -1,16 +1,20 @@
-// Package mutants has the planted bugs: the hazards and counter-examples behind the design, each as one or two lines that break
-// the rule against it. They can be switched on, one at a time. A check that has never caught a planted bug proves nothing, so the
-// command catch runs the checks against every one of them, from the cheapest layer to the dearest, and fails if one goes unnoticed.
+// Package mutants has the planted bugs: the hazards and counter-examples behind the design, each as
+// one or two lines that break the rule against it. They can be switched on, one at a time. A check
+// that has never caught a planted bug proves nothing, so the command catch runs the checks against
+// every one of them, from the cheapest layer to the dearest, and fails if one goes unnoticed.
 //
-// The product has no planted bug in it. The files below edits say how each is put into the sources: the lines of a file, and the same
-// lines with a condition that asks bug(name). All edits together make one overlay for go build and go test ([Overlay]); the code built with
-// it compares the name with MORTISE_BUG, read once at the start of the process.
+// The product has no planted bug in it. The files below edits say how each is put into the sources:
+// the lines of a file, and the same lines with a condition that asks bug(name). All edits together
+// make one overlay for go build and go test ([Overlay]); the code built with it compares the name
+// with MORTISE_BUG, read once at the start of the process.
 //
-// Guarantees: an edit whose lines do not stand in its file exactly once fails TestEditsFit, which names it, and the lists of bugs and of
-// edits have the same names. Concurrency: plain values. Failure: none. Limits: a bug is planted where its rule stands, once; a rule that two
-// rooms enforce is switched off in both, under one name. Refused alternatives: conditions in the product, which every reader of a rule has
-// to read around; and a tool that mutates the source anywhere. It finds tests that are missing for lines; here each entry is a way to break
-// a promise, which a person has thought of.
+// Guarantees: an edit whose lines do not stand in its file exactly once fails TestEditsFit, which
+// names it, and the lists of bugs and of edits have the same names. Concurrency: plain values.
+// Failure: none. Limits: a bug is planted where its rule stands, once; a rule that two rooms
+// enforce is switched off in both, under one name. Refused alternatives: conditions in the product,
+// which every reader of a rule has to read around; and a tool that mutates the source anywhere. It
+// finds tests that are missing for lines; here each entry is a way to break a promise, which a
+// person has thought of.
 package mutants
 
 import (
@@ -25,15 +29,18 @@ type Bug struct {
 	Name string
 	// Room is the directory of the rule, "." for the root.
 	Room string
-	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table, A, B, L, S of its counter-examples; "none" if it is not there.
+	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table,
+	// A, B, L, S of its counter-examples; "none" if it is not there.
 	Hazard string
 	// Breaks says in plain words what goes wrong.
 	Breaks string
-	// Nodes names the tests of whole nodes that should see it, as a regular expression; empty: none is written for it.
+	// Nodes names the tests of whole nodes that should see it, as a regular expression; empty: none
+	// is written for it.
 	Nodes string
 	// Some is set for the part that CI runs at every merge.
 	Some bool
-	// Seeds is within how many seeds the simulated clusters see it; 0: that is not known, and they run as many as the layer says.
+	// Seeds is within how many seeds the simulated clusters see it; 0: that is not known, and they
+	// run as many as the layer says.
 	Seeds int
 }
 
@@ -43,7 +50,8 @@ type Layer struct {
 	Name string
 	// Package is the directory of its test binary.
 	Package string
-	// Run and Skip choose among its tests, as go test does; empty: all, none. "nodes" takes Run from the bug.
+	// Run and Skip choose among its tests, as go test does; empty: all, none. "nodes" takes Run
+	// from the bug.
 	Run, Skip string
 	// Rooms are the rooms whose bugs it can see, those that the binary is made of.
 	Rooms []string
@@ -58,7 +66,8 @@ func (l Layer) Sees(b Bug) bool {
 	return slices.Contains(l.Rooms, b.Room) && (l.Name != nodes || b.Nodes != "")
 }
 
-// Tests returns which of the layer's tests are to run against these bugs, as a regular expression; empty: all.
+// Tests returns which of the layer's tests are to run against these bugs, as a regular expression;
+// empty: all.
 func (l Layer) Tests(bugs ...Bug) string {
 	if l.Name != nodes {
 		return l.Run
@@ -93,12 +102,15 @@ func Layers() []Layer {
 	return []Layer{
 		{Name: "rules", Package: "lockfsm", Run: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
 		{Name: "machine", Package: "lockfsm", Skip: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
-		{Name: "leases", Package: "session", Run: "^TestSimulation$", Rooms: []string{"session", "session/client", "session/keeper", "lockfsm"}, Env: []string{"MORTISE_SEEDS=300"}},
+		{Name: "leases", Package: "session", Run: "^TestSimulation$", Rooms: []string{"session", "session/client",
+			"session/keeper", "lockfsm"}, Env: []string{"MORTISE_SEEDS=300"}},
 		{Name: "wire", Package: "session", Skip: "^TestSimulation$", Rooms: []string{"session"}},
-		{Name: "clients", Package: "session/client", Rooms: []string{"session", "session/client", "session/keeper", "lockfsm"}},
+		{Name: "clients", Package: "session/client", Rooms: []string{"session", "session/client", "session/keeper",
+			"lockfsm"}},
 		{Name: "keepers", Package: "session/keeper", Rooms: []string{"session", "session/keeper", "lockfsm"}},
 		{Name: "birth", Package: "cluster/founding", Run: "^TestSimulation$", Rooms: []string{"cluster/founding"}},
-		{Name: "durable", Package: "cluster/founding", Run: "^TestDurableSimulation$", Rooms: []string{"cluster/founding"}},
+		{Name: "durable", Package: "cluster/founding", Run: "^TestDurableSimulation$",
+			Rooms: []string{"cluster/founding"}},
 		{Name: "founding", Package: "cluster/founding", Skip: simulations, Rooms: []string{"cluster/founding"}},
 		{Name: "discovery", Package: "cluster/discovery", Rooms: []string{"cluster/discovery"}},
 		{Name: "gossip", Package: "cluster/gossip", Rooms: []string{"cluster/gossip"}},
@@ -111,20 +123,30 @@ func Layers() []Layer {
 		{Name: "glue", Package: "internal/replica", Rooms: []string{"internal/replica"}},
 		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
 		{Name: "queries", Package: "internal/queries", Rooms: []string{"internal/queries", "internal/capability"}},
-		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
-		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead"}, Dear: true},
-		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
-		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "cluster", "cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
+		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials",
+			"internal/capability"}},
+		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding",
+			"cluster/gossip", "cluster/lead"}, Dear: true},
+		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"},
+			Dear: true},
+		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$",
+			Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "cluster",
+				"cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"},
+			Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
 		{Name: "instance", Package: "internal/instance", Rooms: []string{"internal/instance"}},
 		{Name: "face", Package: ".", Rooms: []string{"."}},
-		{Name: nodes, Package: "internal/e2e", Dear: true, Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport", "internal/credentials", "internal/queries", "internal/replica", "internal/instance", "."}},
+		{Name: nodes, Package: "internal/e2e", Dear: true, Rooms: []string{"lockfsm", "session", "session/client",
+			"session/keeper", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding",
+			"cluster/gossip", "cluster/lead", "cluster/voters", "transport", "internal/credentials",
+			"internal/queries", "internal/replica", "internal/instance", "."}},
 	}
 }
 
 // All returns every planted bug, by room.
 func All() []Bug {
 	var all []Bug
-	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(), identity(), fleet(), words(), disks(), shells(), owners()} {
+	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(),
+		identity(), fleet(), words(), disks(), shells(), owners()} {
 		all = append(all, list...)
 	}
 	return all

@@ -25,7 +25,8 @@ func TestEditsFit(t *testing.T) {
 	}
 }
 
-// TestEditsThatDoNotFit: an edit whose lines are gone, or stand twice, is refused, and so is one that says nothing.
+// TestEditsThatDoNotFit: an edit whose lines are gone, or stand twice, is refused, and so is one
+// that says nothing.
 func TestEditsThatDoNotFit(t *testing.T) {
 	lines := []string{"a", "b", "a", "b", "c"}
 	for _, tc := range []struct {
@@ -36,7 +37,8 @@ func TestEditsThatDoNotFit(t *testing.T) {
 			t.Errorf("%q stands at %v, want %d places", tc.old, got, tc.want)
 		}
 	}
-	for text, want := range map[string]int{"@@ f\n a\n-b\n+c\n@@ g\n-d\n": 2, " a\n": -1, "@@ f\na\n": -1, "@@ f\n\n": -1, "": 0} {
+	for text, want := range map[string]int{"@@ f\n a\n-b\n+c\n@@ g\n-d\n": 2, " a\n": -1, "@@ f\na\n": -1,
+		"@@ f\n\n": -1, "": 0} {
 		if all, err := parse(text); err == nil && len(all) != want || (err != nil) != (want < 0) {
 			t.Errorf("%q is %v, %v", text, all, err)
 		}
@@ -81,8 +83,8 @@ func TestListIsComplete(t *testing.T) {
 	}
 }
 
-// TestEveryBugHasALayer finds bugs that no layer looks for, and names of tests that no test has: such a layer would run nothing, and
-// that is no failure.
+// TestEveryBugHasALayer finds bugs that no layer looks for, and names of tests that no test has:
+// such a layer would run nothing, and that is no failure.
 func TestEveryBugHasALayer(t *testing.T) {
 	var tests []string
 	files, err := filepath.Glob(filepath.Join(root, "internal", "e2e", "*_test.go"))

@@ -2,7 +2,8 @@ package nodeid
 
 import "testing"
 
-// TestIDsAreOfOneLength: an ID with a leading zero is the same text everywhere, and is read with and without it.
+// TestIDsAreOfOneLength: an ID with a leading zero is the same text everywhere, and is read with
+// and without it.
 func TestIDsAreOfOneLength(t *testing.T) {
 	const id = 0x0dac5e1ea1bb28a8
 	if got := Hex(id); got != "0dac5e1ea1bb28a8" {

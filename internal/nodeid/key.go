@@ -67,7 +67,8 @@ func (k Key) Sign(message []byte) []byte {
 	return ed25519.Sign(k.private, message)
 }
 
-// Verify reports whether signature was made over message by the holder of the private key of public.
+// Verify reports whether signature was made over message by the holder of the private key of
+// public.
 func Verify(public ed25519.PublicKey, message, signature []byte) bool {
 	return len(public) == ed25519.PublicKeySize && ed25519.Verify(public, message, signature)
 }

@@ -2,7 +2,8 @@
 // what another process says. Printed raw it may clear a terminal, rewrite the line above, begin a
 // line of its own, or turn the direction of what follows.
 //
-//   - [Text] escapes one piece of it, [Lines] what consists of lines, [JSON] what is encoded already.
+//   - [Text] escapes one piece of it, [Lines] what consists of lines, [JSON] what is encoded
+//     already.
 //   - [Sprintf] is fmt.Sprintf over pieces that it escapes.
 //   - [Is] reports whether a text may enter where only ordinary text belongs.
 //

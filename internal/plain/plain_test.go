@@ -21,7 +21,8 @@ func TestText(t *testing.T) {
 	if got := Lines("a\nb\r"); got != "a\nb\\u{d}" {
 		t.Errorf("%q", got)
 	}
-	if got := Sprintf("%s|%v|%v|%d", nasty, errors.New(nasty), []string{nasty, "x"}, 7); got != want+"|"+want+"|["+want+" x]|7" {
+	if got := Sprintf("%s|%v|%v|%d", nasty, errors.New(nasty), []string{nasty, "x"},
+		7); got != want+"|"+want+"|["+want+" x]|7" {
 		t.Errorf("%s", got)
 	}
 	for r := range rune(unicode.MaxRune + 1) {
@@ -41,7 +42,8 @@ func TestJSONDecodesToTheSame(t *testing.T) {
 		}
 		safe := JSON(append(encoded, '\n'))
 		var want, got map[string]string
-		if err := errors.Join(json.Unmarshal(encoded, &want), json.Unmarshal(safe, &got)); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		if err := errors.Join(json.Unmarshal(encoded, &want), json.Unmarshal(safe, &got)); err != nil ||
+			fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 		if Lines(string(safe)) != string(safe) {
@@ -53,7 +55,8 @@ func TestJSONDecodesToTheSame(t *testing.T) {
 func TestIs(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": true, "orders-0": true, "Zoë 😀, at 5": true, "\u0645\u06cc\u200c\u062e\u0648": true,
-		"a\x1b": false, "a\n": false, "\a": false, "\u009b": false, "\u202e": false, "\u2066": false, "\u200f": false, "\u061c": false, "\u2028": false, "\xff": false,
+		"a\x1b": false, "a\n": false, "\a": false, "\u009b": false, "\u202e": false, "\u2066": false, "\u200f": false,
+		"\u061c": false, "\u2028": false, "\xff": false,
 	} {
 		if Is(text) != want {
 			t.Errorf("%q: %v", text, !want)

@@ -19,7 +19,8 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for anything before it fails: far beyond every limit, which tests assert for themselves.
+// patience is how long a test waits for anything before it fails: far beyond every limit, which
+// tests assert for themselves.
 const patience = time.Minute
 
 // fleet is three instances in processes of their own.
@@ -50,7 +51,8 @@ func startFleetIn(t *testing.T, dir string) *fleet {
 	f := &fleet{t: t, dir: dir}
 	var taken []net.Listener // all at once, so that they differ; free again before anybody binds one
 	for tries := 0; len(f.addresses) < 3; tries++ {
-		// Below the ports that systems give to outgoing connections, which would be taken again before the children bind them.
+		// Below the ports that systems give to outgoing connections, which would be taken again
+		// before the children bind them.
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
 		if err == nil {
 			f.addresses = append(f.addresses, l.Addr().String())
@@ -79,7 +81,8 @@ func (f *fleet) start(i int) *instance {
 	f.t.Helper()
 	n := &instance{t: f.t, name: fmt.Sprintf("node-%d", i), pending: map[int]chan answer{}}
 	n.cmd = exec.Command(os.Args[0])
-	n.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s", childEnv, n.name, f.addresses[i], strings.Join(f.addresses, " ")))
+	n.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s", childEnv, n.name, f.addresses[i],
+		strings.Join(f.addresses, " ")))
 	if f.dir != "" {
 		n.cmd.Env = append(n.cmd.Env, fmt.Sprintf("%s=%s", dirEnv, filepath.Join(f.dir, n.name)))
 	}

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Limits in real time are asserted five times over, since these machines are shared; the figure is printed.
+// Limits in real time are asserted five times over, since these machines are shared; the figure is
+// printed.
 const (
 	failover = 2 * time.Second // two election timeouts and the way to the new leader
 	slack    = 5
@@ -46,7 +47,8 @@ func TestKilledHolderIsFollowedWithinOneLease(t *testing.T) {
 	if limit := slack * (leaseTTL + failover); took > limit {
 		t.Errorf("the next grant took %v, more than %v", took, limit)
 	}
-	// Promise 4: the TTL is a lower bound, counted from the last renewal, which is at most a third of it old.
+	// Promise 4: the TTL is a lower bound, counted from the last renewal, which is at most a third
+	// of it old.
 	if least := leaseTTL / 2; took < least {
 		t.Errorf("the lock of a killed holder was free after %v, although its lease of %v may still have been running", took, leaseTTL)
 	}
@@ -119,7 +121,8 @@ func TestAllStoppedAndStartedAnew(t *testing.T) {
 	}
 }
 
-// TestDurableGroupOutlivesItsProcesses kills a majority, and then all, again and again: nothing that was granted is forgotten.
+// TestDurableGroupOutlivesItsProcesses kills a majority, and then all, again and again: nothing
+// that was granted is forgotten.
 func TestDurableGroupOutlivesItsProcesses(t *testing.T) {
 	f := startFleetIn(t, t.TempDir())
 	var last uint64
@@ -138,7 +141,8 @@ func TestDurableGroupOutlivesItsProcesses(t *testing.T) {
 		}
 		next := f.instances[victims[1]].lock("k")
 		took := time.Since(killed)
-		t.Logf("from the kill of %d of 3, the holder among them, to the next grant: %v (lease %v)", len(victims), took, leaseTTL)
+		t.Logf("from the kill of %d of 3, the holder among them, to the next grant: %v (lease %v)", len(victims),
+			took, leaseTTL)
 		if limit := slack * (leaseTTL + failover); took > limit {
 			t.Errorf("the next grant took %v, more than %v", took, limit)
 		}

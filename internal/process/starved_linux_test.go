@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// starve gives a process a twentieth of one processor, until the end of the test. Where that cannot be done the test is skipped, loudly.
+// starve gives a process a twentieth of one processor, until the end of the test. Where that cannot
+// be done the test is skipped, loudly.
 func starve(t *testing.T, pid int) {
 	t.Helper()
 	group := filepath.Join("/sys/fs/cgroup/cpu", fmt.Sprintf("mortise-test-%d", os.Getpid()))
@@ -28,7 +29,8 @@ func starve(t *testing.T, pid int) {
 		}
 		t.Errorf("%s is left behind", group)
 	})
-	for _, file := range [...][2]string{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "5000"}, {"cgroup.procs", strconv.Itoa(pid)}} {
+	for _, file := range [...][2]string{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "5000"},
+		{"cgroup.procs", strconv.Itoa(pid)}} {
 		if err := os.WriteFile(filepath.Join(group, file[0]), []byte(file[1]), 0o644); err != nil {
 			t.Skipf("SKIPPED, NOTHING WAS TESTED: the limit on the processor cannot be set: %v", err)
 		}
@@ -39,8 +41,8 @@ func starve(t *testing.T, pid int) {
 	})
 }
 
-// TestStarvedLeaderLosesNobodysSession: a leader whose machine has next to no time for it, while others ask for locks as fast as they can,
-// may lose its lead, but nobody loses a session by that.
+// TestStarvedLeaderLosesNobodysSession: a leader whose machine has next to no time for it, while
+// others ask for locks as fast as they can, may lose its lead, but nobody loses a session by that.
 func TestStarvedLeaderLosesNobodysSession(t *testing.T) {
 	f := startFleet(t)
 	leader := f.leader()

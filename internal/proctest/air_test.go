@@ -134,7 +134,8 @@ func (a *air) carry(data []byte) {
 	}
 }
 
-// give hands packets to a machine when their time has come. They stay in order, since all take equally long.
+// give hands packets to a machine when their time has come. They stay in order, since all take
+// equally long.
 func give(device *os.File, port <-chan packet, over <-chan struct{}) {
 	for {
 		select {

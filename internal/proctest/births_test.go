@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// parts are the ways in which n instances can be apart, by the sizes of the parts. Which instance is in which part does not matter: none has a
-// part in the founding yet.
+// parts are the ways in which n instances can be apart, by the sizes of the parts. Which instance
+// is in which part does not matter: none has a part in the founding yet.
 var parts = [...]struct {
 	n     int
 	sizes [][]int
@@ -20,7 +20,8 @@ var parts = [...]struct {
 	{5, [][]int{{4, 1}, {3, 2}, {3, 1, 1}, {2, 2, 1}, {2, 1, 1, 1}, {1, 1, 1, 1, 1}}},
 }
 
-// TestBirths founds groups while their founders are apart, from the start or a moment later, and together again after a while.
+// TestBirths founds groups while their founders are apart, from the start or a moment later, and
+// together again after a while.
 func TestBirths(t *testing.T) {
 	for _, p := range parts {
 		for _, sizes := range p.sizes {
@@ -44,8 +45,8 @@ func TestBirths(t *testing.T) {
 	}
 }
 
-// births starts n instances in parts that do not reach each other, some time before they do. Where no part has everybody that it takes to
-// found a group, nobody must be granted anything before.
+// births starts n instances in parts that do not reach each other, some time before they do. Where
+// no part has everybody that it takes to found a group, nobody must be granted anything before.
 func (w *world) births(n int, sizes []int, nobody bool) {
 	w.t.Helper()
 	machines := w.machinesFor(n)
@@ -64,7 +65,8 @@ func (w *world) births(n int, sizes []int, nobody bool) {
 	w.verdict(slack * readyTime)
 }
 
-// TestBirthIsCut cuts three instances apart in the middle of their founding, a little later each time, and heals them.
+// TestBirthIsCut cuts three instances apart in the middle of their founding, a little later each
+// time, and heals them.
 func TestBirthIsCut(t *testing.T) {
 	begin(t, whole)
 	for after := 50 * time.Millisecond; after <= time.Second; after += 100 * time.Millisecond {

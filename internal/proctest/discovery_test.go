@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestNamesOfOneself has the name server tell each instance only its own address, as a service does that lists who is ready: nobody founds a
-// group alone, and all found one when they are told of each other.
+// TestNamesOfOneself has the name server tell each instance only its own address, as a service does
+// that lists who is ready: nobody founds a group alone, and all found one when they are told of
+// each other.
 func TestNamesOfOneself(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 3})
@@ -23,8 +24,9 @@ func TestNamesOfOneself(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestNamesOfNobodyUntilReady has the name server list an instance only when it is ready. Nobody is, so no group is founded: the documentation
-// says to list them before. Once there is a group, newcomers that are not listed themselves join it.
+// TestNamesOfNobodyUntilReady has the name server list an instance only when it is ready. Nobody
+// is, so no group is founded: the documentation says to list them before. Once there is a group,
+// newcomers that are not listed themselves join it.
 func TestNamesOfNobodyUntilReady(t *testing.T) {
 	begin(t, whole)
 	w := newWorld(t, settings{replicas: 3})
@@ -56,7 +58,8 @@ func TestStaleNames(t *testing.T) {
 		w.waitAllReady(slack * readyTime)
 		w.verdict(slack * readyTime)
 	})
-	// A machine that does not answer may be one of the founders, behind a cut: nobody founds a group until somebody says that it is gone.
+	// A machine that does not answer may be one of the founders, behind a cut: nobody founds a
+	// group until somebody says that it is gone.
 	t.Run("silence", func(t *testing.T) {
 		begin(t, whole)
 		w := newWorld(t, settings{replicas: 3})

@@ -44,18 +44,23 @@ type diskFault struct {
 	grow        bool   // put new data, and spoil again and again, until the instance has met the fault
 }
 
-// diskFaults are the five. The kernels of test machines often lack a device mapper, so a loop device
-// whose image was cut off stands for a disk that is broken.
+// diskFaults are the five. The kernels of test machines often lack a device mapper, so a loop
+// device whose image was cut off stands for a disk that is broken.
 var diskFaults = []diskFault{
-	{name: "full", state: mortise.DiskFailed, make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty, cause: noRoom, grow: true},
-	{name: "read-only", state: mortise.DiskFailed, make: (*disk).device, spoil: (*disk).readOnly, mend: (*disk).repair, restart: true},
-	{name: "removed", state: mortise.DiskRemoved, make: func(*disk) {}, spoil: (*disk).remove, mend: func(*disk) {}, restart: true},
+	{name: "full", state: mortise.DiskFailed, make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty,
+		cause: noRoom, grow: true},
+	{name: "read-only", state: mortise.DiskFailed, make: (*disk).device, spoil: (*disk).readOnly,
+		mend: (*disk).repair, restart: true},
+	{name: "removed", state: mortise.DiskRemoved, make: func(*disk) {}, spoil: (*disk).remove, mend: func(*disk) {},
+		restart: true},
 	{name: "hung", state: mortise.DiskHung, make: (*disk).device, spoil: (*disk).freeze, mend: (*disk).thaw},
-	{name: "broken", state: mortise.DiskFailed, make: (*disk).device, spoil: (*disk).cut, mend: (*disk).replace, restart: true},
+	{name: "broken", state: mortise.DiskFailed, make: (*disk).device, spoil: (*disk).cut, mend: (*disk).replace,
+		restart: true},
 }
 
-// TestDisks breaks the disk of one of three voters in each way. The others go on, all say which disk it
-// is, and the instance gets its vote back as its Status says: by itself, or after a restart.
+// TestDisks breaks the disk of one of three voters in each way. The others go on, all say which
+// disk it is, and the instance gets its vote back as its Status says: by itself, or after a
+// restart.
 func TestDisks(t *testing.T) {
 	begin(t, whole)
 	for _, f := range diskFaults {
@@ -74,8 +79,9 @@ func TestDisks(t *testing.T) {
 	}
 }
 
-// TestAllDisksFull fills the disks of all voters at once. Nothing is granted once two have met that;
-// every instance then names both, and says that they have to be restarted when there is room again.
+// TestAllDisksFull fills the disks of all voters at once. Nothing is granted once two have met
+// that; every instance then names both, and says that they have to be restarted when there is room
+// again.
 func TestAllDisksFull(t *testing.T) {
 	begin(t, whole)
 	w, disks, fleet := diskWorld(t, (*disk).small)
@@ -85,7 +91,8 @@ func TestAllDisksFull(t *testing.T) {
 	defer stop()
 	var full []*instance
 	w.until(slack*diskNoticed, "a majority says that their disks are full", func() bool {
-		full = slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return !in.faulty(mortise.DiskFailed, noRoom) })
+		full = slices.DeleteFunc(slices.Clone(fleet),
+			func(in *instance) bool { return !in.faulty(mortise.DiskFailed, noRoom) })
 		return len(full) >= 2
 	})
 	own := time.Since(began)
@@ -101,7 +108,8 @@ func TestAllDisksFull(t *testing.T) {
 	}
 	all := time.Since(began)
 	stop()
-	full = slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return !in.faulty(mortise.DiskFailed, noRoom) })
+	full = slices.DeleteFunc(slices.Clone(fleet),
+		func(in *instance) bool { return !in.faulty(mortise.DiskFailed, noRoom) })
 	mended := time.Now()
 	for _, d := range disks {
 		d.empty()
@@ -152,7 +160,8 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 		stop = w.keepFull(rest[0], d)
 	}
 	defer stop()
-	w.until(slack*diskNoticed, ill.life+" says that its disk has a fault", func() bool { return ill.faulty(f.state, f.cause) })
+	w.until(slack*diskNoticed, ill.life+" says that its disk has a fault",
+		func() bool { return ill.faulty(f.state, f.cause) })
 	own := time.Since(broken)
 	for _, in := range rest {
 		w.until(slack*diskNoticed, in.life+" names the disk of "+ill.life, func() bool { return in.names(ill) })
@@ -162,7 +171,8 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 	for _, in := range rest {
 		w.until(slack*diskNoticed, "Health on "+in.life+" names the disk of "+ill.life, func() bool {
 			e, err := in.ask("health", "", diskNoticed)
-			return err == nil && slices.ContainsFunc(e.Status.FaultyDisks, func(d mortise.FaultyDisk) bool { return d.Name == ill.name })
+			return err == nil && slices.ContainsFunc(e.Status.FaultyDisks,
+				func(d mortise.FaultyDisk) bool { return d.Name == ill.name })
 		})
 		w.granted(in, slack*failover)
 	}
@@ -181,7 +191,11 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 	} else {
 		f.mend(d)
 	}
-	w.until(votesAgain+slack*readyTime, ill.life+" votes again", func() bool { s := ill.status(); return s.Votes && s.Disk == nil })
+	w.until(votesAgain+slack*readyTime, ill.life+" votes again", func() bool {
+		s := ill.status()
+		return s.Votes &&
+			s.Disk == nil
+	})
 	w.t.Logf("%s: named after %v, by all after %v, votes again %v after the repair; it said: %v", f.name,
 		own.Round(time.Millisecond), all.Round(time.Millisecond), time.Since(mended).Round(time.Millisecond), said)
 	w.waitVoters(slack*readyTime, fleet...)
@@ -189,8 +203,8 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 }
 
 // keepFull has an instance put new data, and takes all room that becomes free on the disks, until
-// the function that it returns is called. A new snapshot is larger then than the older one whose room
-// it could take, so a write fails within seconds.
+// the function that it returns is called. A new snapshot is larger then than the older one whose
+// room it could take, so a write fails within seconds.
 func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
 	ended := make(chan struct{})
 	prefix := fmt.Sprintf("data/%d", time.Now().UnixNano())
@@ -260,7 +274,8 @@ func (d *disk) small() {
 	d.t.Cleanup(func() { _ = exec.Command("umount", "-l", d.dir).Run() })
 }
 
-// device is a file system on a device of its own, which turns read-only when it finds itself broken.
+// device is a file system on a device of its own, which turns read-only when it finds itself
+// broken.
 func (d *disk) device() {
 	d.format()
 	d.loop = d.run("losetup", "-f", "--show", d.image)

@@ -19,8 +19,9 @@ const (
 	fleetBorn = 45 * time.Second
 )
 
-// TestFleet is a service with many replicas: they all start at once, one leader is killed, all of them are deployed anew, a third
-// is cut off for a while, and the leader of that time is killed too.
+// TestFleet is a service with many replicas: they all start at once, one leader is killed, all of
+// them are deployed anew, a third is cut off for a while, and the leader of that time is killed
+// too.
 func TestFleet(t *testing.T) {
 	begin(t, whole)
 	size := 200
@@ -48,12 +49,14 @@ func TestFleet(t *testing.T) {
 	}
 	last := time.Now()
 	w.waitReady(slack*fleetBorn, fleet...)
-	t.Logf("births: %d instances on %d machines, the last one ready %v after the last start", size, size, sinceStart(fleet, last))
+	t.Logf("births: %d instances on %d machines, the last one ready %v after the last start", size, size,
+		sinceStart(fleet, last))
 
 	w.killLeader(fleet)
 	began := time.Now()
 	w.deploy(fleet)
-	t.Logf("deployment: %d instances replaced, %d at a time and each founder alone, in %v", size, fleetStep, time.Since(began).Round(time.Second))
+	t.Logf("deployment: %d instances replaced, %d at a time and each founder alone, in %v", size, fleetStep,
+		time.Since(began).Round(time.Second))
 
 	// The third that is cut off has two voters: the leader and the majority stay with the others.
 	leader := w.leader(fleet[:fleetCrew]...)
@@ -75,7 +78,8 @@ func TestFleet(t *testing.T) {
 	w.verdict(slack * fleetBorn)
 }
 
-// TestManyBirths starts many instances at once, of which three found the group. Join names just these.
+// TestManyBirths starts many instances at once, of which three found the group. Join names just
+// these.
 func TestManyBirths(t *testing.T) {
 	for _, c := range []struct {
 		n    int
@@ -136,7 +140,8 @@ func (w *world) killLeader(fleet []*instance) {
 		grant.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 }
 
-// deploy replaces all instances by new processes on the same machines: a few at a time, founders one after the other.
+// deploy replaces all instances by new processes on the same machines: a few at a time, founders
+// one after the other.
 func (w *world) deploy(fleet []*instance) {
 	w.t.Helper()
 	for from := 0; from < len(fleet); {

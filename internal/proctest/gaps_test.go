@@ -43,7 +43,8 @@ func (w *world) gaps(events []history.Event) {
 		}
 		worst[d.how] = append(worst[d.how], g.nobody)
 		if limit := slack * w.goal(d.how); g.nobody > limit {
-			w.t.Errorf("after %s of %s nobody was granted a free lock for %v, more than %d times the goal of %v", d.how, d.who.life, g.nobody, slack, w.goal(d.how))
+			w.t.Errorf("after %s of %s nobody was granted a free lock for %v, more than %d times the goal of %v",
+				d.how, d.who.life, g.nobody, slack, w.goal(d.how))
 		}
 	}
 	table.Flush()
@@ -51,13 +52,15 @@ func (w *world) gaps(events []history.Event) {
 		if all := worst[how]; len(all) > 0 {
 			slices.Sort(all)
 			fmt.Fprintf(&text, "%s: %d departures, nobody was granted a free lock for: median %v, longest %v (goal %v)\n",
-				how, len(all), all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond), w.goal(how))
+				how, len(all), all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond),
+				w.goal(how))
 		}
 	}
 	w.t.Logf("departures:\n%s", text.String())
 }
 
-// probes are the times at which each life was granted a key that nobody else wants, in order, by stream.
+// probes are the times at which each life was granted a key that nobody else wants, in order, by
+// stream.
 func (w *world) probes(events []history.Event) [][]int64 {
 	times := make([][]int64, len(w.lives)+1)
 	probing := make([]map[uint64]bool, len(w.lives)+1)
@@ -95,7 +98,8 @@ func (d departure) gap(w *world, probes [][]int64) gap {
 	return g
 }
 
-// livedThrough reports whether an instance was ready before a departure and lived on after what is put down to it.
+// livedThrough reports whether an instance was ready before a departure and lived on after what is
+// put down to it.
 func (in *instance) livedThrough(d departure) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -110,14 +114,16 @@ func (in *instance) livedThrough(d departure) bool {
 	return true
 }
 
-// between are the times from one to another, and the first after them: what is not had then is had at last.
+// between are the times from one to another, and the first after them: what is not had then is had
+// at last.
 func between(times []int64, from, until int64) []int64 {
 	first, _ := slices.BinarySearch(times, from)
 	last, _ := slices.BinarySearch(times, until)
 	return slices.Clone(times[first:min(last+1, len(times))])
 }
 
-// open is how long a time without a grant must have been going on when the next departure comes to be put down to the one before.
+// open is how long a time without a grant must have been going on when the next departure comes to
+// be put down to the one before.
 const open = 100 * time.Millisecond
 
 // longestGap is the longest time without an event among those that began before a point in time.

@@ -54,16 +54,20 @@ type event struct {
 }
 
 func newInstance(w *world, name, life string, m *machine) *instance {
-	return &instance{w: w, name: name, life: life, machine: m, ready: make(chan struct{}), ended: make(chan struct{}), pending: map[int]chan event{}}
+	return &instance{w: w, name: name, life: life, machine: m, ready: make(chan struct{}), ended: make(chan struct{}),
+		pending: map[int]chan event{}}
 }
 
-// run starts the process in its machine's namespace, with the world's name server. The shell gives way to the program: it is one process.
+// run starts the process in its machine's namespace, with the world's name server. The shell gives
+// way to the program: it is one process.
 func (in *instance) run(program string, environment []string) {
 	t := in.w.t
 	t.Helper()
-	in.cmd = exec.Command("ip", "netns", "exec", in.machine.space, "sh", "-c", `mount --bind "$0" /etc/resolv.conf && exec "$1"`, in.w.resolv, program)
+	in.cmd = exec.Command("ip", "netns", "exec", in.machine.space, "sh", "-c",
+		`mount --bind "$0" /etc/resolv.conf && exec "$1"`, in.w.resolv, program)
 	in.cmd.Env = environment
-	in.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt from the keyboard is for the test, which then ends them
+	// an interrupt from the keyboard is for the test, which then ends them
+	in.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	log, err := os.Create(in.w.file(in.life + ".log"))
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,8 @@ import (
 // behindForwarder is the port on which an instance listens that is reached through a forwarder.
 const behindForwarder = ":7948"
 
-// kind is what a connection is for, as its first request says. All kinds share a port; no two share a connection.
+// kind is what a connection is for, as its first request says. All kinds share a port; no two share
+// a connection.
 type kind int
 
 const (
@@ -25,7 +26,8 @@ const (
 )
 
 // The first request on a connection names its method, in the letters of HTTP/2's own code: what
-// hpack.AppendHuffmanString(nil, "/mortise.transport.v1.Peer/Link") gives, and the same for Snapshot; others begin as they do.
+// hpack.AppendHuffmanString(nil, "/mortise.transport.v1.Peer/Link") gives, and the same for
+// Snapshot; others begin as they do.
 const (
 	anyMethod      = "6293d89320aba6c1d48acf6257ee15f594b6"
 	linkMethod     = anyMethod + "319cd575"
@@ -47,7 +49,8 @@ func kindOf(opening []byte) kind {
 	return unknown
 }
 
-// forwarders stand before all instances of a world. What is held is not refused and not closed: it is as if its packets were lost.
+// forwarders stand before all instances of a world. What is held is not refused and not closed: it
+// is as if its packets were lost.
 type forwarders struct {
 	mu   sync.Mutex // guards all below
 	hold func(k kind, from, to string) bool
@@ -56,7 +59,8 @@ type forwarders struct {
 }
 
 func newForwarders() *forwarders {
-	return &forwarders{hold: func(kind, string, string) bool { return false }, free: make(chan struct{}), seen: map[kind]int{}}
+	return &forwarders{hold: func(kind, string, string) bool { return false }, free: make(chan struct{}),
+		seen: map[kind]int{}}
 }
 
 // cut says which connections are held from now on, those that there are among them.
@@ -123,7 +127,8 @@ func (f *forwarders) forward(client net.Conn, m *machine) {
 		return
 	}
 	defer server.Close()
-	c := &carried{f: f, from: netip.MustParseAddrPort(client.RemoteAddr().String()).Addr().String(), to: m.ip, over: make(chan struct{})}
+	c := &carried{f: f, from: netip.MustParseAddrPort(client.RemoteAddr().String()).Addr().String(), to: m.ip,
+		over: make(chan struct{})}
 	go c.carry(client, server)
 	c.carry(server, client)
 }
@@ -140,7 +145,8 @@ type carried struct {
 	ended   bool
 }
 
-// carry copies one direction until either end is over. A connection that is held ends when its ends do, as far as they can tell.
+// carry copies one direction until either end is over. A connection that is held ends when its ends
+// do, as far as they can tell.
 func (c *carried) carry(from, to net.Conn) {
 	defer c.end(from, to)
 	buffer := make([]byte, 64<<10)
@@ -188,7 +194,8 @@ func (c *carried) end(conns ...net.Conn) {
 	}
 }
 
-// TestKindsOfConnections cuts gossip while sessions and raft go on, and the reverse. Each is held for longer than anything here waits.
+// TestKindsOfConnections cuts gossip while sessions and raft go on, and the reverse. Each is held
+// for longer than anything here waits.
 func TestKindsOfConnections(t *testing.T) {
 	const cutFor = 30 * time.Second
 	t.Run("gossip", func(t *testing.T) {

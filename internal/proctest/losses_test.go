@@ -8,9 +8,11 @@ import (
 	"time"
 )
 
-// TestTwoOfFive kills two of five voters ten seconds apart, whichever they are, and starts them again.
+// TestTwoOfFive kills two of five voters ten seconds apart, whichever they are, and starts them
+// again.
 func TestTwoOfFive(t *testing.T) {
-	for _, roles := range [...][2]string{{"leads", "votes"}, {"votes", "leads"}, {"votes", "votes"}, {"leads", "leads"}} {
+	for _, roles := range [...][2]string{{"leads", "votes"}, {"votes", "leads"}, {"votes", "votes"},
+		{"leads", "leads"}} {
 		t.Run(roles[0]+" then "+roles[1], func(t *testing.T) {
 			in := whole
 			if roles[0] == roles[1] && roles[0] == "leads" {
@@ -85,7 +87,8 @@ func (w *world) restart(n int, how string) {
 	w.depart(how, fleet...)
 	for _, d := range w.departures {
 		if d.took > slack*allLeave {
-			w.t.Errorf("all left at once, and %s took %v, more than %d times %v: there is nobody to hand over to", d.who.life, d.took, slack, allLeave)
+			w.t.Errorf("all left at once, and %s took %v, more than %d times %v: there is nobody to hand over to",
+				d.who.life, d.took, slack, allLeave)
 		}
 	}
 	w.list()
@@ -94,8 +97,8 @@ func (w *world) restart(n int, how string) {
 	w.verdict(slack * readyTime)
 }
 
-// TestSoleVoterOfTwo kills the one of two instances that votes. The other cannot know whether it lives, and is granted nothing, until it is
-// back: then the two found a new group.
+// TestSoleVoterOfTwo kills the one of two instances that votes. The other cannot know whether it
+// lives, and is granted nothing, until it is back: then the two found a new group.
 func TestSoleVoterOfTwo(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2})
@@ -110,7 +113,8 @@ func TestSoleVoterOfTwo(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestFlapping has one of four instances come and go every five seconds for two minutes. Nobody else may notice.
+// TestFlapping has one of four instances come and go every five seconds for two minutes. Nobody
+// else may notice.
 func TestFlapping(t *testing.T) {
 	const flaps, every = 12, 5 * time.Second
 	t.Run("cut off", func(t *testing.T) {

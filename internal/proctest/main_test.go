@@ -11,7 +11,8 @@ import (
 
 // What scripts/proctest says in the environment.
 const (
-	wantEnv     = "MORTISE_PROCTEST"           // "part", what every merge runs, or "all"; without it nothing is run, since this takes minutes
+	// "part", what every merge runs, or "all"; without it nothing is run, since this takes minutes
+	wantEnv     = "MORTISE_PROCTEST"
 	programsEnv = "MORTISE_PROCTEST_INSTANCES" // a directory with the program of the instances, and its next version
 )
 
@@ -36,7 +37,8 @@ const (
 	whole               // not where time is short
 )
 
-// begin skips a scenario that is not asked for, or cannot be run here, and otherwise lets it run beside others.
+// begin skips a scenario that is not asked for, or cannot be run here, and otherwise lets it run
+// beside others.
 func begin(t *testing.T, s scope) {
 	t.Helper()
 	switch want := os.Getenv(wantEnv); {

@@ -89,7 +89,8 @@ const (
 	noSuchName = 3
 )
 
-// respond makes the answer to a question of DNS with one name in it, or none if there is nothing to say.
+// respond makes the answer to a question of DNS with one name in it, or none if there is nothing to
+// say.
 func respond(packet []byte, asker netip.Addr, answer func(netip.Addr) []netip.Addr) []byte {
 	name, end := question(packet)
 	if end == 0 || answer == nil {
@@ -108,7 +109,8 @@ func respond(packet []byte, asker netip.Addr, answer func(netip.Addr) []netip.Ad
 	binary.BigEndian.PutUint16(reply[6:], uint16(len(found)))
 	clear(reply[8:12])
 	for _, a := range found {
-		reply = append(reply, 0xc0, 12, 0, typeA, 0, 1, 0, 0, 0, 1, 0, 4) // the name at 12, class internet, for one second
+		// the name at 12, class internet, for one second
+		reply = append(reply, 0xc0, 12, 0, typeA, 0, 1, 0, 0, 0, 1, 0, 4)
 		reply = append(reply, a.AsSlice()...)
 	}
 	return reply

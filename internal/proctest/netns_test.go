@@ -29,7 +29,8 @@ type machine struct {
 
 var worlds atomic.Int64 // counts the networks of this process, for their names
 
-// newNetwork makes a network without machines, which is removed with all of them when the test ends.
+// newNetwork makes a network without machines, which is removed with all of them when the test
+// ends.
 func newNetwork(t *testing.T, a *air) *network {
 	t.Helper()
 	n := &network{t: t, name: fmt.Sprintf("%s-%d", runName(), worlds.Add(1)), air: a}
@@ -37,7 +38,8 @@ func newNetwork(t *testing.T, a *air) *network {
 	if a != nil {
 		return n
 	}
-	n.ip("netns add "+n.bridge(), fmt.Sprintf("-n %s link add name bridge0 type bridge", n.bridge()), fmt.Sprintf("-n %s link set bridge0 up", n.bridge()))
+	n.ip("netns add "+n.bridge(), fmt.Sprintf("-n %s link add name bridge0 type bridge", n.bridge()),
+		fmt.Sprintf("-n %s link set bridge0 up", n.bridge()))
 	return n
 }
 
@@ -47,7 +49,8 @@ func (n *network) bridge() string { return n.name + "-bridge" }
 func (n *network) add() *machine {
 	n.t.Helper()
 	number := len(n.machines) + 1
-	m := &machine{space: fmt.Sprintf("%s-%d", n.name, number), ip: fmt.Sprintf("10.77.%d.%d", number/200, number%200+1), cut: map[*machine]bool{}}
+	m := &machine{space: fmt.Sprintf("%s-%d", n.name, number), ip: fmt.Sprintf("10.77.%d.%d", number/200,
+		number%200+1), cut: map[*machine]bool{}}
 	n.machines = append(n.machines, m)
 	n.ip("netns add " + m.space)
 	if n.air != nil {
@@ -70,7 +73,8 @@ func (n *network) add() *machine {
 func (n *network) cutOneWay(from, to *machine) {
 	n.t.Helper()
 	from.cut[to] = true
-	n.ip(fmt.Sprintf("-n %s neighbour replace %s lladdr 02:00:00:00:00:00 dev eth0 nud permanent", from.space, to.ip)) // nobody's
+	// nobody's
+	n.ip(fmt.Sprintf("-n %s neighbour replace %s lladdr 02:00:00:00:00:00 dev eth0 nud permanent", from.space, to.ip))
 }
 
 // cut cuts all links between two groups of machines, both ways.
@@ -95,8 +99,8 @@ func (n *network) heal() {
 	}
 }
 
-// neighborTable is how many addresses of neighbors all namespaces of this system know together, at most. The usual 1,024 are too few
-// for two hundred machines of which each talks to a handful.
+// neighborTable is how many addresses of neighbors all namespaces of this system know together, at
+// most. The usual 1,024 are too few for two hundred machines of which each talks to a handful.
 const neighborTable = 65536
 
 // roomForNeighbors raises that limit until the test ends.
@@ -115,11 +119,12 @@ func (n *network) roomForNeighbors() {
 	}
 }
 
-// part cuts some machines off from all others, both ways, in two commands each: they hang on a bridge of their own then, and reach each
-// other.
+// part cuts some machines off from all others, both ways, in two commands each: they hang on a
+// bridge of their own then, and reach each other.
 func (n *network) part(some []*machine) {
 	n.t.Helper()
-	n.ip(fmt.Sprintf("-n %s link add name bridge1 type bridge", n.bridge()), fmt.Sprintf("-n %s link set bridge1 up", n.bridge()))
+	n.ip(fmt.Sprintf("-n %s link add name bridge1 type bridge", n.bridge()), fmt.Sprintf("-n %s link set bridge1 up",
+		n.bridge()))
 	n.hang(some, "bridge1")
 }
 

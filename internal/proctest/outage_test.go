@@ -11,11 +11,13 @@ import (
 	"time"
 )
 
-// outagesEnv says how many outages are made in all, in turn over the table; without it there is one of each kind.
+// outagesEnv says how many outages are made in all, in turn over the table; without it there is one
+// of each kind.
 const outagesEnv = "MORTISE_OUTAGES"
 
-// recovery is how long a group whose processes all live takes at most from the end of an outage until
-// it grants again: a dial of a second that is under way and its pause of half a second, and an election.
+// recovery is how long a group whose processes all live takes at most from the end of an outage
+// until it grants again: a dial of a second that is under way and its pause of half a second, and
+// an election.
 const recovery = 1500*time.Millisecond + failover
 
 // outage is one kind of outage: all links of so many instances are cut for a time.
@@ -28,7 +30,8 @@ type outage struct {
 func outages() []outage {
 	var all []outage
 	for _, n := range []int{3, 5} {
-		for _, ttl := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second} {
+		for _, ttl := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second,
+			30 * time.Second} {
 			for _, cut := range []time.Duration{500 * time.Millisecond, ttl, min(2*ttl, 45*time.Second), time.Minute} {
 				all = append(all, outage{n, ttl, cut})
 			}
@@ -37,8 +40,9 @@ func outages() []outage {
 	return all
 }
 
-// TestOutages cuts all links of a group in memory, of which no process ends, and heals them. The group
-// must never be given up: settings.groups is one. One world of each size and TTL has several outages.
+// TestOutages cuts all links of a group in memory, of which no process ends, and heals them. The
+// group must never be given up: settings.groups is one. One world of each size and TTL has several
+// outages.
 func TestOutages(t *testing.T) {
 	begin(t, whole)
 	rounds, err := strconv.Atoi(os.Getenv(outagesEnv))
@@ -73,7 +77,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// outage makes one outage and measures how long it takes until every instance is granted a lock again.
+// outage makes one outage and measures how long it takes until every instance is granted a lock
+// again.
 func (w *world) outage(fleet []*instance, o outage, group string) {
 	w.t.Helper()
 	for i, in := range fleet {
@@ -87,7 +92,8 @@ func (w *world) outage(fleet []*instance, o outage, group string) {
 		w.granted(in, slack*recovery)
 		took = append(took, time.Since(healed).Round(time.Millisecond))
 	}
-	w.t.Logf("cut of %v: first granted after %v, all after %v (bound %v, asserted %v)", o.cut, took[0], took[len(took)-1], recovery, slack*recovery)
+	w.t.Logf("cut of %v: first granted after %v, all after %v (bound %v, asserted %v)", o.cut, took[0],
+		took[len(took)-1], recovery, slack*recovery)
 	for _, in := range fleet {
 		if now := in.status().Group; now != group {
 			w.t.Fatalf("after a cut of %v %s belongs to group %v instead of %v", o.cut, in.life, now, group)

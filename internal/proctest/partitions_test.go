@@ -13,7 +13,8 @@ import (
 type shape struct {
 	name string
 	in   scope
-	// cut cuts, and says who then is granted locks and who is not. Those on neither list may be or not.
+	// cut cuts, and says who then is granted locks and who is not. Those on neither list may be or
+	// not.
 	cut func(w *world, leader *instance, rest []*instance) (granted, refused []*instance)
 }
 
@@ -44,13 +45,16 @@ var shapes = [...]shape{
 		}
 		return rest, []*instance{leader}
 	}},
-	// The leader is the only one whom both halves reach: not transitive. With it either half is a majority; it goes on.
+	// The leader is the only one whom both halves reach: not transitive. With it either half is a
+	// majority; it goes on.
 	{"leader is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
 		w.net.cut(machinesOf(rest[:2]), machinesOf(rest[2:]))
 		return append(rest, leader), nil
 	}},
-	// The bridge is another: whoever leads, its half and the bridge are a majority, and the other half reaches nobody who leads.
-	{"follower is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
+	// The bridge is another: whoever leads, its half and the bridge are a majority, and the other
+	// half reaches nobody who leads.
+	{"follower is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted,
+		refused []*instance) {
 		near, bridge, far := []*instance{leader, rest[0]}, rest[1], rest[2:]
 		w.net.cut(machinesOf(near), machinesOf(far))
 		return []*instance{bridge}, nil // a half may change with the other, but never without the bridge
@@ -73,7 +77,8 @@ func TestPartitions(t *testing.T) {
 			leader := w.leader(fleet...)
 			healing := time.Now().Add(during)
 			granted, refused := s.cut(w, leader, without(fleet, leader))
-			w.lose(slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return slices.Contains(granted, in) })...)
+			w.lose(slices.DeleteFunc(slices.Clone(fleet),
+				func(in *instance) bool { return slices.Contains(granted, in) })...)
 			for _, in := range granted {
 				w.granted(in, slack*(ttl+failover))
 			}

@@ -45,7 +45,8 @@ func TestKindOf(t *testing.T) {
 		return slices.Concat([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), b, []byte("rest"))
 	}
 	for text, want := range map[string]kind{
-		linkMethod: links, snapshotMethod: links, anyMethod + "310a3aff": gossip, anyMethod + "31ac64ea54a3": gossip, anyMethod + "3178f555": gossip, "": unknown,
+		linkMethod: links, snapshotMethod: links, anyMethod + "310a3aff": gossip, anyMethod + "31ac64ea54a3": gossip,
+		anyMethod + "3178f555": gossip, "": unknown,
 	} {
 		if got := kindOf(code(text)); got != want {
 			t.Errorf("a connection that opens with %q is of kind %d, want %d", text, got, want)
@@ -61,7 +62,8 @@ func TestRespond(t *testing.T) {
 	}
 	here := netip.MustParseAddr("10.77.0.9")
 	answer := func(asker netip.Addr) []netip.Addr { return []netip.Addr{asker} }
-	if got := respond(ask("\x06orders\x04test", typeA), here, answer); len(got) != 12+17+16 || got[3] != 0 || got[7] != 1 || !slices.Equal(got[len(got)-4:], here.AsSlice()) {
+	if got := respond(ask("\x06orders\x04test", typeA), here, answer); len(got) != 12+17+16 || got[3] != 0 ||
+		got[7] != 1 || !slices.Equal(got[len(got)-4:], here.AsSlice()) {
 		t.Errorf("the answer to a question for the service: %v", got)
 	}
 	if got := respond(ask("\x06orders\x04test", 28), here, answer); len(got) != 12+17 || got[3] != 0 || got[7] != 0 {
@@ -80,7 +82,8 @@ func TestRespond(t *testing.T) {
 func TestAbandoned(t *testing.T) {
 	mine := runName()
 	for space, want := range map[string]bool{
-		mine + "-1-2": false, mine + "-probe": false, "mt1-1-1-bridge": startOf(1) != "1", "mt999999999-5-1-1": true, "mt": false, "mtx-1-1": false, "other": false,
+		mine + "-1-2": false, mine + "-probe": false, "mt1-1-1-bridge": startOf(1) != "1", "mt999999999-5-1-1": true,
+		"mt": false, "mtx-1-1": false, "other": false,
 	} {
 		if abandoned(space) != want {
 			t.Errorf("%s (this process is %d): abandoned %v, want %v", space, os.Getpid(), !want, want)

@@ -19,7 +19,8 @@ const (
 	stoppedFor = 15 * time.Second
 	returnTime = 6 * time.Second // what happens in this time after a leader continues is put down to that
 
-	// returnGoal is the longest time in which no free lock is granted because a leader continues, on one shared disk.
+	// returnGoal is the longest time in which no free lock is granted because a leader continues,
+	// on one shared disk.
 	returnGoal = 300 * time.Millisecond
 )
 
@@ -45,11 +46,14 @@ func TestReturn(t *testing.T) {
 		successor := w.leader(rest...)
 		time.Sleep(time.Until(stopped.Add(stoppedFor)))
 		term := successor.status().Term
-		outages = append(outages, spell{"nothing", before, stopped.Add(-apart), rest}, spell{"stopped", stopped, time.Now(), rest}, spell{"continued", time.Now(), time.Now().Add(returnTime), rest})
+		outages = append(outages, spell{"nothing", before, stopped.Add(-apart), rest},
+			spell{"stopped", stopped, time.Now(), rest}, spell{"continued", time.Now(), time.Now().Add(returnTime),
+				rest})
 		leader.signal(syscall.SIGCONT)
 		time.Sleep(returnTime)
 		if s := successor.status(); !s.Leading || s.Term != term {
-			t.Errorf("%s led in term %d when %s continued, and now: %s", successor.life, term, leader.life, successor.describe())
+			t.Errorf("%s led in term %d when %s continued, and now: %s", successor.life, term, leader.life,
+				successor.describe())
 		}
 		w.waitAllReady(slack * readyTime)
 	}
@@ -71,7 +75,8 @@ func times(t *testing.T, name string, standard int) int {
 	return n
 }
 
-// apart is between the end of one outage and the next: the grant that ends a gap may come after the end of its outage.
+// apart is between the end of one outage and the next: the grant that ends a gap may come after the
+// end of its outage.
 const apart = time.Second
 
 // spell is a time in which something was done to some instances.
@@ -92,17 +97,20 @@ func (w *world) spells(list []spell, goals map[string]time.Duration) {
 	all := map[string][]time.Duration{}
 	for _, o := range list {
 		g, grants := o.gap(w, probes)
-		fmt.Fprintf(table, "%s\t%v\t%v\t%d\n", o.what, g.nobody.Round(time.Millisecond), g.worst.Round(time.Millisecond), grants)
+		fmt.Fprintf(table, "%s\t%v\t%v\t%d\n", o.what, g.nobody.Round(time.Millisecond),
+			g.worst.Round(time.Millisecond), grants)
 		all[o.what] = append(all[o.what], g.nobody)
 		if goal := goals[o.what]; goal > 0 && g.nobody > slack*goal {
-			w.t.Errorf("%s: nobody was granted a free lock for %v, more than %d times the goal of %v", o.what, g.nobody, slack, goal)
+			w.t.Errorf("%s: nobody was granted a free lock for %v, more than %d times the goal of %v", o.what,
+				g.nobody, slack, goal)
 		}
 	}
 	table.Flush()
 	for what, gaps := range all {
 		slices.Sort(gaps)
 		fmt.Fprintf(&text, "%s: %d times, nobody was granted a free lock for: median %v, longest %v (goal %v)\n",
-			what, len(gaps), gaps[len(gaps)/2].Round(time.Millisecond), gaps[len(gaps)-1].Round(time.Millisecond), goals[what])
+			what, len(gaps), gaps[len(gaps)/2].Round(time.Millisecond), gaps[len(gaps)-1].Round(time.Millisecond),
+			goals[what])
 	}
 	w.t.Logf("outages:\n%s", text.String())
 }

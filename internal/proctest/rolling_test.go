@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestRolling deploys a fleet anew, one instance after the other, each when the one before is ready.
+// TestRolling deploys a fleet anew, one instance after the other, each when the one before is
+// ready.
 func TestRolling(t *testing.T) {
 	for _, n := range []int{3, 5, 9} {
 		for _, how := range []string{byLeave, byKill} {
@@ -30,8 +31,9 @@ func TestRolling(t *testing.T) {
 	}
 }
 
-// roll replaces every instance by one that starts anew. With surge the new one comes first, on a machine of its own and under a name of its
-// own, and the old one goes when it is ready: a Deployment. Without, the old one goes first, and comes back on its machine: a StatefulSet.
+// roll replaces every instance by one that starts anew. With surge the new one comes first, on a
+// machine of its own and under a name of its own, and the old one goes when it is ready: a
+// Deployment. Without, the old one goes first, and comes back on its machine: a StatefulSet.
 func (w *world) roll(fleet []*instance, how string, surge bool) {
 	w.t.Helper()
 	for i, old := range fleet {

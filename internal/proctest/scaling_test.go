@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestScaling goes from one founder to three, to five and back, by the steps of docs/OPERATION.md. No
-// survivor loses a lock, and the group stays the same.
+// TestScaling goes from one founder to three, to five and back, by the steps of docs/OPERATION.md.
+// No survivor loses a lock, and the group stays the same.
 func TestScaling(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(map[bool]string{false: "memory", true: "dir"}[durable], func(t *testing.T) {

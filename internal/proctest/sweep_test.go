@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// runName is what the namespaces of this process are called at first: nobody else's are, not even those of a later process with the same number.
+// runName is what the namespaces of this process are called at first: nobody else's are, not even
+// those of a later process with the same number.
 func runName() string { return fmt.Sprintf("mt%d-%s", os.Getpid(), startOf(os.Getpid())) }
 
 // startOf says when a process was started, in the kernel's ticks; "" if there is none.
@@ -27,7 +28,8 @@ func startOf(pid int) string {
 	return ""
 }
 
-// sweep removes what runs left behind that did not come to their end: their namespaces, with the processes in them.
+// sweep removes what runs left behind that did not come to their end: their namespaces, with the
+// processes in them.
 func sweep() {
 	for _, space := range spaces() {
 		if !abandoned(space) {

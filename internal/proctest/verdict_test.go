@@ -14,11 +14,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// clocks is how far the clocks of two instances' histories may be apart: each is set once, by a wall clock that all share, in two readings
-// between which a process may lose the processor.
+// clocks is how far the clocks of two instances' histories may be apart: each is set once, by a
+// wall clock that all share, in two readings between which a process may lose the processor.
 const clocks = 200 * time.Millisecond
 
-// verdict ends a scenario: all that live are ready within the time given, give everything back, stop, and what all lives have recorded is judged.
+// verdict ends a scenario: all that live are ready within the time given, give everything back,
+// stop, and what all lives have recorded is judged.
 func (w *world) verdict(readyWithin time.Duration) {
 	w.t.Helper()
 	w.close()
@@ -53,7 +54,8 @@ func (w *world) judge() {
 	w.t.Helper()
 	w.judged = true
 	events := w.recorded()
-	settle := 2*cmp.Or(w.ttl, 10*time.Second) + 15*time.Second // longer than any lease, and than any time without a leader but the scenarios' own
+	// longer than any lease, and than any time without a leader but the scenarios' own
+	settle := 2*cmp.Or(w.ttl, 10*time.Second) + 15*time.Second
 	if err := history.Judge(events, history.Options{Uncertainty: clocks, Settle: settle}); err != nil {
 		w.t.Errorf("the history of this world is not right: %v", err)
 	}
@@ -62,8 +64,8 @@ func (w *world) judge() {
 	w.gaps(events)
 }
 
-// census counts what there is to judge, and the groups that have granted locks: nobody may found one beside or after another, but where the
-// scenario takes the majority away.
+// census counts what there is to judge, and the groups that have granted locks: nobody may found
+// one beside or after another, but where the scenario takes the majority away.
 func (w *world) census(events []history.Event) {
 	w.t.Helper()
 	told := 0
@@ -76,7 +78,8 @@ func (w *world) census(events []history.Event) {
 			groups = append(groups, fmt.Sprintf("%x", uint64(e.Group)))
 		}
 	}
-	w.t.Logf("%d lives, %d events, %d locks granted, by group %s", len(w.lives), len(events), told, strings.Join(groups, ", then "))
+	w.t.Logf("%d lives, %d events, %d locks granted, by group %s", len(w.lives), len(events), told,
+		strings.Join(groups, ", then "))
 	if told == 0 {
 		w.t.Error("nobody was granted anything: there is nothing to judge")
 	}
@@ -127,7 +130,8 @@ func (w *world) losses(events []history.Event) {
 	}
 	for i, in := range w.lives {
 		if few := lost[i+1]; len(few) > 0 && !w.mayLose[in] {
-			w.t.Errorf("%s has lost %d locks, and nothing was done to it: %s", in.life, len(few), strings.Join(few[:min(len(few), 5)], ", "))
+			w.t.Errorf("%s has lost %d locks, and nothing was done to it: %s", in.life, len(few),
+				strings.Join(few[:min(len(few), 5)], ", "))
 		}
 	}
 }

@@ -8,17 +8,19 @@ import (
 	"time"
 )
 
-// readyTime is how long an instance of a healthy group takes from its start to being ready: to be found, to get a session, and to wait for a
-// change of voters that is due.
+// readyTime is how long an instance of a healthy group takes from its start to being ready: to be
+// found, to get a session, and to wait for a change of voters that is due.
 const readyTime = 12 * time.Second
 
 // failover is how long a group with a majority goes without a leader at most.
 const failover = 2 * time.Second
 
-// gossipTime is how long everybody may take to know who is here: gossip forgets and finds by itself, and in its own time.
+// gossipTime is how long everybody may take to know who is here: gossip forgets and finds by
+// itself, and in its own time.
 const gossipTime = 3 * time.Minute
 
-// waitReady waits until instances have said that they are ready for the first time, as a rolling deploy does.
+// waitReady waits until instances have said that they are ready for the first time, as a rolling
+// deploy does.
 func (w *world) waitReady(within time.Duration, instances ...*instance) {
 	w.t.Helper()
 	limit := time.After(within)
@@ -26,7 +28,8 @@ func (w *world) waitReady(within time.Duration, instances ...*instance) {
 		select {
 		case <-in.ready:
 		case <-limit:
-			w.t.Fatalf("%s is not ready %v after its start: %s", in.life, time.Since(in.began).Round(time.Second/10), in.describe())
+			w.t.Fatalf("%s is not ready %v after its start: %s", in.life, time.Since(in.began).Round(time.Second/10),
+				in.describe())
 		}
 		if in.gone() {
 			w.t.Fatalf("%s has ended before it was ready:\n%s", in.life, in.logTail(10))
@@ -71,7 +74,8 @@ func (w *world) until(within time.Duration, what string, holds func() bool) {
 	}
 }
 
-// waitVoters waits until all of these instances know as many voters as so many instances should have.
+// waitVoters waits until all of these instances know as many voters as so many instances should
+// have.
 func (w *world) waitVoters(within time.Duration, living ...*instance) {
 	w.t.Helper()
 	candidates := len(living)
@@ -148,7 +152,8 @@ func (w *world) notGranted(in *instance, during time.Duration) {
 	}
 }
 
-// keepsGranting checks for a while that each of some instances is granted free locks without a break that anybody would notice.
+// keepsGranting checks for a while that each of some instances is granted free locks without a
+// break that anybody would notice.
 func (w *world) keepsGranting(during time.Duration, instances ...*instance) {
 	w.t.Helper()
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {

@@ -13,10 +13,12 @@ import (
 	"time"
 )
 
-// Limits in real time are asserted this many times over, since machines are shared; the figures are printed.
+// Limits in real time are asserted this many times over, since machines are shared; the figures are
+// printed.
 const slack = 5
 
-// settings are what all instances of a world have in common, but for those that say otherwise when they start.
+// settings are what all instances of a world have in common, but for those that say otherwise when
+// they start.
 type settings struct {
 	replicas int
 	founders []string
@@ -56,7 +58,8 @@ func newWorld(t *testing.T, s settings) *world {
 	server := w.net.add()
 	w.names = serveNames(t, server)
 	w.resolv = filepath.Join(w.dir, "resolv.conf")
-	if err := os.WriteFile(w.resolv, fmt.Appendf(nil, "nameserver %s\noptions timeout:1 attempts:1\n", server.ip), 0o644); err != nil {
+	if err := os.WriteFile(w.resolv, fmt.Appendf(nil, "nameserver %s\noptions timeout:1 attempts:1\n", server.ip),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if s.kinds {
@@ -104,7 +107,8 @@ func (w *world) unlist(m *machine) {
 	w.list(slices.DeleteFunc(slices.Clone(w.listed), func(other *machine) bool { return other == m })...)
 }
 
-// startAll starts n instances at once, each on a machine of its own, all of them listed. They are called a, b, c, …
+// startAll starts n instances at once, each on a machine of its own, all of them listed. They are
+// called a, b, c, …
 func (w *world) startAll(n int) []*instance {
 	w.t.Helper()
 	return w.startOn(w.machinesFor(n)...)
@@ -139,7 +143,8 @@ func (w *world) start(name string, m *machine, more ...string) *instance {
 	return w.startProgram(present, name, m, more...)
 }
 
-// startProgram starts an instance that runs a certain program. What more has replaces or adds to its variables.
+// startProgram starts an instance that runs a certain program. What more has replaces or adds to
+// its variables.
 func (w *world) startProgram(program, name string, m *machine, more ...string) *instance {
 	w.t.Helper()
 	life := fmt.Sprintf("%s-%d", name, len(w.lives))
@@ -188,7 +193,8 @@ func (w *world) environment(name, life string, m *machine) []string {
 	return vars
 }
 
-// lose notes that instances may lose their locks from here on: what is done to them takes them from everybody else.
+// lose notes that instances may lose their locks from here on: what is done to them takes them from
+// everybody else.
 func (w *world) lose(instances ...*instance) {
 	for _, in := range instances {
 		w.mayLose[in] = true

@@ -1,6 +1,6 @@
-// Command publish writes the modules of this tree that users install as a module proxy in a directory:
-// what `go get` would find if the tree were released now. scripts/publish-check installs everything
-// from it, and scripts/release takes the checksums of the next release from it.
+// Command publish writes the modules of this tree that users install as a module proxy in a
+// directory: what `go get` would find if the tree were released now. scripts/publish-check installs
+// everything from it, and scripts/release takes the checksums of the next release from it.
 //
 //	go run ./internal/publish DIRECTORY
 //
@@ -85,8 +85,8 @@ func modules(files []string) (rooms []string) {
 	return rooms
 }
 
-// content returns the files of the module in room: those below it that are below no other module, and
-// the licence of the root if it has none, as the go command does it.
+// content returns the files of the module in room: those below it that are below no other module,
+// and the licence of the root if it has none, as the go command does it.
 func content(files, rooms []string, room string) map[string]string {
 	in := map[string]string{}
 	for _, name := range files {
@@ -106,7 +106,8 @@ func content(files, rooms []string, room string) map[string]string {
 	return in
 }
 
-// write writes one module: its list of versions, and of the one version the time, the go.mod and the files.
+// write writes one module: its list of versions, and of the one version the time, the go.mod and
+// the files.
 func write(root, proxy, room, version string, files map[string]string) error {
 	mod, err := os.ReadFile(filepath.Join(root, room, "go.mod"))
 	if err != nil {
@@ -126,7 +127,8 @@ func write(root, proxy, room, version string, files map[string]string) error {
 	}
 	info := fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time.Now().UTC().Format(time.RFC3339))
 	for file, data := range map[string][]byte{
-		"list": []byte(version + "\n"), version + ".info": []byte(info), version + ".mod": mod, version + ".zip": packed.Bytes(),
+		"list": []byte(version + "\n"), version + ".info": []byte(info), version + ".mod": mod, version +
+			".zip": packed.Bytes(),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, file), data, 0o644); err != nil {
 			return err

@@ -1,5 +1,6 @@
-// Package purpose names what a lock is for, where that decides whether a long hold is worth a warning. It is a label of the
-// request, so it travels with the lock, and a build that does not know it shows it like any other label.
+// Package purpose names what a lock is for, where that decides whether a long hold is worth a
+// warning. It is a label of the request, so it travels with the lock, and a build that does not
+// know it shows it like any other label.
 package purpose
 
 // Label is the label of mortise.Request.Labels.
@@ -12,7 +13,8 @@ const (
 	Job      = "job"      // one long piece of work
 )
 
-// Lasting reports whether long holds of a lock with these labels, and long waits for it, are as they should be.
+// Lasting reports whether long holds of a lock with these labels, and long waits for it, are as
+// they should be.
 func Lasting(labels map[string]string) bool {
 	switch labels[Label] {
 	case Election, Tick, Job:

@@ -34,8 +34,9 @@ type DiskServer interface {
 	Disks(ctx context.Context, q *query.DisksRequest) (*query.DisksAnswer, error)
 }
 
-// Cluster returns the service that answers what instances ask each other about the group. of returns the
-// cluster of this instance; it is not called before the [Guard] reports that the instance has started.
+// Cluster returns the service that answers what instances ask each other about the group. of
+// returns the cluster of this instance; it is not called before the [Guard] reports that the
+// instance has started.
 func Cluster(of func() *cluster.Cluster, disks DiskServer) transport.Service {
 	return transport.Service{Desc: &query.Cluster_ServiceDesc, Impl: group{DiskServer: disks, of: of}}
 }
@@ -54,11 +55,13 @@ func (g group) Found(ctx context.Context, q *query.FoundRequest) (*query.FoundAn
 	if from.Peer.Tier == capability.Member {
 		return &query.FoundAnswer{Answer: g.of().Tell(from.Instance, q.Question)}, nil
 	}
-	return &query.FoundAnswer{Answer: g.of().Answer(cluster.Asker{Instance: from.Instance, Addr: from.Addr}, q.Question)}, nil
+	return &query.FoundAnswer{Answer: g.of().Answer(cluster.Asker{Instance: from.Instance, Addr: from.Addr},
+		q.Question)}, nil
 }
 
 func (g group) Consult(ctx context.Context, q *query.ConsultRequest) (*query.ConsultAnswer, error) {
-	a, ok := g.of().Advise(cluster.Consultation{Group: q.Group, Instance: transport.AskerOf(ctx).Instance, Raft: q.Raft})
+	a, ok := g.of().Advise(cluster.Consultation{Group: q.Group, Instance: transport.AskerOf(ctx).Instance,
+		Raft: q.Raft})
 	if !ok {
 		return nil, errSilence
 	}
@@ -75,7 +78,8 @@ func (g group) Probe(context.Context, *query.ProbeRequest) (*query.ProbeAnswer, 
 	return &query.ProbeAnswer{}, nil
 }
 
-// Found puts a question of package founding, and returns the answer and which instance has given it.
+// Found puts a question of package founding, and returns the answer and which instance has given
+// it.
 func Found(ctx context.Context, at *transport.Remote, question []byte) ([]byte, nodeid.ID, error) {
 	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Found, &query.FoundRequest{Question: question})
 	return a.GetAnswer(), at.Answered.Instance, err
@@ -83,7 +87,8 @@ func Found(ctx context.Context, at *transport.Remote, question []byte) ([]byte, 
 
 // Consult puts a consultation.
 func Consult(ctx context.Context, at *transport.Remote, q cluster.Consultation) (cluster.Advice, error) {
-	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Consult, &query.ConsultRequest{Group: q.Group, Raft: q.Raft})
+	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Consult,
+		&query.ConsultRequest{Group: q.Group, Raft: q.Raft})
 	if err != nil {
 		return cluster.Advice{}, err
 	}
@@ -96,8 +101,8 @@ func Probe(ctx context.Context, at *transport.Remote) error {
 	return err
 }
 
-// counselOf is what people and programs need of a Counsel: of the next step only its kind and why. What
-// is too long is cut.
+// counselOf is what people and programs need of a Counsel: of the next step only its kind and why.
+// What is too long is cut.
 func counselOf(c *cluster.Counsel) *query.Counsel {
 	r := &c.Report
 	m := &query.Counsel{
@@ -108,7 +113,8 @@ func counselOf(c *cluster.Counsel) *query.Counsel {
 	}
 	for _, each := range r.Missing[:min(len(r.Missing), maxListed)] {
 		m.Missing = append(m.Missing, &query.Missing{
-			Raft: each.ID, Instance: each.Instance[:], Name: short(each.Name, maxNameBytes), SilentFor: int64(max(each.SilentFor, 0)),
+			Raft: each.ID, Instance: each.Instance[:], Name: short(each.Name, maxNameBytes),
+			SilentFor: int64(max(each.SilentFor, 0)),
 		})
 	}
 	for _, text := range c.Remarks[:min(len(c.Remarks), maxListed)] {
@@ -127,7 +133,8 @@ func advice(a *query.ConsultAnswer) (cluster.Advice, error) {
 	if m == nil {
 		return cluster.Advice{Leader: leader, Addr: a.Addr}, nil
 	}
-	c := &cluster.Counsel{MayStop: m.MayStop, AllLeaving: m.AllLeaving, Due: m.Due, Known: m.Known, Leader: leader, Remarks: m.Remarks}
+	c := &cluster.Counsel{MayStop: m.MayStop, AllLeaving: m.AllLeaving, Due: m.Due, Known: m.Known, Leader: leader,
+		Remarks: m.Remarks}
 	c.Report = voters.Report{
 		Quorum: m.Quorum, Due: m.Due, Eligible: int(m.Eligible), Target: int(m.Target), CannotSurvive: m.CannotSurvive,
 		Next: voters.Step{Kind: voters.Kind(m.Next), Why: m.Why}, // a later version may know further kinds

@@ -20,7 +20,8 @@ func fullCounsel() cluster.Counsel {
 	c.Report = voters.Report{Eligible: 1 << 30, Target: 7, Quorum: true, Due: true}
 	for range maxListed {
 		c.Report.Missing = append(c.Report.Missing, voters.Missing{
-			ID: math.MaxUint64, Instance: nodeidtest.ID(math.MaxUint64), Name: strings.Repeat("n", maxNameBytes), SilentFor: math.MaxInt64,
+			ID: math.MaxUint64, Instance: nodeidtest.ID(math.MaxUint64), Name: strings.Repeat("n", maxNameBytes),
+			SilentFor: math.MaxInt64,
 		})
 		c.Report.CannotSurvive = append(c.Report.CannotSurvive, math.MaxUint64)
 		c.Remarks = append(c.Remarks, strings.Repeat("r", maxTextBytes))
@@ -50,7 +51,8 @@ func read(b []byte) (cluster.Advice, error) {
 
 func TestCounselReturns(t *testing.T) {
 	full := fullCounsel()
-	for _, c := range []cluster.Counsel{full, {}, {Leader: nodeidtest.ID(5), Report: voters.Report{Next: voters.Step{Why: "é"}}}} {
+	for _, c := range []cluster.Counsel{full, {},
+		{Leader: nodeidtest.ID(5), Report: voters.Report{Next: voters.Step{Why: "é"}}}} {
 		if got, err := read(answerOf(t, &c)); err != nil || !reflect.DeepEqual(*got.Counsel, c) {
 			t.Errorf("%+v came back as %+v, %v", c, got.Counsel, err)
 		}
@@ -62,7 +64,8 @@ func TestCounselReturns(t *testing.T) {
 	long.Report.Missing[0].Name = "n\xff"
 	long.Report.Next.Why = strings.Repeat("é", maxTextBytes)
 	got, err := read(answerOf(t, &long))
-	if err != nil || len(got.Counsel.Report.Missing) != maxListed || len(got.Counsel.Remarks) != maxListed || len(got.Counsel.Report.Next.Why) != maxTextBytes {
+	if err != nil || len(got.Counsel.Report.Missing) != maxListed || len(got.Counsel.Remarks) != maxListed ||
+		len(got.Counsel.Report.Next.Why) != maxTextBytes {
 		t.Errorf("what is too long came back as %+v, %v", got.Counsel, err)
 	}
 }
@@ -72,15 +75,18 @@ func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 	full := fullCounsel()
 	long := strings.Repeat("x", maxTextBytes+1)
 	for what, spoil := range map[string]func(a *query.ConsultAnswer){
-		"leader":         func(a *query.ConsultAnswer) { a.Leader = a.Leader[1:] },
-		"address":        func(a *query.ConsultAnswer) { a.Addr = long },
-		"eligible":       func(a *query.ConsultAnswer) { a.Counsel.Eligible++ },
-		"target":         func(a *query.ConsultAnswer) { a.Counsel.Target = 1<<30 + 1 },
-		"kind":           func(a *query.ConsultAnswer) { a.Counsel.Next = 256 },
-		"why":            func(a *query.ConsultAnswer) { a.Counsel.Why = long },
-		"remark":         func(a *query.ConsultAnswer) { a.Counsel.Remarks[9] = long },
-		"remarks":        func(a *query.ConsultAnswer) { a.Counsel.Remarks = append(a.Counsel.Remarks, "") },
-		"missing":        func(a *query.ConsultAnswer) { a.Counsel.Missing = append(a.Counsel.Missing, &query.Missing{}) },
+		"leader":   func(a *query.ConsultAnswer) { a.Leader = a.Leader[1:] },
+		"address":  func(a *query.ConsultAnswer) { a.Addr = long },
+		"eligible": func(a *query.ConsultAnswer) { a.Counsel.Eligible++ },
+		"target":   func(a *query.ConsultAnswer) { a.Counsel.Target = 1<<30 + 1 },
+		"kind":     func(a *query.ConsultAnswer) { a.Counsel.Next = 256 },
+		"why":      func(a *query.ConsultAnswer) { a.Counsel.Why = long },
+		"remark":   func(a *query.ConsultAnswer) { a.Counsel.Remarks[9] = long },
+		"remarks":  func(a *query.ConsultAnswer) { a.Counsel.Remarks = append(a.Counsel.Remarks, "") },
+		"missing": func(a *query.ConsultAnswer) {
+			a.Counsel.Missing = append(a.Counsel.Missing,
+				&query.Missing{})
+		},
 		"cannot survive": func(a *query.ConsultAnswer) { a.Counsel.CannotSurvive = append(a.Counsel.CannotSurvive, 1) },
 		"instance":       func(a *query.ConsultAnswer) { a.Counsel.Missing[3].Instance = []byte("short") },
 		"name":           func(a *query.ConsultAnswer) { a.Counsel.Missing[3].Name = long },
@@ -100,7 +106,8 @@ func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzAdvice feeds any bytes to an asker. What is accepted is within all bounds, and comes back as it is.
+// FuzzAdvice feeds any bytes to an asker. What is accepted is within all bounds, and comes back as
+// it is.
 func FuzzAdvice(f *testing.F) {
 	full := fullCounsel()
 	f.Add(answerOf(f, &full))

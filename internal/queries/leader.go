@@ -81,7 +81,8 @@ func (l leader) Check(ctx context.Context, q *query.HoldRequest) (*query.Held, e
 
 func (l leader) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
 	by := proved(q.Origin, RightsOf(ctx), string(q.By))
-	return l.held(ctx, replica.Question{Op: replica.OpEvict, Key: string(q.Key), Token: q.Token, By: by, Reason: string(q.Reason)})
+	return l.held(ctx, replica.Question{Op: replica.OpEvict, Key: string(q.Key), Token: q.Token, By: by,
+		Reason: string(q.Reason)})
 }
 
 func (l leader) Get(ctx context.Context, q *query.KeyRequest) (*query.Data, error) {
@@ -97,7 +98,8 @@ func (l leader) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer,
 		return nil, errNonce
 	}
 	nonce := lockfsm.Nonce(q.Nonce)
-	a, err := l.look(ctx, replica.Question{Op: replica.OpPut, Key: string(q.Key), Value: q.Data, After: q.Revision, Nonce: nonce})
+	a, err := l.look(ctx, replica.Question{Op: replica.OpPut, Key: string(q.Key), Value: q.Data, After: q.Revision,
+		Nonce: nonce})
 	if err != nil {
 		return nil, err
 	}

@@ -31,14 +31,17 @@ func dataOf(d *lockfsm.Data) *query.Data {
 // lockList shows what rights let see.
 func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList {
 	list := &query.LockList{
-		Next: &query.Cursor{Key: []byte(a.Next.Key), Place: a.Next.Place}, More: a.More, Leader: a.Leader, Position: a.Position,
+		Next: &query.Cursor{Key: []byte(a.Next.Key), Place: a.Next.Place}, More: a.More, Leader: a.Leader,
+		Position: a.Position,
 	}
 	for _, l := range a.Locks {
 		one := &query.Lock{Key: []byte(l.Key), Held: uint32(l.Held), Waiting: uint32(l.Waiting), Data: dataOf(&l.Data)}
 		for _, s := range l.Queue {
 			one.Queue = append(one.Queue, &query.Standing{
-				Session: uint64(s.Session), Record: s.Record, Place: uint64(s.Place), Token: uint64(s.Token), Watch: uint64(s.Watch),
-				Since: s.SinceUnixMS, Permits: s.Permits, Of: s.Of, Keys: keysOf(s.Keys, rights), Value: s.Value, Gone: s.Gone,
+				Session: uint64(s.Session), Record: s.Record, Place: uint64(s.Place), Token: uint64(s.Token),
+				Watch: uint64(s.Watch),
+				Since: s.SinceUnixMS, Permits: s.Permits, Of: s.Of, Keys: keysOf(s.Keys, rights), Value: s.Value,
+				Gone: s.Gone,
 				Left: int64(a.Left[s.Session]),
 			})
 		}
@@ -64,7 +67,8 @@ func eventList(a *replica.Answer) *query.EventList {
 	list := &query.EventList{Position: a.Position, More: a.More, Missed: a.Missed, Leader: a.Leader}
 	for _, e := range a.Events {
 		one := &query.Event{
-			Position: e.Position, What: uint32(e.What), Cause: uint32(e.Cause), Key: []byte(e.Key), Token: uint64(e.Token),
+			Position: e.Position, What: uint32(e.What), Cause: uint32(e.Cause), Key: []byte(e.Key),
+			Token:   uint64(e.Token),
 			Session: uint64(e.Session), Record: e.Record, At: e.WallUnixMS,
 		}
 		if how := e.How; how != nil {
@@ -80,7 +84,8 @@ func sessionList(a *replica.Answer) *query.SessionList {
 	list := &query.SessionList{From: fromOf(a.From), More: a.More}
 	for _, s := range a.Sessions {
 		list.Sessions = append(list.Sessions, &query.Session{
-			Id: uint64(s.ID), Record: s.Record, Ttl: int64(s.TTL), Left: int64(a.Left[s.ID]), Leaving: s.Leaving, Gone: s.Gone,
+			Id: uint64(s.ID), Record: s.Record, Ttl: int64(s.TTL), Left: int64(a.Left[s.ID]), Leaving: s.Leaving,
+			Gone: s.Gone,
 			Held: uint32(s.Held), Waiting: uint32(s.Waiting),
 		})
 	}
@@ -91,8 +96,9 @@ func memberList(a *replica.Answer) *query.MemberList {
 	list := &query.MemberList{From: fromOf(a.From), More: a.More, Total: uint32(a.Total)}
 	for _, m := range a.Members {
 		list.Members = append(list.Members, &query.Member{
-			Session: uint64(m.Session), Instance: m.Instance[:], Name: m.Name, Addr: m.Addr, Zone: m.Zone, Version: m.Version,
-			Tier: m.Tier, For: m.For, Since: m.Since, Votes: m.Votes, Leaving: m.Leaving,
+			Session: uint64(m.Session), Instance: m.Instance[:], Name: m.Name, Addr: m.Addr, Zone: m.Zone,
+			Version: m.Version,
+			Tier:    m.Tier, For: m.For, Since: m.Since, Votes: m.Votes, Leaving: m.Leaving,
 		})
 	}
 	for id, name := range a.Names {

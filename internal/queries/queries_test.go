@@ -39,10 +39,12 @@ type rig struct {
 
 func newRig() *rig {
 	r := &rig{Guard: Guard{Started: func() bool { return true }}}
-	for _, desc := range []*grpc.ServiceDesc{&query.Query_ServiceDesc, &query.Admin_ServiceDesc, &query.Cluster_ServiceDesc} {
+	for _, desc := range []*grpc.ServiceDesc{&query.Query_ServiceDesc, &query.Admin_ServiceDesc,
+		&query.Cluster_ServiceDesc} {
 		r.services.List = append(r.services.List, transport.Service{Desc: desc, Impl: called{}})
 	}
-	r.services.Intercept = func(ctx context.Context, q any, info *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+	r.services.Intercept = func(ctx context.Context, q any, info *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any,
+		error) {
 		return r.Intercept(ctx, q, info, func(ctx context.Context, q any) (any, error) {
 			r.calls++
 			r.rights, r.origin = RightsOf(ctx), nil
@@ -69,7 +71,8 @@ func rights(t *testing.T, words ...string) *capability.Capability {
 }
 
 // ask puts a question in the name of a peer, and reports whether the method was called.
-func (r *rig) ask(t *testing.T, from transport.Identity, method string, q proto.Message) (answered bool, _ *session.NotAllowedError) {
+func (r *rig) ask(t *testing.T, from transport.Identity, method string, q proto.Message) (answered bool,
+	_ *session.NotAllowedError) {
 	t.Helper()
 	before := r.calls
 	put := func(struct{}, context.Context, *struct{}, ...grpc.CallOption) (*struct{}, error) {
@@ -97,15 +100,16 @@ func questions() map[string]rule {
 	k := []byte("a/x")
 	const reads, lists, any = "read a/x", "read a/x*", "read *"
 	return map[string]rule{
-		query.Query_Peek_FullMethodName:     {&query.KeyRequest{Key: k}, "read", "a/x", reads, true, false},
-		query.Query_Get_FullMethodName:      {&query.KeyRequest{Key: k}, "read", "a/x", reads, true, false},
-		query.Query_Check_FullMethodName:    {&query.HoldRequest{Key: k}, "read", "a/x", reads, true, false},
-		query.Query_Holders_FullMethodName:  {&query.HoldersRequest{Key: k}, "read", "a/x", reads, true, false},
-		query.Query_List_FullMethodName:     {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, false},
-		query.Query_Walk_FullMethodName:     {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, false},
-		query.Query_Watch_FullMethodName:    {&query.WatchRequest{Prefix: k}, "read", "a/x*", lists, true, false},
-		query.Query_Put_FullMethodName:      {&query.PutRequest{Key: k}, "write", "a/x", "write a/x", true, false},
-		query.Query_Evict_FullMethodName:    {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true, false},
+		query.Query_Peek_FullMethodName:    {&query.KeyRequest{Key: k}, "read", "a/x", reads, true, false},
+		query.Query_Get_FullMethodName:     {&query.KeyRequest{Key: k}, "read", "a/x", reads, true, false},
+		query.Query_Check_FullMethodName:   {&query.HoldRequest{Key: k}, "read", "a/x", reads, true, false},
+		query.Query_Holders_FullMethodName: {&query.HoldersRequest{Key: k}, "read", "a/x", reads, true, false},
+		query.Query_List_FullMethodName:    {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, false},
+		query.Query_Walk_FullMethodName:    {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, false},
+		query.Query_Watch_FullMethodName:   {&query.WatchRequest{Prefix: k}, "read", "a/x*", lists, true, false},
+		query.Query_Put_FullMethodName:     {&query.PutRequest{Key: k}, "write", "a/x", "write a/x", true, false},
+		query.Query_Evict_FullMethodName: {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true,
+			false},
 		query.Query_Ends_FullMethodName:     {&query.StateRequest{}, "read", "*", any, true, false},
 		query.Query_Names_FullMethodName:    {&query.StateRequest{}, "read", "*", any, true, false},
 		query.Query_Sessions_FullMethodName: {&query.PageRequest{}, "read", "*", any, true, false},
@@ -120,8 +124,9 @@ func questions() map[string]rule {
 		query.Admin_Members_FullMethodName:  {&query.PageRequest{}, "read", "*", any, true, true},
 		query.Admin_Sessions_FullMethodName: {&query.PageRequest{}, "read", "*", any, true, true},
 		query.Admin_Put_FullMethodName:      {&query.PutRequest{Key: k}, "write", "a/x", "write a/x", true, true},
-		query.Admin_Evict_FullMethodName:    {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true, true},
-		query.Admin_Recover_FullMethodName:  {&query.RecoverRequest{}, "root", "", "", true, true},
+		query.Admin_Evict_FullMethodName: {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true,
+			true},
+		query.Admin_Recover_FullMethodName: {&query.RecoverRequest{}, "root", "", "", true, true},
 
 		query.Cluster_Found_FullMethodName:      {&query.FoundRequest{}, "", "", "", true, false},
 		query.Cluster_Consult_FullMethodName:    {&query.ConsultRequest{}, "", "", "", true, false},
@@ -131,8 +136,8 @@ func questions() map[string]rule {
 	}
 }
 
-// Every method of every service is asked by every tier, with exactly the right that it needs, with all
-// others, and with none.
+// Every method of every service is asked by every tier, with exactly the right that it needs, with
+// all others, and with none.
 func TestWhoMayAskWhat(t *testing.T) {
 	r := newRig()
 	all := questions()
@@ -167,7 +172,8 @@ func TestWhoMayAskWhat(t *testing.T) {
 			if ok != (may && c.verb == "") || (denied != nil) != (may && c.verb != "") {
 				t.Errorf("%s with other rights, by a %s: %v, %v", method, tier, ok, denied)
 			}
-			if want := (session.NotAllowedError{Verb: c.verb, Key: c.on, For: "cron-host"}); denied != nil && c.verb != "force" && *denied != want {
+			if want := (session.NotAllowedError{Verb: c.verb, Key: c.on, For: "cron-host"}); denied != nil &&
+				c.verb != "force" && *denied != want {
 				t.Errorf("%s with other rights: %+v, want %+v", method, denied, want)
 			}
 		}
@@ -178,7 +184,8 @@ func TestWhoMayAskWhat(t *testing.T) {
 	}
 }
 
-// An instance names the program for which it asks, and no other asker does: what is proved of it counts.
+// An instance names the program for which it asks, and no other asker does: what is proved of it
+// counts.
 func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 	r := newRig()
 	narrow, wide := rights(t, "read a*"), rights(t, "read *")
@@ -189,7 +196,8 @@ func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 		return ok
 	}
 	own := nodeidtest.ID(5)
-	if !ask(peer(capability.Root, nil), query.Query_Peek_FullMethodName, "z") || r.rights.Text() != wide.Text() || !proto.Equal(r.origin, says) {
+	if !ask(peer(capability.Root, nil), query.Query_Peek_FullMethodName, "z") || r.rights.Text() != wide.Text() ||
+		!proto.Equal(r.origin, says) {
 		t.Errorf("an instance forwards %v, %v", r.rights, r.origin)
 	}
 	for _, tier := range []capability.Tier{capability.Member, capability.Guest} {
@@ -197,14 +205,16 @@ func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 		if ask(peer(tier, narrow), method, "z") {
 			t.Errorf("a %s asks under rights that it names itself", tier)
 		}
-		if want := (&query.Origin{Rights: narrow.Text(), Asker: own[:]}); !ask(peer(tier, narrow), method, "a") || r.rights != narrow || !proto.Equal(r.origin, want) {
+		if want := (&query.Origin{Rights: narrow.Text(), Asker: own[:]}); !ask(peer(tier, narrow), method, "a") ||
+			r.rights != narrow || !proto.Equal(r.origin, want) {
 			t.Errorf("a %s is forwarded as %v, %v", tier, r.rights, r.origin)
 		}
 	}
 	if ask(peer(capability.Member, narrow), query.Query_Peek_FullMethodName, "z") {
 		t.Error("a member asks the leader under rights that it names itself")
 	}
-	if want := (&query.Origin{Asker: own[:]}); !ask(peer(capability.Root, nil), query.Admin_Peek_FullMethodName, "z") || r.rights != nil || !proto.Equal(r.origin, want) {
+	if want := (&query.Origin{Asker: own[:]}); !ask(peer(capability.Root, nil), query.Admin_Peek_FullMethodName,
+		"z") || r.rights != nil || !proto.Equal(r.origin, want) {
 		t.Errorf("a program with the root secret is forwarded as %v, %v", r.rights, r.origin)
 	}
 	says.Rights = narrow.Text()
@@ -216,7 +226,8 @@ func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 		t.Error("rights that cannot be read are rights")
 	}
 	r.Started = func() bool { return false }
-	_, err := Ask(t.Context(), query.NewAdminClient(r.services.As(peer(capability.Root, nil))), query.AdminClient.Here, &query.HereRequest{})
+	_, err := Ask(t.Context(), query.NewAdminClient(r.services.As(peer(capability.Root, nil))),
+		query.AdminClient.Here, &query.HereRequest{})
 	if f, ok := errors.AsType[*Failed](err); !ok || f.Kind != query.Failure_NOT_READY {
 		t.Errorf("before the start: %v", err)
 	}
@@ -232,11 +243,13 @@ func leads(a *replica.Answer, err error, last *replica.Question) transport.Servi
 	return transport.Services{List: []transport.Service{Query(look)}, Intercept: guard.Intercept}
 }
 
-// Of a request for several keys a program is shown those that it may see, and the others are counted.
+// Of a request for several keys a program is shown those that it may see, and the others are
+// counted.
 func TestOtherKeysAreCounted(t *testing.T) {
 	answer := &replica.Answer{
-		Locks: []lockfsm.LockInfo{{Key: "a", Queue: []lockfsm.Standing{{Session: 3, Keys: []string{"a", "b", "c"}}, {Keys: []string{"a", "aa"}}, {}}}},
-		Left:  map[lockfsm.SessionID]time.Duration{3: time.Second},
+		Locks: []lockfsm.LockInfo{{Key: "a", Queue: []lockfsm.Standing{{Session: 3, Keys: []string{"a", "b", "c"}},
+			{Keys: []string{"a", "aa"}}, {}}}},
+		Left: map[lockfsm.SessionID]time.Duration{3: time.Second},
 	}
 	var last replica.Question
 	services := leads(answer, nil, &last)
@@ -248,7 +261,8 @@ func TestOtherKeysAreCounted(t *testing.T) {
 		rights(t, "member").Text():  {{"a", "b", "c"}, {"a", "aa"}, nil},
 	} {
 		q := &query.KeyRequest{Origin: &query.Origin{Rights: text}, Key: []byte("a")}
-		list, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))), query.QueryClient.Peek, q)
+		list, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
+			query.QueryClient.Peek, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,10 +286,12 @@ func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	for want, o := range map[string]*query.Origin{
 		"alice":                                nil,
 		"alice (instance " + id.String() + ")": {Asker: id[:]},
-		"cron-host (instance " + id.String() + `, claims to be "alice")`: {Asker: id[:], Rights: rights(t, "force k", "read k").Text()},
+		"cron-host (instance " + id.String() +
+			`, claims to be "alice")`: {Asker: id[:], Rights: rights(t, "force k", "read k").Text()},
 	} {
 		q := &query.EvictRequest{Origin: o, Key: []byte("k"), Token: 7, By: []byte("alice"), Reason: []byte("why")}
-		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))), query.QueryClient.Evict, q)
+		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
+			query.QueryClient.Evict, q)
 		if err != nil || last.By != want || last.Reason != "why" || last.Token != 7 {
 			t.Errorf("%+v, %v, want %q", last, err, want)
 		}
@@ -285,8 +301,8 @@ func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	}
 }
 
-// What a method fails with is told in its words, whatever is in them; and what is wrong with a question
-// reaches no state.
+// What a method fails with is told in its words, whatever is in them; and what is wrong with a
+// question reaches no state.
 func TestFailuresAreTold(t *testing.T) {
 	var last replica.Question
 	for want, c := range map[query.Failure_Kind]error{
@@ -296,19 +312,22 @@ func TestFailuresAreTold(t *testing.T) {
 		query.Failure_CONFLICT:  Conflict(errors.New("changed")),
 	} {
 		services := leads(nil, c, &last)
-		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))), query.QueryClient.Get, &query.KeyRequest{})
+		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
+			query.QueryClient.Get, &query.KeyRequest{})
 		f, ok := errors.AsType[*Failed](err)
 		if !ok || f.Kind != want || f.Error() != strings.ToValidUTF8(c.Error(), "?") {
 			t.Errorf("%v became %v", c, err)
 		}
-		if denied, ok := errors.AsType[*session.NotAllowedError](err); ok != (want == query.Failure_DENIED) || ok && denied.Key != "k\xff" {
+		if denied, ok := errors.AsType[*session.NotAllowedError](err); ok != (want == query.Failure_DENIED) ||
+			ok && denied.Key != "k\xff" {
 			t.Errorf("%v became %+v", c, denied)
 		}
 	}
 	last = replica.Question{}
 	services := leads(&replica.Answer{}, nil, &last)
 	put := &query.PutRequest{Key: []byte("k"), Nonce: make([]byte, 17)}
-	if _, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))), query.QueryClient.Put, put); err == nil || last.Op != "" {
+	if _, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
+		query.QueryClient.Put, put); err == nil || last.Op != "" {
 		t.Errorf("a nonce of 17 bytes: %v, %+v", err, last)
 	}
 }

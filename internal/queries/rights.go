@@ -30,8 +30,8 @@ var (
 
 type rightsKey struct{}
 
-// RightsOf returns the rights under which the question is put that is answered under ctx. Nil are those of
-// a full instance.
+// RightsOf returns the rights under which the question is put that is answered under ctx. Nil are
+// those of a full instance.
 func RightsOf(ctx context.Context) *capability.Capability {
 	c, _ := ctx.Value(rightsKey{}).(*capability.Capability)
 	return c
@@ -39,7 +39,8 @@ func RightsOf(ctx context.Context) *capability.Capability {
 
 // Intercept has a question answered if its asker may put it. The method finds in the Origin of the
 // question what is proved of the asker, or what an instance that forwards the question says of it.
-func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any, error) {
+func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any,
+	error) {
 	from := transport.AskerOf(ctx)
 	if !serves(info.FullMethod, from.Peer.Tier) {
 		return nil, errNoInstance
@@ -84,8 +85,9 @@ func serves(method string, tier capability.Tier) bool {
 	return false
 }
 
-// settle returns the rights under which a question is put, and enters its origin: an instance may put a
-// Query for a program, which it names. Of any other asker that counts which its connection proves.
+// settle returns the rights under which a question is put, and enters its origin: an instance may
+// put a Query for a program, which it names. Of any other asker that counts which its connection
+// proves.
 func settle(method string, from transport.Identity, q any) (*capability.Capability, error) {
 	m := q.(proto.Message).ProtoReflect()
 	field := m.Descriptor().Fields().ByName("origin")
@@ -108,8 +110,8 @@ func settle(method string, from transport.Identity, q any) (*capability.Capabili
 	return rights, nil
 }
 
-// Allowed reports which right a question needs that c does not grant, as a *session.NotAllowedError. Nil
-// grants everything.
+// Allowed reports which right a question needs that c does not grant, as a
+// *session.NotAllowedError. Nil grants everything.
 func Allowed(c *capability.Capability, q any) error {
 	if c == nil {
 		return nil
@@ -150,8 +152,9 @@ func Allowed(c *capability.Capability, q any) error {
 	return lacks(false, "root", "")
 }
 
-// proved names what ends a hold, for the log, the audit and the holder. The ID of a program is proved,
-// and of one with a derived secret the name in its capability too; what it says of itself is a claim.
+// proved names what ends a hold, for the log, the audit and the holder. The ID of a program is
+// proved, and of one with a derived secret the name in its capability too; what it says of itself
+// is a claim.
 func proved(by *query.Origin, rights *capability.Capability, says string) string {
 	asker := ID(by.GetAsker())
 	switch {

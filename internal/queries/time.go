@@ -12,8 +12,9 @@ const (
 	clusterTime = 30 * time.Second // for one of Cluster: package cluster has bounds of its own
 )
 
-// Time bounds one attempt to have a question of Query answered. A watch waits, and is told that nothing
-// has happened before this is over: a connection on which no answer comes in time is given up.
+// Time bounds one attempt to have a question of Query answered. A watch waits, and is told that
+// nothing has happened before this is over: a connection on which no answer comes in time is given
+// up.
 func Time(q any) time.Duration {
 	if _, ok := q.(*query.WatchRequest); ok {
 		return replica.WatchTime + replica.QuestionTime

@@ -173,7 +173,8 @@ func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 		if int(l.Held) <= len(l.Queue) {
 			break
 		}
-		more, err := w.Holders(&query.HoldersRequest{Origin: w.Origin, Key: l.Key, After: l.Queue[len(l.Queue)-1].Place})
+		more, err := w.Holders(&query.HoldersRequest{Origin: w.Origin, Key: l.Key,
+			After: l.Queue[len(l.Queue)-1].Place})
 		if err != nil || !r.page(more) {
 			return false, err
 		}

@@ -39,7 +39,8 @@ func watched(after uint64, pages []*query.LockList, events []*query.EventList) (
 			case t.Current:
 				told = append(told, fmt.Sprint("current ", t.Position))
 			default:
-				told = append(told, fmt.Sprint(t.Event.What, " ", string(t.Event.Key), " ", t.Event.Token, " at ", t.Position))
+				told = append(told, fmt.Sprint(t.Event.What, " ", string(t.Event.Key), " ", t.Event.Token, " at ",
+					t.Position))
 			}
 			return true
 		},
@@ -76,7 +77,8 @@ func TestAWatchLeavesNothingOut(t *testing.T) {
 		"what happens between two pages": {
 			pages: []*query.LockList{page(1, 5, true, heldBy("a", 3)), page(1, 8, false, heldBy("b", 7))},
 			events: []*query.EventList{
-				{Position: 8, Events: []*query.Event{event(6, ended, "a", 3), event(7, began, "b", 7), event(8, ended, "c", 2)}},
+				{Position: 8, Events: []*query.Event{event(6, ended, "a", 3), event(7, began, "b", 7),
+					event(8, ended, "c", 2)}},
 				{Position: 9, Events: []*query.Event{event(9, began, "a", 9)}},
 			},
 			want: []string{
@@ -85,8 +87,9 @@ func TestAWatchLeavesNothingOut(t *testing.T) {
 			},
 		},
 		"another leader": {
-			pages: []*query.LockList{page(1, 5, true, heldBy("a", 3)), page(2, 5, false), page(2, 5, false, heldBy("a", 3))},
-			want:  []string{"reset", "1 a 3 at 0", "reset", "1 a 3 at 0", "current 5", "after 5"},
+			pages: []*query.LockList{page(1, 5, true, heldBy("a", 3)), page(2, 5, false),
+				page(2, 5, false, heldBy("a", 3))},
+			want: []string{"reset", "1 a 3 at 0", "reset", "1 a 3 at 0", "current 5", "after 5"},
 		},
 		"forgotten while it was read": {
 			pages:  []*query.LockList{page(1, 5, true), page(1, 9, false), page(1, 9, false)},

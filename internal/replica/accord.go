@@ -11,9 +11,9 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// Accord is the leader's part in what all instances have to agree on: settings that are adopted once
-// all that stay name them (rule 15), and the version of the lock rules. It is looked at together with
-// the voters, by one goroutine. The zero Accord has asked for nothing.
+// Accord is the leader's part in what all instances have to agree on: settings that are adopted
+// once all that stay name them (rule 15), and the version of the lock rules. It is looked at
+// together with the voters, by one goroutine. The zero Accord has asked for nothing.
 type Accord struct { // what was asked for last, and when
 	term  uint64
 	blob  []byte // settings to adopt
@@ -47,17 +47,19 @@ type Wishes struct {
 	Differ []string  // for people, a sentence for each setting
 }
 
-// Facts returns what a leader's log and the sessions show of who could vote, and what the leader is to
-// propose. find is the address book, which may know a newer address of an instance; linked reports
-// whether an instance is this one, or has a stream with it.
+// Facts returns what a leader's log and the sessions show of who could vote, and what the leader is
+// to propose. find is the address book, which may know a newer address of an instance; linked
+// reports whether an instance is this one, or has a stream with it.
 func (a *Accord) Facts(
-	now clock.Time, p Stand, s *raftlog.Survey, g *Registry, find func(raft uint64) (founding.Voter, bool), linked func(nodeid.ID) bool,
+	now clock.Time, p Stand, s *raftlog.Survey, g *Registry, find func(raft uint64) (founding.Voter, bool),
+	linked func(nodeid.ID) bool,
 ) (voters.Facts, Wishes) {
 	settings := &p.Settings
 	if p.Group != nil {
 		settings = p.Group
 	}
-	f := facts(s, voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Durable: p.Durable}, find, linked)
+	f := facts(s, voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Durable: p.Durable}, find,
+		linked)
 	g.Read(&f, linked)
 	if p.Group == nil {
 		return f, Wishes{} // what holds is not known, so nothing is compared with it

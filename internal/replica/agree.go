@@ -13,10 +13,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file says which settings a group is to adopt: those that all its instances name alike and that
-// are not the group's yet. Instances that leave do not count. The leader asks whenever an instance has
-// come or gone. As long as they differ the group's own hold, and people are shown which instance names
-// what.
+// This file says which settings a group is to adopt: those that all its instances name alike and
+// that are not the group's yet. Instances that leave do not count. The leader asks whenever an
+// instance has come or gone. As long as they differ the group's own hold, and people are shown
+// which instance names what.
 
 // disagreement is a setting of which some instance has another value than the group.
 type disagreement struct {
@@ -37,7 +37,8 @@ type otherSetting struct {
 // differMax is how many names are shown of the instances that want one value.
 const differMax = 10
 
-// agreement is what becomes of the settings: adopt is what the group is to have, encoded in blob if that is something new. differ is for people.
+// agreement is what becomes of the settings: adopt is what the group is to have, encoded in blob if
+// that is something new. differ is for people.
 type agreement struct {
 	adopt  Settings
 	blob   []byte // nil: nothing is to be adopted
@@ -100,22 +101,24 @@ func (g *Settings) take(i setting, own Settings) {
 	}
 }
 
-// proposed are the settings that a leader may propose: its own, which were found valid here and have
-// the names of the founders. A leader that leaves proposes the founders that an instance that stays
-// names, or its vote could never go to one of them.
+// proposed are the settings that a leader may propose: its own, which were found valid here and
+// have the names of the founders. A leader that leaves proposes the founders that an instance that
+// stays names, or its vote could never go to one of them.
 func proposed(own Settings, registered *census, leaving bool) Settings {
 	s, some := registered.staying()
 	founders := registered.foundersOf(s.Founders)
-	if !leaving || !some || len(founders) != s.FounderCount || s.FounderCount == 0 && (s.Replicas < 1 || s.Replicas > MaxReplicas) {
+	if !leaving || !some || len(founders) != s.FounderCount || s.FounderCount == 0 &&
+		(s.Replicas < 1 || s.Replicas > MaxReplicas) {
 		return own
 	}
 	own.Replicas, own.Founders = s.Replicas, founders
 	return own
 }
 
-// agree compares what all registered instances that stay name with what the group has. own are those
-// that this leader may propose, which must be what all name. longest is the largest TTL of the sessions
-// that live: with a shorter one in force, a later group would not wait for their holders.
+// agree compares what all registered instances that stay name with what the group has. own are
+// those that this leader may propose, which must be what all name. longest is the largest TTL of
+// the sessions that live: with a shorter one in force, a later group would not wait for their
+// holders.
 //
 // Founders are adopted only while one of them is here and stays. Otherwise no instance could have a
 // vote, and one that leaves could hand its vote to none.
@@ -144,7 +147,8 @@ func agree(group, own Settings, registered *census, longest time.Duration) agree
 	}
 	if a.adopt.Encode() == nil {
 		a.adopt.Replicas, a.adopt.Founders = group.Replicas, group.Founders
-		why[foundersSetting] = fmt.Sprintf("the names of the founders are longer than %d bytes together", lockfsm.MaxSettingsBytes)
+		why[foundersSetting] = fmt.Sprintf("the names of the founders are longer than %d bytes together",
+			lockfsm.MaxSettingsBytes)
 	}
 	if a.adopt.Named() != group.Named() {
 		a.blob = a.adopt.Encode()
@@ -227,8 +231,8 @@ func foundersText(text string, founders []string) string {
 }
 
 // supported returns the newest version of the lock rules that all know: every registered instance,
-// and every instance that has a replica, voter or learner. Zero means that of one it is not known. A
-// replica whose instance has no session may be of any build, and raising the rules beyond what it
+// and every instance that has a replica, voter or learner. Zero means that of one it is not known.
+// A replica whose instance has no session may be of any build, and raising the rules beyond what it
 // knows ends it.
 func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)

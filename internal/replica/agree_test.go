@@ -14,7 +14,8 @@ import (
 )
 
 func groupOf(change func(*Settings)) Settings {
-	g := Settings{Founders: []string{"a", "b", "c"}, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second, SessionBytes: 64 << 20, GroupBytes: 256 << 20}
+	g := Settings{Founders: []string{"a", "b", "c"}, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second,
+		SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 	if change != nil {
 		change(&g)
 	}
@@ -24,7 +25,8 @@ func groupOf(change func(*Settings)) Settings {
 func registeredAs(each ...Settings) []Record {
 	var all []Record
 	for i, g := range each {
-		all = append(all, Record{Instance: nodeidtest.ID(uint64(i + 1)).String(), Name: fmt.Sprint("n", i+1), Rules: 1, Settings: g.Named(), Founders: g.Founders})
+		all = append(all, Record{Instance: nodeidtest.ID(uint64(i + 1)).String(), Name: fmt.Sprint("n", i+1),
+			Rules: 1, Settings: g.Named(), Founders: g.Founders})
 	}
 	return all
 }
@@ -37,8 +39,9 @@ func counted(records ...Record) *census {
 	return &c
 }
 
-// TestSettingsAreAdoptedWhenAllNameThem: a setting is adopted exactly when all registered instances, and the one that looks, name the same value
-// and the group has another. Until then people are shown who says what.
+// TestSettingsAreAdoptedWhenAllNameThem: a setting is adopted exactly when all registered
+// instances, and the one that looks, name the same value and the group has another. Until then
+// people are shown who says what.
 func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	old := groupOf(nil)
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -68,27 +71,37 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 		"nobody is registered":   {five, nil, 0, old, ""},
 		"one of three differs":   {five, []Settings{five, old, old}, 0, old, "Voters 3: 5 n1"},
 		"one of three is behind": {five, []Settings{five, old, five}, 0, old, "Voters 3: 5 n1,n3"},
-		"three values":           {five, []Settings{five, old, groupOf(func(g *Settings) { g.Voters = 1 })}, 0, old, "Voters 3: 1 n3, 5 n1"},
-		"all differ alike":       {five, []Settings{five, five, five}, 0, five, "Voters 3: 5 n1,n2,n3"},
-		"all but this one":       {old, []Settings{five, five}, 0, old, "Voters 3: 5 n1,n2"},
-		"a budget":               {budget, []Settings{budget, budget}, 0, budget, "MaxSessionBytes 64 MiB: 128 MiB n1,n2; MaxGroupBytes 256 MiB: 1 GiB n1,n2"},
-		"a budget of one":        {budget, []Settings{budget, old}, 0, old, "MaxSessionBytes 64 MiB: 128 MiB n1; MaxGroupBytes 256 MiB: 1 GiB n1"},
-		"a longer TTL":           {long, []Settings{long, long}, 10 * time.Second, long, "SessionTTL 10s: 1m0s n1,n2; Grace 10s: 1m0s n1,n2"},
+		"three values": {five, []Settings{five, old, groupOf(func(g *Settings) { g.Voters = 1 })}, 0, old,
+			"Voters 3: 1 n3, 5 n1"},
+		"all differ alike": {five, []Settings{five, five, five}, 0, five, "Voters 3: 5 n1,n2,n3"},
+		"all but this one": {old, []Settings{five, five}, 0, old, "Voters 3: 5 n1,n2"},
+		"a budget": {budget, []Settings{budget, budget}, 0, budget,
+			"MaxSessionBytes 64 MiB: 128 MiB n1,n2; MaxGroupBytes 256 MiB: 1 GiB n1,n2"},
+		"a budget of one": {budget, []Settings{budget, old}, 0, old,
+			"MaxSessionBytes 64 MiB: 128 MiB n1; MaxGroupBytes 256 MiB: 1 GiB n1"},
+		"a longer TTL": {long, []Settings{long, long}, 10 * time.Second, long,
+			"SessionTTL 10s: 1m0s n1,n2; Grace 10s: 1m0s n1,n2"},
 		"a longer TTL than the grace": {
-			longOnly, []Settings{longOnly}, 10 * time.Second, old, "SessionTTL 10s: 1m0s n1 (the grace would be shorter than the TTL)",
+			longOnly, []Settings{longOnly}, 10 * time.Second, old,
+			"SessionTTL 10s: 1m0s n1 (the grace would be shorter than the TTL)",
 		},
-		"a shorter TTL":                   {short, []Settings{short}, 2 * time.Second, short, "SessionTTL 10s: 2s n1"},
-		"a shorter TTL, a longer session": {short, []Settings{short}, 10 * time.Second, old, "SessionTTL 10s: 2s n1 (a session with a TTL of 10s lives)"},
-		"no grace":                        {noGrace, []Settings{noGrace}, 10 * time.Second, noGrace, "Grace 10s: 0s n1"},
-		"other founders":                  {others, []Settings{others, others}, 0, others, "Founders [a, b, c]: [a, d, n1] n1,n2"},
-		"replicas, not founders":          {replicas, []Settings{replicas, replicas}, 0, replicas, "Founders [a, b, c]: 3 replicas n1,n2"},
+		"a shorter TTL": {short, []Settings{short}, 2 * time.Second, short, "SessionTTL 10s: 2s n1"},
+		"a shorter TTL, a longer session": {short, []Settings{short}, 10 * time.Second, old,
+			"SessionTTL 10s: 2s n1 (a session with a TTL of 10s lives)"},
+		"no grace": {noGrace, []Settings{noGrace}, 10 * time.Second, noGrace,
+			"Grace 10s: 0s n1"},
+		"other founders": {others, []Settings{others, others}, 0, others,
+			"Founders [a, b, c]: [a, d, n1] n1,n2"},
+		"replicas, not founders": {replicas, []Settings{replicas, replicas}, 0, replicas,
+			"Founders [a, b, c]: 3 replicas n1,n2"},
 		"one setting of two": {
 			both, []Settings{both, five}, 0, five,
 			"Voters 3: 5 n1,n2; Founders [a, b, c]: [a, d, n1] n1",
 		},
 		"too long for the state, the others adopted": {
 			many, []Settings{many}, 0, five,
-			"Voters 3: 5 n1; Founders [a, b, c]: 64 names (" + many.Named().Founders + ") n1 (the names of the founders are longer than 4096 bytes together)",
+			"Voters 3: 5 n1; Founders [a, b, c]: 64 names (" + many.Named().Founders +
+				") n1 (the names of the founders are longer than 4096 bytes together)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +117,8 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 			}
 			again, err := InForce(lockfsm.Charter{
 				SessionTTL: a.adopt.SessionTTL, Settings: a.blob,
-				Limits: lockfsm.Limits{SessionBytes: uint64(a.adopt.SessionBytes), GroupBytes: uint64(a.adopt.GroupBytes)},
+				Limits: lockfsm.Limits{SessionBytes: uint64(a.adopt.SessionBytes),
+					GroupBytes: uint64(a.adopt.GroupBytes)},
 			})
 			if err != nil || !reflect.DeepEqual(again, c.adopt) {
 				t.Fatalf("what is adopted comes back as %+v, %v", again, err)
@@ -116,8 +130,8 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	}
 }
 
-// TestLeaversDoNotCount: founders are adopted when all that stay name them, and one of them is there. A
-// leader that leaves proposes what the others name, if they say which names that are.
+// TestLeaversDoNotCount: founders are adopted when all that stay name them, and one of them is
+// there. A leader that leaves proposes what the others name, if they say which names that are.
 func TestLeaversDoNotCount(t *testing.T) {
 	one := groupOf(func(g *Settings) { g.Founders = []string{"n1"} })
 	three := groupOf(func(g *Settings) { g.Founders = []string{"n1", "n2", "n3"} })
@@ -143,7 +157,8 @@ func TestLeaversDoNotCount(t *testing.T) {
 		"other names": {one, one, []Settings{one, three, three}, []int{0}, func(all []Record) {
 			all[1].Founders, all[2].Founders = []string{"n1", "n2", "x"}, []string{"n1", "n2", "n3", "n3"}
 		}, one},
-		"unreadable records": {one, one, []Settings{one, three}, []int{0}, func(all []Record) { all[1] = Record{} }, one},
+		"unreadable records": {one, one, []Settings{one, three}, []int{0}, func(all []Record) { all[1] = Record{} },
+			one},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := registeredAs(c.say...)
@@ -210,12 +225,14 @@ func TestManyThatDifferAreCounted(t *testing.T) {
 		all.add(&r)
 	}
 	differ := agree(groupOf(nil), each, &all, 0).differ
-	if got, want := differ[0].String(), "Voters: the group has 3; 5 on n000, n001, n002, n003, n004, n005, n006, n007, n008, n009 and 990 more"; got != want {
+	if got, want := differ[0].String(),
+		"Voters: the group has 3; 5 on n000, n001, n002, n003, n004, n005, n006, n007, n008, n009 and 990 more"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
 
-// TestTheCensusForgets: what is taken away leaves nothing, and what is added twice is there until it is taken away twice.
+// TestTheCensusForgets: what is taken away leaves nothing, and what is added twice is there until
+// it is taken away twice.
 func TestTheCensusForgets(t *testing.T) {
 	var c census
 	all := registeredAs(groupOf(nil), groupOf(nil), groupOf(func(g *Settings) { g.Voters = 5 }))
@@ -226,7 +243,8 @@ func TestTheCensusForgets(t *testing.T) {
 	}
 	c.remove(&all[0])
 	c.lives(5, -1)
-	if n := c.contents[contentOf(&all[0])]; n.count != 2 || len(n.names) != 2 || c.instances[nodeidtest.ID(1)] != 1 || c.longest() != 4 {
+	if n := c.contents[contentOf(&all[0])]; n.count != 2 || len(n.names) != 2 || c.instances[nodeidtest.ID(1)] != 1 ||
+		c.longest() != 4 {
 		t.Errorf("%+v of %+v, the longest %v", n, c, c.longest())
 	}
 	for i := range all[1:] {
@@ -238,10 +256,13 @@ func TestTheCensusForgets(t *testing.T) {
 	}
 }
 
-// TestTheTTLInForceIsTheMachines: the rules go by the charter's TTL and budgets, whatever the settings say.
+// TestTheTTLInForceIsTheMachines: the rules go by the charter's TTL and budgets, whatever the
+// settings say.
 func TestTheTTLInForceIsTheMachines(t *testing.T) {
-	g, err := InForce(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).Encode(), Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
-	if err != nil || !reflect.DeepEqual(g, groupOf(func(g *Settings) { g.SessionTTL, g.SessionBytes, g.GroupBytes = 7*time.Second, 5, 6 })) {
+	g, err := InForce(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).Encode(),
+		Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
+	if err != nil || !reflect.DeepEqual(g,
+		groupOf(func(g *Settings) { g.SessionTTL, g.SessionBytes, g.GroupBytes = 7*time.Second, 5, 6 })) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	if _, err := InForce(lockfsm.Charter{}); err == nil {
@@ -255,7 +276,8 @@ func TestFoundersGoByTheirNames(t *testing.T) {
 	if named("b", "a") != named("a", "b") || named("a", "b", "a") != named("a", "b") {
 		t.Error("the order of the founders matters")
 	}
-	all := []Named{named(), named("a"), named("ab"), named("a", "b"), named("a", "bc"), named("ab", "c"), named("a", "b", "c")}
+	all := []Named{named(), named("a"), named("ab"), named("a", "b"), named("a", "bc"), named("ab", "c"),
+		named("a", "b", "c")}
 	for i, s := range all {
 		if slices.Index(all, s) != i {
 			t.Errorf("%v are several lists", s)
@@ -266,7 +288,8 @@ func TestFoundersGoByTheirNames(t *testing.T) {
 	}
 }
 
-// TestRulesAreRaisedWhenEverybodyKnowsThem: registered or not, voter or not, the oldest build decides.
+// TestRulesAreRaisedWhenEverybodyKnowsThem: registered or not, voter or not, the oldest build
+// decides.
 func TestRulesAreRaisedWhenEverybodyKnowsThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules    []uint32 // of the instances 1, 2, ...

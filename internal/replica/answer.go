@@ -63,8 +63,9 @@ func (a *Answer) About() []lockfsm.SessionID {
 	return slices.Compact(sessions)
 }
 
-// AsMembers makes an answer of members out of one of sessions. It runs on the goroutine of the asker:
-// to decode a hundred records takes longer than to find them. first is set for the first page.
+// AsMembers makes an answer of members out of one of sessions. It runs on the goroutine of the
+// asker: to decode a hundred records takes longer than to find them. first is set for the first
+// page.
 func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *Registry) {
 	whole := first && !a.More
 	votes := map[nodeid.ID]bool{}

@@ -191,7 +191,8 @@ func (c *Core) answer(result *lockfsm.Result) {
 // Leads implements raftlog.Applier: what the keeper and the look at the voters begin with is all
 // there.
 func (c *Core) Leads(term uint64) {
-	sessions := c.machine.Sessions() // also those that have expired and keep a lock for its delay: they have to be ended
+	// also those that have expired and keep a lock for its delay: they have to be ended
+	sessions := c.machine.Sessions()
 	c.Registry.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{
 		Term: term, Sessions: sessions, Born: c.machine.Born(), GraceOver: c.machine.GraceOver(), BornAt: c.bornAt,

@@ -168,7 +168,8 @@ func TestWhatAViewShows(t *testing.T) {
 			t.Errorf("replica %d is at %q, want %q", raft, got, want)
 		}
 	}
-	if none.Place(book, 3).Addr != "book:3" || none.Place(book, 1).Addr != "" || none.Leader(book) != (founding.Voter{}) {
+	if none.Place(book, 3).Addr != "book:3" || none.Place(book, 1).Addr != "" ||
+		none.Leader(book) != (founding.Voter{}) {
 		t.Error("an instance without a replica knows another place than the book's")
 	}
 	if ids := v.Of(nodeidtest.ID(2)); !slices.Equal(ids, []uint64{2}) {

@@ -14,8 +14,8 @@
 //
 //   - Settings are adopted only while all instances that stay name them, and a version of the rules
 //     only while every instance and every replica knows it.
-//   - A record has a word in that, and may bring a vote, only as far as the connection of its opener
-//     has proved who it is ([Proof.Vouch]).
+//   - A record has a word in that, and may bring a vote, only as far as the connection of its
+//     opener has proved who it is ([Proof.Vouch]).
 //   - A look at the voters sees every session of the last publication, and is called for when there
 //     is news. Its cost grows with the instances that may vote and with what has changed, not with
 //     the sessions.
@@ -29,9 +29,9 @@
 //
 // # Failure
 //
-// A record that cannot be read agrees to nothing and names no instance. A wish that is lost is asked
-// for again after a second. A question whose leader is gone is answered with [ErrNoLead]; its asker
-// turns to the next.
+// A record that cannot be read agrees to nothing and names no instance. A wish that is lost is
+// asked for again after a second. A question whose leader is gone is answered with [ErrNoLead]; its
+// asker turns to the next.
 //
 // # Limits
 //

@@ -9,14 +9,16 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Questions are those that a leader works on: each is answered on the goroutine that owns the state,
-// behind a round by which a majority has confirmed that it leads. So an answer is never older than its
-// question. Ask, Drop and Watching may be called by any goroutine; the rest is the Core's.
+// Questions are those that a leader works on: each is answered on the goroutine that owns the
+// state, behind a round by which a majority has confirmed that it leads. So an answer is never
+// older than its question. Ask, Drop and Watching may be called by any goroutine; the rest is the
+// Core's.
 type Questions struct {
 	leader uint64 // raft ID of this replica
 
-	mu      sync.Mutex        // never held across a wait
-	last    uint64            // begins with the raft ID, so that no other leader gives the same numbers; below QuestionRound
+	mu sync.Mutex // never held across a wait
+	// begins with the raft ID, so that no other leader gives the same numbers; below QuestionRound
+	last    uint64
 	waiting map[uint64]*Asked // by the number of its round, or of its command
 
 	watching atomic.Int64 // how many are in watchers
@@ -31,11 +33,12 @@ type Asked struct {
 	Number uint64 // of its round, behind QuestionRound, or of its command
 
 	question Question
-	watched  atomic.Uint64 // of a Watch that waits: the position up to which nothing has happened; 0: it does not wait yet
-	left     atomic.Bool   // and its asker does not wait any more
-	done     chan struct{} // closed when answer or err is set
-	answer   Answer
-	err      error
+	// of a Watch that waits: the position up to which nothing has happened; 0: it does not wait yet
+	watched atomic.Uint64
+	left    atomic.Bool   // and its asker does not wait any more
+	done    chan struct{} // closed when answer or err is set
+	answer  Answer
+	err     error
 }
 
 // Done is closed when there is an answer.
@@ -44,8 +47,8 @@ func (a *Asked) Done() <-chan struct{} { return a.done }
 // Answer returns what was answered. It is read behind Done.
 func (a *Asked) Answer() (*Answer, error) { return &a.answer, a.err }
 
-// Ask takes a question, unless there are too many. The caller calls for its round or its command, and
-// in the end Drop.
+// Ask takes a question, unless there are too many. The caller calls for its round or its command,
+// and in the end Drop.
 func (s *Questions) Ask(q Question) (*Asked, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +74,8 @@ func (s *Questions) Drop(a *Asked) {
 	s.take(a.Number)
 }
 
-// Idle is what a Watch is answered with when nothing has happened for a while: how far that has been
-// seen. The asker calls it in place of waiting on.
+// Idle is what a Watch is answered with when nothing has happened for a while: how far that has
+// been seen. The asker calls it in place of waiting on.
 func (s *Questions) Idle(a *Asked) (*Answer, error) {
 	a.left.Store(true)
 	position := a.watched.Load()
@@ -85,7 +88,8 @@ func (s *Questions) Idle(a *Asked) (*Answer, error) {
 // Watching returns how many wait for something to happen.
 func (s *Questions) Watching() int { return int(s.watching.Load()) }
 
-// take removes a question, so that one goroutine only answers it; nil: nobody waits for it any more.
+// take removes a question, so that one goroutine only answers it; nil: nobody waits for it any
+// more.
 func (s *Questions) take(number uint64) *Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +98,8 @@ func (s *Questions) take(number uint64) *Asked {
 	return one
 }
 
-// end answers all questions and all watchers: what was asked of one lead is not answered by another.
+// end answers all questions and all watchers: what was asked of one lead is not answered by
+// another.
 func (s *Questions) end() {
 	s.mu.Lock()
 	all := s.waiting
@@ -163,7 +168,8 @@ func (s *Questions) see(number uint64, m *lockfsm.Machine) {
 	close(one.done)
 }
 
-// changed says what an Evict or a Put has done. One that was proposed in an earlier term finds no asker.
+// changed says what an Evict or a Put has done. One that was proposed in an earlier term finds no
+// asker.
 func (s *Questions) changed(result *lockfsm.Result) {
 	one := s.take(uint64(result.Number))
 	if one == nil {

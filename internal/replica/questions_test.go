@@ -12,7 +12,8 @@ import (
 // leading returns the core of a replica that leads, and its questions.
 func leading(t *testing.T) (*Core, *Questions, *heard) {
 	t.Helper()
-	machine, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1, Rules: lockfsm.RulesVersion, SessionTTL: time.Second, Limits: lockfsm.DefaultLimits()})
+	machine, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1, Rules: lockfsm.RulesVersion,
+		SessionTTL: time.Second, Limits: lockfsm.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,8 @@ func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 	c.Confirmed(2, 5)
 	c.Confirmed(2, QuestionRound|left.Number)
 	if one.answered() || left.answered() || host.rounds != 1 {
-		t.Fatalf("answered before its round: %v, %v; %d rounds of the keeper", one.answered(), left.answered(), host.rounds)
+		t.Fatalf("answered before its round: %v, %v; %d rounds of the keeper", one.answered(), left.answered(),
+			host.rounds)
 	}
 	c.Confirmed(2, QuestionRound|one.Number)
 	c.Confirmed(2, QuestionRound|one.Number)
@@ -68,10 +70,12 @@ func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 	}
 }
 
-// TestAnotherLeadAnswersNothing: what was asked of one lead is not answered by the next, nor is a watch.
+// TestAnotherLeadAnswersNothing: what was asked of one lead is not answered by the next, nor is a
+// watch.
 func TestAnotherLeadAnswersNothing(t *testing.T) {
 	c, q, _ := leading(t)
-	one, watch := ask(t, q, Question{Op: OpPeek, Key: "k"}), ask(t, q, Question{Op: OpWatch, After: c.Machine().Position()})
+	one, watch := ask(t, q, Question{Op: OpPeek, Key: "k"}),
+		ask(t, q, Question{Op: OpWatch, After: c.Machine().Position()})
 	c.Confirmed(2, QuestionRound|watch.Number)
 	if watch.answered() || q.Watching() != 1 {
 		t.Fatalf("%d watch", q.Watching())

@@ -23,19 +23,23 @@ const (
 // unread; others decode it to tell people who holds a lock. It is JSON, so that a later version can
 // add to it.
 type Record struct {
-	Instance string   `json:"instance"`
-	Name     string   `json:"name"`
-	Addr     string   `json:"addr"`
-	Zone     string   `json:"zone,omitempty"`
-	Version  string   `json:"version,omitempty"` // of its build of this library, for people
-	Rules    uint32   `json:"rules"`             // highest rules version that this build knows
-	Settings Named    `json:"settings"`
-	Guest    bool     `json:"guest,omitempty"`    // it only takes locks: no instance of the service, it can have no replica and has no settings
-	For      string   `json:"for,omitempty"`      // the name in its capability, which the leader has written; empty for a full instance
-	Tier     string   `json:"tier,omitempty"`     // of its certificate, if that is derived; the leader has written it
-	Own      bool     `json:"own,omitempty"`      // one of several sessions: its user has opened it by NewSession
-	Founders []string `json:"founders,omitempty"` // the names behind Settings.Founders: only a founder lists them, and only if they fit
-	Since    int64    `json:"since,omitempty"`    // when the instance became a member of its group, in Unix milliseconds of its own clock
+	Instance string `json:"instance"`
+	Name     string `json:"name"`
+	Addr     string `json:"addr"`
+	Zone     string `json:"zone,omitempty"`
+	Version  string `json:"version,omitempty"` // of its build of this library, for people
+	Rules    uint32 `json:"rules"`             // highest rules version that this build knows
+	Settings Named  `json:"settings"`
+	// it only takes locks: no instance of the service, it can have no replica and has no settings
+	Guest bool `json:"guest,omitempty"`
+	// the name in its capability, which the leader has written; empty for a full instance
+	For  string `json:"for,omitempty"`
+	Tier string `json:"tier,omitempty"` // of its certificate, if that is derived; the leader has written it
+	Own  bool   `json:"own,omitempty"`  // one of several sessions: its user has opened it by NewSession
+	// the names behind Settings.Founders: only a founder lists them, and only if they fit
+	Founders []string `json:"founders,omitempty"`
+	// when the instance became a member of its group, in Unix milliseconds of its own clock
+	Since int64 `json:"since,omitempty"`
 
 	leaving bool // its session says so; of the reader, not of the record
 }
@@ -43,8 +47,9 @@ type Record struct {
 // Named are settings of a group in a form that is small and can be compared: two that are equal
 // name the same.
 type Named struct {
-	Replicas     int           `json:"replicas,omitempty"`
-	Founders     string        `json:"founders,omitempty"` // fingerprint of the names, which could exceed what a record may hold
+	Replicas int `json:"replicas,omitempty"`
+	// fingerprint of the names, which could exceed what a record may hold
+	Founders     string        `json:"founders,omitempty"`
 	FounderCount int           `json:"founder_count,omitempty"`
 	Voters       int           `json:"voters"`
 	SessionTTL   time.Duration `json:"session_ttl_ns"`
@@ -53,7 +58,8 @@ type Named struct {
 	GroupBytes   int64         `json:"group_bytes"`
 }
 
-// Encode returns the bytes of a record, without the names of the founders if they are too long for it.
+// Encode returns the bytes of a record, without the names of the founders if they are too long for
+// it.
 func (r Record) Encode() []byte {
 	b, err := json.Marshal(r)
 	if err == nil && len(b) > lockfsm.MaxRecordBytes/2 { // the rest is for what Stamp or a later build adds
@@ -85,8 +91,8 @@ func (r *Record) ID() nodeid.ID {
 	return id
 }
 
-// founders returns the names of the founders that the record lists, ascending. It returns nil if they
-// are not those of its settings, or no configuration may have them.
+// founders returns the names of the founders that the record lists, ascending. It returns nil if
+// they are not those of its settings, or no configuration may have them.
 func (r *Record) founders() []string {
 	valid := func(name string) bool { return name != "" && len(name) <= MaxFounderBytes && plain.Is(name) }
 	listed := Settings{Founders: Unique(r.Founders)}
@@ -125,8 +131,8 @@ func (p Proof) Vouch(record []byte) (capability [32]byte, ok bool) {
 	return capability, true
 }
 
-// Stamp writes into the record with which a peer opens a session what its certificate says, which is
-// not the peer's to say.
+// Stamp writes into the record with which a peer opens a session what its certificate says, which
+// is not the peer's to say.
 func Stamp(rights *capability.Capability, record []byte) []byte {
 	r := DecodeRecord(record)
 	r.Guest, r.For, r.Tier = true, rights.For(), capability.TierOf(rights).String()

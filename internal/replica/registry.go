@@ -147,8 +147,8 @@ func (g *Registry) catchUp() {
 // last look. Any goroutine may call it.
 func (g *Registry) Members() int { return int(g.members.Load()) }
 
-// ReplicaNames returns how the instances are called that have a replica, as of the last look. Any goroutine
-// may call it. The map must not be changed.
+// ReplicaNames returns how the instances are called that have a replica, as of the last look. Any
+// goroutine may call it. The map must not be changed.
 func (g *Registry) ReplicaNames() map[nodeid.ID]string {
 	if names := g.named.Load(); names != nil {
 		return *names

@@ -25,7 +25,8 @@ func (s somebody) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
 }
 
 func (s somebody) open(id lockfsm.SessionID) {
-	s[id] = lockfsm.SessionInfo{ID: id, Record: fmt.Appendf(nil, `{"instance":"%v"}`, nodeidtest.ID(uint64(id))), Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id))}}
+	s[id] = lockfsm.SessionInfo{ID: id, Record: fmt.Appendf(nil, `{"instance":"%v"}`, nodeidtest.ID(uint64(id))),
+		Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id))}}
 }
 
 func (s somebody) all() (all []lockfsm.SessionInfo) {
@@ -44,8 +45,9 @@ func (g *Registry) look() []voters.Registered {
 	return f.Registered
 }
 
-// TestRegistryFollowsTheSessions: whatever happens between two looks, and in whatever turns it is handed over, the leader sees who has a
-// session, and is called to look whenever there is something that it has not seen: an idle log has no later turn.
+// TestRegistryFollowsTheSessions: whatever happens between two looks, and in whatever turns it is
+// handed over, the leader sees who has a session, and is called to look whenever there is something
+// that it has not seen: an idle log has no later turn.
 func TestRegistryFollowsTheSessions(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -70,7 +72,8 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 			default:
 				id := ids[random.IntN(len(ids))]
 				delete(now, id)
-				g.Note(&lockfsm.Result{Kind: []lockfsm.Kind{lockfsm.Close, lockfsm.Expire}[random.IntN(2)], Session: id})
+				g.Note(&lockfsm.Result{Kind: []lockfsm.Kind{lockfsm.Close, lockfsm.Expire}[random.IntN(2)],
+					Session: id})
 			}
 			if random.IntN(3) == 0 {
 				news := len(g.changed) > 0
@@ -98,7 +101,8 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 	}
 }
 
-// TestRegistryCostsWhatChanges: who waits for a lock does not wait for a list of a hundred thousand sessions because one has changed.
+// TestRegistryCostsWhatChanges: who waits for a lock does not wait for a list of a hundred thousand
+// sessions because one has changed.
 func TestRegistryCostsWhatChanges(t *testing.T) {
 	var g Registry
 	now := somebody{}
@@ -134,14 +138,16 @@ func bytesPerRun(f func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / runs
 }
 
-// TestRegistryShowsWhatMattersForTheVoters: with founders a look reads those that may vote, those that have a replica, and every later
-// life under a name of one of them, and finds all others behind Others.
+// TestRegistryShowsWhatMattersForTheVoters: with founders a look reads those that may vote, those
+// that have a replica, and every later life under a name of one of them, and finds all others
+// behind Others.
 func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	var g Registry
 	sessions := somebody{}
 	open := func(id lockfsm.SessionID, name string) {
 		sessions[id] = lockfsm.SessionInfo{
-			ID: id, Record: fmt.Appendf(nil, `{"instance":"%v","name":%q}`, nodeidtest.ID(uint64(id)), name), Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id))},
+			ID: id, Record: fmt.Appendf(nil, `{"instance":"%v","name":%q}`, nodeidtest.ID(uint64(id)), name),
+			Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id))},
 		}
 		g.Note(&lockfsm.Result{Kind: lockfsm.Open, Session: id})
 	}
@@ -152,7 +158,8 @@ func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	look := func() (matter, all string) {
 		g.Publish(sessions.find)
 		f := voters.Facts{
-			Settings: voters.Settings{Founders: []string{"a", "b", "c"}}, Replicas: []voters.Replica{{Instance: nodeidtest.ID(1)}, {Instance: nodeidtest.ID(2)}},
+			Settings: voters.Settings{Founders: []string{"a", "b", "c"}},
+			Replicas: []voters.Replica{{Instance: nodeidtest.ID(1)}, {Instance: nodeidtest.ID(2)}},
 		}
 		g.Read(&f, linkedToAll)
 		var every []uint64
@@ -192,37 +199,43 @@ func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	}
 }
 
-// withIdle returns the Registry of a leader with three founders and n sessions of instances that cannot vote.
+// withIdle returns the Registry of a leader with three founders and n sessions of instances that
+// cannot vote.
 func withIdle(n int) (*Registry, somebody) {
 	var g Registry
 	now := somebody{}
 	named := groupOf(nil).Named()
 	for id := range lockfsm.SessionID(n + 3) {
-		r := Record{Instance: nodeidtest.ID(uint64(id + 1)).String(), Name: fmt.Sprint("idle-", id), Addr: "10.0.0.1:7947", Rules: 1, Settings: named}
+		r := Record{Instance: nodeidtest.ID(uint64(id + 1)).String(), Name: fmt.Sprint("idle-", id),
+			Addr: "10.0.0.1:7947", Rules: 1, Settings: named}
 		if id < 3 {
 			r.Name = []string{"a", "b", "c"}[id]
 		}
 		b, _ := json.Marshal(r)
-		now[id+1] = lockfsm.SessionInfo{ID: id + 1, TTL: time.Second, Record: b, Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id + 1))}}
+		now[id+1] = lockfsm.SessionInfo{ID: id + 1, TTL: time.Second, Record: b,
+			Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id + 1))}}
 	}
 	g.Begin(now.all())
 	return &g, now
 }
 
-// lookOnce is a look of the leader after one session has changed: what its facts cost, and what it decides.
+// lookOnce is a look of the leader after one session has changed: what its facts cost, and what it
+// decides.
 func (g *Registry) lookOnce(steward *voters.Steward, now somebody) (voters.Step, agreement) {
 	g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
 	g.Publish(now.find)
-	f := voters.Facts{Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c"}}, Config: voters.Config{Voters: []uint64{1, 2, 3}}}
+	f := voters.Facts{Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c"}},
+		Config: voters.Config{Voters: []uint64{1, 2, 3}}}
 	for id := range uint64(3) {
-		f.Replicas = append(f.Replicas, voters.Replica{ID: id + 1, Instance: nodeidtest.ID(id + 1), CaughtUp: true, Full: true, Settled: true, Active: true, Linked: true})
+		f.Replicas = append(f.Replicas, voters.Replica{ID: id + 1, Instance: nodeidtest.ID(id + 1), CaughtUp: true,
+			Full: true, Settled: true, Active: true, Linked: true})
 	}
 	g.Read(&f, linkedToAll)
 	return steward.Look(time.Minute, f, 9), agree(groupOf(nil), groupOf(nil), &g.census, g.census.longest())
 }
 
-// TestALookCostsTheSameBesideIdleSessions: the leader looks up to twenty times a second. With twice as many sessions of instances that
-// cannot vote a look allocates as much as before.
+// TestALookCostsTheSameBesideIdleSessions: the leader looks up to twenty times a second. With twice
+// as many sessions of instances that cannot vote a look allocates as much as before.
 func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 	cost := func(n int) uint64 {
 		g, now := withIdle(n)
@@ -231,7 +244,8 @@ func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 		return bytesPerRun(func() { g.lookOnce(&steward, now) })
 	}
 	one, two := cost(5000), cost(10_000)
-	if t.Logf("a look allocates %d bytes beside 5,000 sessions, %d beside 10,000", one, two); two > one+one/4 || two > 64<<10 {
+	if t.Logf("a look allocates %d bytes beside 5,000 sessions, %d beside 10,000", one, two); two > one+one/4 ||
+		two > 64<<10 {
 		t.Errorf("a look allocates %d bytes beside 5,000 sessions and %d beside 10,000", one, two)
 	}
 }
@@ -250,7 +264,8 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// TestAGuestIsCountedByNobody: it is no candidate for a vote, and has no word in the settings or the rules, but its lease counts.
+// TestAGuestIsCountedByNobody: it is no candidate for a vote, and has no word in the settings or
+// the rules, but its lease counts.
 func TestAGuestIsCountedByNobody(t *testing.T) {
 	var g Registry
 	g.Begin([]lockfsm.SessionInfo{
@@ -259,7 +274,8 @@ func TestAGuestIsCountedByNobody(t *testing.T) {
 	})
 	list := g.look()
 	counts := &g.census
-	if len(list) != 1 || list[0].Instance != nodeidtest.ID(7) || counts.instances[nodeidtest.ID(7)] != 1 || len(counts.contents) != 1 || counts.longest() != time.Minute {
+	if len(list) != 1 || list[0].Instance != nodeidtest.ID(7) || counts.instances[nodeidtest.ID(7)] != 1 ||
+		len(counts.contents) != 1 || counts.longest() != time.Minute {
 		t.Errorf("%+v, %+v", list, counts)
 	}
 	if g.Members() != 2 {

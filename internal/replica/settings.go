@@ -23,7 +23,8 @@ type Settings struct {
 	Voters     int           `json:"voters"`
 	SessionTTL time.Duration `json:"session_ttl_ns"`
 	Grace      time.Duration `json:"grace_ns"` // 0: none
-	// The budgets are in no founding: a group begins with the defaults, and adopts these when all instances name them.
+	// The budgets are in no founding: a group begins with the defaults, and adopts these when all
+	// instances name them.
 	SessionBytes int64 `json:"session_bytes"`
 	GroupBytes   int64 `json:"group_bytes"`
 }
@@ -39,7 +40,8 @@ func FoundedWith(s founding.Settings) Settings {
 
 // Founding returns the settings as the cluster room has them.
 func (g Settings) Founding(solo bool) founding.Settings {
-	return founding.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace, Solo: solo}
+	return founding.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL,
+		Grace: g.Grace, Solo: solo}
 }
 
 // Budgets returns what the leader proposes as budgets.
@@ -52,7 +54,8 @@ func Unique(names []string) []string { return slices.Compact(slices.Sorted(slice
 
 // Named returns the settings as an instance's record names them.
 func (g Settings) Named() Named {
-	s := Named{Replicas: g.Replicas, FounderCount: len(g.Founders), Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace}
+	s := Named{Replicas: g.Replicas, FounderCount: len(g.Founders), Voters: g.Voters, SessionTTL: g.SessionTTL,
+		Grace: g.Grace}
 	s.SessionBytes, s.GroupBytes = g.SessionBytes, g.GroupBytes
 	if len(g.Founders) > 0 {
 		sum := sha256.Sum256([]byte(strings.Join(g.Founders, "\x00")))
@@ -61,8 +64,8 @@ func (g Settings) Named() Named {
 	return s
 }
 
-// Encode returns what the state machine keeps, nil if that is more than it takes: very many founders
-// with very long names.
+// Encode returns what the state machine keeps, nil if that is more than it takes: very many
+// founders with very long names.
 func (g Settings) Encode() []byte {
 	b, err := json.Marshal(g)
 	if err != nil || len(b) > lockfsm.MaxSettingsBytes { // strings and numbers always marshal
@@ -80,8 +83,8 @@ func decodeSettings(b []byte) (Settings, error) {
 	return g, nil
 }
 
-// InForce returns the settings that are in force in a group: those that it has adopted, or was founded
-// with. An error says that none were kept.
+// InForce returns the settings that are in force in a group: those that it has adopted, or was
+// founded with. An error says that none were kept.
 func InForce(c lockfsm.Charter) (Settings, error) {
 	g, err := decodeSettings(c.Settings)
 	g.SessionTTL = c.SessionTTL // by which the rules go

@@ -68,8 +68,10 @@ func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 }
 
 // facts says what a leader's log shows of the replicas. find is the address book, which may know a
-// newer address of an instance; linked reports whether an instance is this one, or has a stream with it.
-func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool), linked func(nodeid.ID) bool) voters.Facts {
+// newer address of an instance; linked reports whether an instance is this one, or has a stream
+// with it.
+func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool),
+	linked func(nodeid.ID) bool) voters.Facts {
 	f := voters.Facts{
 		Self: s.Self, Pending: s.Pending, Settings: settings,
 		Config: voters.Config{Voters: s.Config.Voters, Outgoing: s.Config.Outgoing, Learners: s.Config.Learners},
@@ -84,8 +86,9 @@ func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (
 	for _, p := range s.Replicas {
 		v := where[p.ID]
 		f.Replicas = append(f.Replicas, voters.Replica{
-			ID: p.ID, Instance: v.Instance, Addr: v.Addr, Linked: linked(v.Instance), Active: p.Active, SilentFor: p.SilentFor,
-			CaughtUp: p.CaughtUp, Full: p.Full, Settled: p.Settled,
+			ID: p.ID, Instance: v.Instance, Addr: v.Addr, Linked: linked(v.Instance), Active: p.Active,
+			SilentFor: p.SilentFor,
+			CaughtUp:  p.CaughtUp, Full: p.Full, Settled: p.Settled,
 		})
 	}
 	return f
@@ -106,7 +109,8 @@ func Change(step voters.Step, about founding.Voter) (raftlog.Change, bool) {
 // Founded returns the state with which the group of a charter begins.
 func Founded(c *founding.Charter, limits lockfsm.Limits) (*lockfsm.Machine, error) {
 	return lockfsm.New(lockfsm.Charter{
-		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
+		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL,
+		Grace:  c.Settings.Grace,
 		Limits: limits, Settings: FoundedWith(c.Settings).Encode(),
 	})
 }

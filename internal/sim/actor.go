@@ -6,8 +6,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// actor stands for a goroutine that owns a core: whatever is posted waits in its inbox until it has a turn, soon, or, if the process is
-// paused, when it goes on. Whoever posts rouses it, so an inbox is never left without a turn to come.
+// actor stands for a goroutine that owns a core: whatever is posted waits in its inbox until it has
+// a turn, soon, or, if the process is paused, when it goes on. Whoever posts rouses it, so an inbox
+// is never left without a turn to come.
 type actor struct {
 	p      *proc
 	inbox  []func(now clock.Time)
@@ -54,7 +55,8 @@ func (a *actor) wake() {
 	a.run()
 }
 
-// run is one turn. Another actor of the same process may call it where its goroutine would wait for this one.
+// run is one turn. Another actor of the same process may call it where its goroutine would wait for
+// this one.
 func (a *actor) run() {
 	if a.gone() || a.busy {
 		return

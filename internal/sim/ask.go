@@ -11,7 +11,8 @@ import (
 
 // This file is how one instance puts questions to another, beside their streams.
 
-// query is one of them: of birth's, a probe whether somebody is there, or a consultation of the leader.
+// query is one of them: of birth's, a probe whether somebody is there, or a consultation of the
+// leader.
 type query struct {
 	body    []byte
 	probe   bool
@@ -35,13 +36,14 @@ func (p *proc) Question(q founding.Question) {
 
 // Errand implements cluster.Owner.
 func (p *proc) Errand(e cluster.Errand) {
-	p.put(e.Addr, e.To, query{body: e.Body, probe: e.Body == nil, consult: e.Consult}, func(now time.Duration, outcome founding.Outcome, r reply) {
-		if e.Consult != nil {
-			p.core.Advised(now, e, r.advice, outcome == founding.Answered)
-		} else {
-			p.core.Done(now, e, outcome, r.body)
-		}
-	})
+	p.put(e.Addr, e.To, query{body: e.Body, probe: e.Body == nil, consult: e.Consult},
+		func(now time.Duration, outcome founding.Outcome, r reply) {
+			if e.Consult != nil {
+				p.core.Advised(now, e, r.advice, outcome == founding.Answered)
+			} else {
+				p.core.Done(now, e, outcome, r.body)
+			}
+		})
 }
 
 // consult asks the leader how the voters stand, and calls then; with nil if that takes longer than

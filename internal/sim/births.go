@@ -8,8 +8,9 @@ import (
 // birthRounds is how many rounds of trouble a birth meets: a cut, and machines that restart.
 const birthRounds = 2
 
-// DrawBirth makes a run that is only about birth: 2, 3 or 5 machines start, they are cut and restarted, and at the end the network is
-// whole and everybody has to be a member of one group. RunBirth runs it.
+// DrawBirth makes a run that is only about birth: 2, 3 or 5 machines start, they are cut and
+// restarted, and at the end the network is whole and everybody has to be a member of one group.
+// RunBirth runs it.
 func DrawBirth(number uint64) Config {
 	c := Draw(number)
 	c.Machines = []int{2, 3, 5}[number%3]
@@ -31,11 +32,13 @@ func DrawBirth(number uint64) Config {
 	return c
 }
 
-// scatter has no divisor in common with any number of combinations, which are products of 2 and 3, so that it maps them one to one.
+// scatter has no divisor in common with any number of combinations, which are products of 2 and 3,
+// so that it maps them one to one.
 const scatter = 0x9e3779b9*6 + 1
 
-// RunBirth runs a birth. The cuts and restarts of both rounds are the digits of a number that the given one is scattered to, one to one:
-// so few numbers are spread over all combinations, and many meet them all.
+// RunBirth runs a birth. The cuts and restarts of both rounds are the digits of a number that the
+// given one is scattered to, one to one: so few numbers are spread over all combinations, and many
+// meet them all.
 func RunBirth(number uint64, cfg Config) *Report {
 	w := newWorld(cfg)
 	w.note("birth %d: %v", number, cfg.String())

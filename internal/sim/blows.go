@@ -9,10 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what happens to a cluster that is operated: restarts one after another, machines that come and go, disks that are lost,
-// outages of the whole network.
+// This file is what happens to a cluster that is operated: restarts one after another, machines
+// that come and go, disks that are lost, outages of the whole network.
 
-// roll restarts one machine after the other, in good order or not, and perhaps waits each time until the new process is ready.
+// roll restarts one machine after the other, in good order or not, and perhaps waits each time
+// until the new process is ready.
 func (n *nemesis) roll() {
 	w := n.w
 	if n.rolling {
@@ -116,8 +117,8 @@ func (n *nemesis) flap(m *machine) {
 	next()
 }
 
-// scale lets a machine go, or come. Where there are founders, one that is none goes for good; else it comes back after a while, since all
-// are needed for a new group.
+// scale lets a machine go, or come. Where there are founders, one that is none goes for good; else
+// it comes back after a while, since all are needed for a new group.
 func (n *nemesis) scale(m *machine) {
 	w := n.w
 	lasting := len(w.cfg.Founders) > 0
@@ -156,8 +157,8 @@ func (n *nemesis) exodus() {
 	}
 }
 
-// outage cuts everybody from everybody while nobody dies. Afterwards the links heal one by one in any
-// order, and for some seconds connections take longer than questions.
+// outage cuts everybody from everybody while nobody dies. Afterwards the links heal one by one in
+// any order, and for some seconds connections take longer than questions.
 func (n *nemesis) outage() {
 	w := n.w
 	long, ended := w.between(0, 6*w.cfg.TTL), w.chance(0.7)
@@ -197,7 +198,8 @@ func (n *nemesis) lurk() {
 	n.lurking = 1 + n.w.rng.IntN(3)
 }
 
-// pounce is told who has applied a configuration first. It may strike there, and at one who is about to know.
+// pounce is told who has applied a configuration first. It may strike there, and at one who is
+// about to know.
 func (n *nemesis) pounce(first *machine) {
 	w := n.w
 	if n.lurking == 0 || w.calm {
@@ -213,15 +215,17 @@ func (n *nemesis) pounce(first *machine) {
 
 // disk loses a disk. Where no earlier group may have existed, none may be given up either.
 func (n *nemesis) disk(m *machine) {
-	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 && !n.w.watch.births.Bears(nodeidtest.Number(m.instance)) {
+	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 &&
+		!n.w.watch.births.Bears(nodeidtest.Number(m.instance)) {
 		return
 	}
 	n.wipes--
 	n.wipe(m)
 }
 
-// needed reports whether the vote of a removed replica may be needed there: then its disk counts as that of a voter, for longer than the judges
-// of groups and the people here know, who go by the newest configuration.
+// needed reports whether the vote of a removed replica may be needed there: then its disk counts as
+// that of a voter, for longer than the judges of groups and the people here know, who go by the
+// newest configuration.
 func (m *machine) needed() bool { return m.disk.state != nil && m.disk.state.Lingers != 0 }
 
 func (n *nemesis) wipe(m *machine) {

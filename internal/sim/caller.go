@@ -81,7 +81,8 @@ func (c *call) ask() {
 	c.p.inClient(func(now clock.Time) { c.p.client.Acquire(now, &c.req) })
 }
 
-// next lets the caller go on after a while: with what it does under the outer lock, which it then gives back, or with another call.
+// next lets the caller go on after a while: with what it does under the outer lock, which it then
+// gives back, or with another call.
 func (c *call) next() {
 	p := c.p
 	c.stage = over
@@ -124,7 +125,8 @@ func (c *call) failed(err error) {
 	c.next()
 }
 
-// granted is where the caller begins to believe, unless it has left, or its first look at the clock tells it that the lock is lost again.
+// granted is where the caller begins to believe, unless it has left, or its first look at the clock
+// tells it that the lock is lost again.
 func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	if c.stage != waits {
 		return // the grant crosses the cancel: nobody here will ever believe in it

@@ -12,14 +12,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// Campaign runs many seeds, one after the other. It is for tests, which alone can seed raft's random source, and that one is the
-// process's: campaigns on several cores are several processes, each with its Step.
+// Campaign runs many seeds, one after the other. It is for tests, which alone can seed raft's
+// random source, and that one is the process's: campaigns on several cores are several processes,
+// each with its Step.
 type Campaign struct {
 	First, Step uint64        // seeds First, First+Step, …
 	Least       uint64        // at least so many in all, those before a resumption among them
 	Time        time.Duration // begin new ones for that long, whatever Least says
-	State       string        // a file that says which seed is next, so that a campaign can go on where it was stopped; "": none
-	Births      bool          // births instead of runs
+	// a file that says which seed is next, so that a campaign can go on where it was stopped; "":
+	// none
+	State  string
+	Births bool // births instead of runs
 
 	Seed    func(seed uint64)           // seeds crypto/rand
 	Judge   func([]history.Event) error // a second judge of each history; nil: none
@@ -34,7 +37,8 @@ type Total struct {
 	Stats   Stats
 }
 
-// Run runs the campaign. An error tells the seed, the command that repeats it, the last events and the broken rule.
+// Run runs the campaign. An error tells the seed, the command that repeats it, the last events and
+// the broken rule.
 func (c *Campaign) Run() (Total, error) {
 	var total Total
 	begun, step := time.Now(), max(c.Step, 1)
@@ -74,7 +78,8 @@ func (c *Campaign) one(seed uint64) (*Report, error) {
 	last := again.Transcript[max(0, len(again.Transcript)-lastEvents):]
 	text := strings.Join(last, "\n") + "\n" + again.Fault
 	if again.Hash != r.Hash || again.Fault != r.Fault {
-		text += fmt.Sprintf("\nthe seed is not repeatable: hash %x, then %x, where the first run found: %s", r.Hash, again.Hash, r.Fault)
+		text += fmt.Sprintf("\nthe seed is not repeatable: hash %x, then %x, where the first run found: %s", r.Hash,
+			again.Hash, r.Fault)
 	}
 	return again, fmt.Errorf("%v\n%s\nrepeat it: %s", again.Config.String(), text, c.command(seed))
 }
@@ -133,9 +138,10 @@ func (c *Campaign) note(next uint64) error {
 	return os.WriteFile(c.State, []byte(strconv.FormatUint(next, 10)+"\n"), 0o644)
 }
 
-// FromEnvironment fills in what MORTISE_SEED (the first), MORTISE_SEEDS, MORTISE_BIRTHS or MORTISE_LEAST (how many), MORTISE_STEP,
-// MORTISE_TIME and MORTISE_STATE say, with the given number of runs where nothing is said. What cannot be read is an error: a campaign
-// that is not the one asked for would look like one.
+// FromEnvironment fills in what MORTISE_SEED (the first), MORTISE_SEEDS, MORTISE_BIRTHS or
+// MORTISE_LEAST (how many), MORTISE_STEP, MORTISE_TIME and MORTISE_STATE say, with the given number
+// of runs where nothing is said. What cannot be read is an error: a campaign that is not the one
+// asked for would look like one.
 func (c *Campaign) FromEnvironment(runs uint64) (err error) {
 	number := func(name string, or uint64) uint64 {
 		text := os.Getenv(name)

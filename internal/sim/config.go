@@ -11,10 +11,12 @@ import (
 
 // Config is one run. Draw makes one from a seed; a directed test makes its own.
 type Config struct {
-	Seed     uint64
-	Virtual  time.Duration // how long there is trouble
-	Heal     bool          // the network heals at the end, and progress is required
-	Quiet    bool          // nothing is cut, late or slow: machines are only restarted, and no group with a majority may be given up
+	Seed    uint64
+	Virtual time.Duration // how long there is trouble
+	Heal    bool          // the network heals at the end, and progress is required
+	// nothing is cut, late or slow: machines are only restarted, and no group with a majority may
+	// be given up
+	Quiet    bool
 	Machines int
 	Late     int // how many of them, the last ones, are not there at the beginning; with Founders only
 	Zones    int
@@ -29,7 +31,9 @@ type Config struct {
 
 	SnapshotBytes int
 	KeepEntries   int
-	Step          int // how many sessions a leader enters in a turn, and looks at for their deadlines; 0: as many as a real one
+	// how many sessions a leader enters in a turn, and looks at for their deadlines; 0: as many as
+	// a real one
+	Step int
 
 	Limits lockfsm.Limits
 
@@ -53,7 +57,8 @@ type Config struct {
 	Verbose bool // keep the transcript
 }
 
-// Trouble says how bad the world is: mean times between two troubles of a kind, 0 for never, and chances.
+// Trouble says how bad the world is: mean times between two troubles of a kind, 0 for never, and
+// chances.
 type Trouble struct {
 	Every    time.Duration // between two blows of the nemesis, on average
 	Jitter   float64       // chance that a packet is late by up to three TTLs
@@ -71,13 +76,15 @@ func Draw(seed uint64) Config {
 	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
 	share := func(p ...float64) float64 { return p[r.IntN(len(p))] }
 	c := Config{
-		Seed: seed, Virtual: 10 * time.Minute, Machines: 3 + r.IntN(5), Zones: 1 + r.IntN(3), Voters: 3, Durable: r.IntN(2) == 0,
-		TTL: pick(time.Second, 2*time.Second, 2*time.Second, 5*time.Second), Drift: share(0, 0.005, 0.009),
+		Seed: seed, Virtual: 10 * time.Minute, Machines: 3 + r.IntN(5), Zones: 1 + r.IntN(3), Voters: 3,
+		Durable: r.IntN(2) == 0,
+		TTL:     pick(time.Second, 2*time.Second, 2*time.Second, 5*time.Second), Drift: share(0, 0.005, 0.009),
 		Latency:       pick(50*time.Microsecond, 500*time.Microsecond, 5*time.Millisecond),
 		SnapshotBytes: []int{2 << 10, 16 << 10, 1 << 20}[r.IntN(3)], KeepEntries: []int{0, 50, 1000}[r.IntN(3)],
 		Callers: 1 + r.IntN(3), Keys: 1 + r.IntN(4),
-		Think: pick(500*time.Millisecond, 2*time.Second, 5*time.Second), Hold: pick(5*time.Millisecond, 100*time.Millisecond),
-		Long: share(0.02, 0.1, 0.4), Try: share(0, 0.2), Cancel: share(0, 0.1, 0.3),
+		Think: pick(500*time.Millisecond, 2*time.Second, 5*time.Second),
+		Hold:  pick(5*time.Millisecond, 100*time.Millisecond),
+		Long:  share(0.02, 0.1, 0.4), Try: share(0, 0.2), Cancel: share(0, 0.1, 0.3),
 	}
 	c.Limits = lockfsm.DefaultLimits()
 	if r.IntN(4) == 0 {
@@ -99,8 +106,9 @@ func Draw(seed uint64) Config {
 		c.JoinAll = seed%3 == 0 // by number: it takes nothing from the random numbers of the others
 	}
 	c.Trouble = Trouble{
-		Every: pick(2*time.Second, 5*time.Second, 15*time.Second, 60*time.Second), Jitter: share(0, 0, 0.0005, 0.005), Repeat: share(0, 0.01),
-		Drop: share(0, 0.005, 0.03), Sluggish: share(0, 0, 0.01), SlowDisk: share(0, 0.02),
+		Every: pick(2*time.Second, 5*time.Second, 15*time.Second, 60*time.Second), Jitter: share(0, 0, 0.0005, 0.005),
+		Repeat: share(0, 0.01),
+		Drop:   share(0, 0.005, 0.03), Sluggish: share(0, 0, 0.01), SlowDisk: share(0, 0.02),
 	}
 	if c.Durable {
 		c.Trouble.Brittle, c.Trouble.Wipes = share(0, 0.02, 0.1), r.IntN(4)
@@ -108,7 +116,9 @@ func Draw(seed uint64) Config {
 	if c.Quiet = r.IntN(5) == 0; c.Quiet {
 		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
 	}
-	if seed/2%2 == 1 { // by number, so that every campaign has as many worlds of mutexes alone, in which locks that are shared hide nothing
+	// by number, so that every campaign has as many worlds of mutexes alone, in which locks that
+	// are shared hide nothing
+	if seed/2%2 == 1 {
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}
 	if (seed+1)/2%2 == 0 { // by number too, and so that of four seeds each has another combination
@@ -117,8 +127,9 @@ func Draw(seed uint64) Config {
 	if seed/8%2 == 0 { // by number too
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
-	c.Step = int(seed % 5)    // by number too
-	c.Insider = seed/4%4 == 1 // by number too: of sixteen seeds those four in which the combinations above are all there
+	c.Step = int(seed % 5) // by number too
+	// by number too: of sixteen seeds those four in which the combinations above are all there
+	c.Insider = seed/4%4 == 1
 	return c
 }
 
@@ -148,5 +159,6 @@ func (c *Config) String() string {
 		disk = "durable"
 	}
 	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v, quiet %v, kinds %v, nested %v, wishes %v, steps every %v, insider %v",
-		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal, c.Quiet, c.Kinds, c.Nest, c.Wishes, c.Steps, c.Insider)
+		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal,
+		c.Quiet, c.Kinds, c.Nest, c.Wishes, c.Steps, c.Insider)
 }

@@ -15,11 +15,13 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// insider is a process that has the group's secret and an identity of its own, and lies about all else. It tells configurations that do
-// not exist, asks for replicas, leads clients to itself and serves them from a state of its own in which every key is free, speaks for
-// the sessions of others, whose nonces it knows as a former voter does, says that replicas are over, and gossips. Two things it does
-// not do, since whoever has the secret is trusted with them: it is no candidate for a vote, and it tells nothing to an instance
-// without a group, which has nothing to compare its word with.
+// insider is a process that has the group's secret and an identity of its own, and lies about all
+// else. It tells configurations that do not exist, asks for replicas, leads clients to itself and
+// serves them from a state of its own in which every key is free, speaks for the sessions of
+// others, whose nonces it knows as a former voter does, says that replicas are over, and gossips.
+// Two things it does not do, since whoever has the secret is trusted with them: it is no candidate
+// for a vote, and it tells nothing to an instance without a group, which has nothing to compare its
+// word with.
 type insider struct {
 	w      *world
 	p      *proc
@@ -41,7 +43,8 @@ func (w *world) infiltrate() {
 	m.disk = nil
 	p := m.newProc()
 	locks, err := lockfsm.New(lockfsm.Charter{
-		Group: w.id(), FoundedUnixMS: m.wallUnixMS(), Rules: lockfsm.RulesVersion, SessionTTL: w.cfg.TTL, Limits: w.cfg.Limits,
+		Group: w.id(), FoundedUnixMS: m.wallUnixMS(), Rules: lockfsm.RulesVersion, SessionTTL: w.cfg.TTL,
+		Limits: w.cfg.Limits,
 	})
 	w.must(err)
 	i := &insider{w: w, p: p, locks: locks, keeper: keeper.NewCore()}
@@ -67,11 +70,13 @@ func (i *insider) lie() {
 	}
 	at, voters := i.configuration(to)
 	i.p.group = to.group
-	i.says = identity{instance: i.p.instance, group: to.group, raft: voters[w.rng.IntN(len(voters))].Raft, addr: i.addr()}
+	i.says = identity{instance: i.p.instance, group: to.group, raft: voters[w.rng.IntN(len(voters))].Raft,
+		addr: i.addr()}
 	w.note("the insider lies to %v", to)
 	switch w.rng.IntN(7) {
 	case 0:
-		i.ask(to, founding.AppendAnnounce(nil, founding.Announce{To: to.instance, Group: to.group, At: at, Voters: voters}))
+		i.ask(to, founding.AppendAnnounce(nil, founding.Announce{To: to.instance, Group: to.group, At: at,
+			Voters: voters}))
 	case 1:
 		i.ask(to, founding.AppendPrepare(nil, founding.Prepare{
 			To: to.instance, Group: to.group, Raft: w.id(), Term: insiderTerm, At: at, Voters: voters,
@@ -92,7 +97,8 @@ func (i *insider) lie() {
 		}
 	case 6:
 		r := to.core.Founding.Raft()
-		i.send(to, frame{raft: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: &i.says.raft, To: &r, Term: new(uint64(insiderTerm))}}})
+		i.send(to, frame{raft: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: &i.says.raft, To: &r,
+			Term: new(uint64(insiderTerm))}}})
 	}
 }
 
@@ -104,7 +110,8 @@ func (i *insider) addr() string {
 	return i.p.m.addr
 }
 
-// configuration is one that it tells an instance: that of the group, in which it has taken places, or some of it. The number is any.
+// configuration is one that it tells an instance: that of the group, in which it has taken places,
+// or some of it. The number is any.
 func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	w := i.w
 	for _, v := range to.core.Voters() {
@@ -124,7 +131,8 @@ func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	return max(to.core.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
 }
 
-// liar is what it pretends to be: a member of the group, or, as long as there is trouble, of another that has a leader.
+// liar is what it pretends to be: a member of the group, or, as long as there is trouble, of
+// another that has a leader.
 func (i *insider) liar(to *proc) *founding.Core {
 	w := i.w
 	group, supersedes := to.group, []uint64(nil)
@@ -136,7 +144,8 @@ func (i *insider) liar(to *proc) *founding.Core {
 	c := founding.New(founding.Config{
 		Instance: i.p.instance, Name: w.any().name, Addr: i.addr(), Settings: settings, Rules: lockfsm.RulesVersion,
 		Durable: w.chance(0.5), Life: 1 + uint64(w.rng.IntN(100)),
-		Stored: &founding.State{Instance: i.p.instance, Phase: founding.Member, Group: group, Settings: settings, At: at, Voters: voters, Supersedes: supersedes},
+		Stored: &founding.State{Instance: i.p.instance, Phase: founding.Member, Group: group, Settings: settings,
+			At: at, Voters: voters, Supersedes: supersedes},
 	})
 	c.Tick(to.birthNow(), to.m.wallUnixMS(), w.random())
 	c.Tick(to.birthNow()+30*time.Second, to.m.wallUnixMS(), w.random()) // it has looked around
@@ -182,7 +191,8 @@ func (i *insider) redirect(to *proc) {
 	i.turn(k)
 }
 
-// steal speaks for a session that it has seen: it attaches it at an instance that may lead, or opens it again there.
+// steal speaks for a session that it has seen: it attaches it at an instance that may lead, or
+// opens it again there.
 func (i *insider) steal(to *proc) {
 	w := i.w
 	if l := w.leader(); l != nil && l.glue.Machine() != nil && w.chance(0.5) {
@@ -194,7 +204,8 @@ func (i *insider) steal(to *proc) {
 	s := i.seen[w.rng.IntN(len(i.seen))]
 	if w.calm || w.chance(0.7) {
 		i.send(to, frame{commands: lockfsm.Command{
-			Kind: lockfsm.Attach, Session: s.ID, Epoch: s.Epoch + 1 + lockfsm.Epoch(w.rng.IntN(10)), Number: 1 << 30, Nonce: s.Nonce,
+			Kind: lockfsm.Attach, Session: s.ID, Epoch: s.Epoch + 1 + lockfsm.Epoch(w.rng.IntN(10)), Number: 1 << 30,
+			Nonce: s.Nonce,
 		}.Append(nil)})
 		return
 	}
@@ -202,10 +213,12 @@ func (i *insider) steal(to *proc) {
 	if w.chance(0.5) {
 		record = nil
 	}
-	i.send(to, frame{commands: lockfsm.Command{Kind: lockfsm.Open, Nonce: s.Nonce, TTL: s.TTL, Record: record}.Append(nil)})
+	i.send(to, frame{commands: lockfsm.Command{Kind: lockfsm.Open, Nonce: s.Nonce, TTL: s.TTL,
+		Record: record}.Append(nil)})
 }
 
-// opened sees a session open in the group, as a voter does, and tells its client that it was opened elsewhere.
+// opened sees a session open in the group, as a voter does, and tells its client that it was opened
+// elsewhere.
 func (i *insider) opened(id lockfsm.SessionID) {
 	l := i.w.leader()
 	if l == nil {
@@ -216,7 +229,8 @@ func (i *insider) opened(id lockfsm.SessionID) {
 		return
 	}
 	s := l.glue.Machine().Sessions()[at]
-	i.keeper.Receive(i.p.m.clock(), nodeid.ID(s.Opener.Instance), nil, lockfsm.Command{Kind: lockfsm.Open, Nonce: s.Nonce, TTL: s.TTL}.Append(nil))
+	i.keeper.Receive(i.p.m.clock(), nodeid.ID(s.Opener.Instance), nil,
+		lockfsm.Command{Kind: lockfsm.Open, Nonce: s.Nonce, TTL: s.TTL}.Append(nil))
 	i.serve()
 }
 
@@ -263,7 +277,8 @@ func (i *insider) reply(to session.Peer, b []byte) error {
 
 // gossip is what is heard of it: any instance, at any address, with any configuration.
 func (i *insider) gossip(to *proc) gossip.Meta {
-	said := gossip.Meta{Instance: i.p.instance, Group: to.group, Addr: i.addr(), At: to.core.At() + uint64(i.w.rng.Int64N(1<<50))}
+	said := gossip.Meta{Instance: i.p.instance, Group: to.group, Addr: i.addr(), At: to.core.At() +
+		uint64(i.w.rng.Int64N(1<<50))}
 	if i.w.chance(0.5) {
 		if p := i.w.any().proc; p != nil {
 			said.Instance = p.instance

@@ -18,10 +18,11 @@ const (
 	valueSize = 8
 )
 
-// draw draws what a call asks for, under the lock of outer if that is not nil. In a world without kinds it is the mutex that it always was.
+// draw draws what a call asks for, under the lock of outer if that is not nil. In a world without
+// kinds it is the mutex that it always was.
 //
-// Only locks that nobody takes permits of are nested: mortise does not find a circle in which somebody waits for permits, so nobody may make one
-// here, or wait for ever.
+// Only locks that nobody takes permits of are nested: mortise does not find a circle in which
+// somebody waits for permits, so nobody may make one here, or wait for ever.
 func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
 	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
@@ -51,7 +52,8 @@ func (w *world) draw(outer *call) client.Request {
 	return r
 }
 
-// drawPermits asks for permits of a semaphore, of one or of two. Now and then somebody names another number, or wants it alone.
+// drawPermits asks for permits of a semaphore, of one or of two. Now and then somebody names
+// another number, or wants it alone.
 func (w *world) drawPermits(r *client.Request) {
 	r.Key = poolName(w.rng.IntN(pools))
 	if w.chance(0.2) {
@@ -114,7 +116,8 @@ func (c *call) mayNest() bool {
 	return depth < deepest && c.req.Key[0] == lockName(0)[0]
 }
 
-// nest asks for more under the lock of c, and gives it back when that is over: also when it is refused as a deadlock.
+// nest asks for more under the lock of c, and gives it back when that is over: also when it is
+// refused as a deadlock.
 func (c *call) nest() {
 	w := c.p.w
 	switch until := c.p.m.pausedUntil; {

@@ -48,11 +48,12 @@ func (l *leaver) next() {
 	case cluster.Release, cluster.Pause:
 		l.p.later(cluster.DepartPoll, l.next)
 	case cluster.Ask:
-		l.p.consult(cluster.Inquiry{Raft: sees.Raft}, min(cluster.Leaderless, l.until-l.p.w.now), func(said *cluster.Counsel) {
-			l.p.w.watch.parts(l.p, sees.Raft, said)
-			l.departure.Heard(l.p.w.now, l.sees(), said)
-			l.p.later(0, l.next)
-		})
+		l.p.consult(cluster.Inquiry{Raft: sees.Raft}, min(cluster.Leaderless, l.until-l.p.w.now),
+			func(said *cluster.Counsel) {
+				l.p.w.watch.parts(l.p, sees.Raft, said)
+				l.departure.Heard(l.p.w.now, l.sees(), said)
+				l.p.later(0, l.next)
+			})
 	case cluster.Part:
 		l.part()
 	}
@@ -61,9 +62,11 @@ func (l *leaver) next() {
 // sees is what the instance sees of itself.
 func (l *leaver) sees() cluster.Leaver {
 	p := l.p
-	sees := cluster.Leaver{Held: l.holds(), Member: p.core.Founding.Phase() == founding.Member, TimeOver: p.w.now >= l.until}
+	sees := cluster.Leaver{Held: l.holds(), Member: p.core.Founding.Phase() == founding.Member,
+		TimeOver: p.w.now >= l.until}
 	if r := p.replica; r != nil {
-		sees.Raft, sees.Votes, sees.Leads, sees.Company = r.ID, r.Votes(), r.Role().Leading, r.Company(p.instance, p.linked)
+		sees.Raft, sees.Votes, sees.Leads, sees.Company = r.ID, r.Votes(), r.Role().Leading,
+			r.Company(p.instance, p.linked)
 	}
 	return sees
 }

@@ -34,7 +34,8 @@ type machine struct {
 	instance nodeid.ID // of the last life
 }
 
-// disk is what a machine keeps. Everything in it is durable; what is being written is not in it yet.
+// disk is what a machine keeps. Everything in it is durable; what is being written is not in it
+// yet.
 type disk struct {
 	state     *founding.State
 	lives     uint64

@@ -118,7 +118,8 @@ func (n *nemesis) pause(m *machine, d time.Duration) {
 	m.pausedUntil = max(m.pausedUntil, n.w.now+d)
 }
 
-// partition cuts the machines into two sides, which may both reach a third: not everything that is cut is transitive.
+// partition cuts the machines into two sides, which may both reach a third: not everything that is
+// cut is transitive.
 func (n *nemesis) partition() {
 	w := n.w
 	side := make([]int, len(w.machines))
@@ -191,7 +192,8 @@ func (n *nemesis) all() {
 	}
 }
 
-// voters restarts all voters at once, so fast that others still believe in their locks when a new group can be founded.
+// voters restarts all voters at once, so fast that others still believe in their locks when a new
+// group can be founded.
 func (n *nemesis) voters() {
 	n.w.note("all voters are restarted")
 	for r := range n.w.replicas() {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// network carries streams and questions between machines. A cut works in one direction: what is sent that way waits, as TCP makes it
-// wait, until the cut heals or the stream is given up.
+// network carries streams and questions between machines. A cut works in one direction: what is
+// sent that way waits, as TCP makes it wait, until the cut heals or the stream is given up.
 type network struct {
 	w       *world
 	cut     map[[2]int]bool // looked up only, never ranged over
@@ -114,7 +114,8 @@ func (e *end) send(f frame) {
 	w.after(at-w.now, e.arrive)
 }
 
-// arrive delivers the frame that is first in the queue, unless the way is cut: then it is tried again.
+// arrive delivers the frame that is first in the queue, unless the way is cut: then it is tried
+// again.
 func (e *end) arrive() {
 	w := e.p.w
 	if len(e.queue) == 0 {
@@ -133,7 +134,8 @@ func (e *end) arrive() {
 	if !e.other.open || e.other.p.dead {
 		return
 	}
-	w.mark('f', nodeidtest.Number(f.from.instance), uint64(len(f.renewals)+len(f.commands)<<8+len(f.replies)<<16+len(f.raft)<<24))
+	w.mark('f', nodeidtest.Number(f.from.instance),
+		uint64(len(f.renewals)+len(f.commands)<<8+len(f.replies)<<16+len(f.raft)<<24))
 	e.other.heard = w.now
 	e.other.p.frame(e.other, f)
 	if w.chance(w.net.repeat) { // no stream does that; the protocol must not mind

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file is people who ask whoever believes that it leads whether a lock is held: a leader that was
-// deposed, or that lags, must not answer from what it has.
+// This file is people who ask whoever believes that it leads whether a lock is held: a leader that
+// was deposed, or that lags, must not answer from what it has.
 
 // looker is a question under way, and what is known from outside.
 type looker struct {
@@ -61,7 +61,8 @@ func (w *world) lookSome() {
 		return
 	}
 	var err error
-	if a.asked, err = a.r.glue.Questions.Ask(replica.Question{Op: replica.OpCheck, Key: a.key, Token: uint64(a.token)}); err != nil {
+	if a.asked, err = a.r.glue.Questions.Ask(replica.Question{Op: replica.OpCheck, Key: a.key,
+		Token: uint64(a.token)}); err != nil {
 		return
 	}
 	term, round := a.r.Role().Term, replica.QuestionRound|a.asked.Number
@@ -88,8 +89,10 @@ func (a *looker) wait() {
 	a.w.watch.stats.Checked++
 	switch c := a.by; {
 	case c == nil && answer.Held:
-		a.w.broken("%s says that %q is held with token %d, whose release was confirmed before the question", a.r.who, a.key, a.token)
+		a.w.broken("%s says that %q is held with token %d, whose release was confirmed before the question", a.r.who,
+			a.key, a.token)
 	case c != nil && !answer.Held && !c.forced && !c.lapsed && a.w.watch.beliefs.Believes(a.key, c.who()):
-		a.w.broken("%s says that %q is not held with token %d, and call %d believes in it", a.r.who, a.key, a.token, c.id)
+		a.w.broken("%s says that %q is not held with token %d, and call %d believes in it", a.r.who, a.key, a.token,
+			c.id)
 	}
 }

@@ -53,7 +53,8 @@ func (p *proc) Carry(c lead.Carry) {
 	if r == nil {
 		return
 	}
-	p.w.note("%v changes the voters: %v %x, promote %x, demote %x, remove %x: %s", p, step.Kind, step.ID, step.Promote, step.Demote, step.Remove, step.Why)
+	p.w.note("%v changes the voters: %v %x, promote %x, demote %x, remove %x: %s", p, step.Kind, step.ID,
+		step.Promote, step.Demote, step.Remove, step.Why)
 	p.w.watch.carries(r, step)
 	if change, changes := replica.Change(step, c.About); changes {
 		r.log.post(func(clock.Time) { r.core.Change(c.Term, change) })

@@ -12,8 +12,9 @@ import (
 // peopleEvery is how often somebody looks whether a group is lost for good.
 const peopleEvery = 10 * time.Second
 
-// people are the operators. A group whose disks are lost they give up, on each instance that is left of it, some seconds apart, until none
-// keeps it. A directory that has been away for too long they empty.
+// people are the operators. A group whose disks are lost they give up, on each instance that is
+// left of it, some seconds apart, until none keeps it. A directory that has been away for too long
+// they empty.
 func (w *world) people() {
 	for _, group := range w.watch.births.Lost() {
 		for _, m := range w.machines {
@@ -32,15 +33,17 @@ func (w *world) people() {
 	w.after(w.between(peopleEvery, 2*peopleEvery), w.people)
 }
 
-// strange reports whether the instance asks for an empty directory, and is right: it was away while all
-// the voters that it knows were replaced, and it has no vote itself.
+// strange reports whether the instance asks for an empty directory, and is right: it was away while
+// all the voters that it knows were replaced, and it has no vote itself.
 func (m *machine) strange() bool {
 	p := m.proc
-	if m.disk == nil || p == nil || p.replica != nil || m.needed() || !strings.Contains(p.core.Founding.Waiting(), "empty its directory") {
+	if m.disk == nil || p == nil || p.replica != nil || m.needed() ||
+		!strings.Contains(p.core.Founding.Waiting(), "empty its directory") {
 		return false
 	}
 	return !slices.ContainsFunc(p.core.Voters(), func(v cluster.Voter) bool {
-		return !v.Learner && slices.ContainsFunc(m.w.machines, func(o *machine) bool { return o.instance == v.Instance })
+		return !v.Learner && slices.ContainsFunc(m.w.machines,
+			func(o *machine) bool { return o.instance == v.Instance })
 	})
 }
 

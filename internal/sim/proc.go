@@ -79,7 +79,8 @@ func (m *machine) start() *proc {
 	m.proc = p
 	w.watch.names[p.instance] = m.name
 	w.note("%s starts as %x at %s", m.name, p.instance, m.addr)
-	p.core = cluster.NewCore(cluster.CoreConfig{Founding: cfg, Zone: m.zone, Gossips: cfg.Settings.Founds(m.name), Sight: p})
+	p.core = cluster.NewCore(cluster.CoreConfig{Founding: cfg, Zone: m.zone, Gossips: cfg.Settings.Founds(m.name),
+		Sight: p})
 	p.cluster = actor{p: p, turn: p.clusterTurn}
 	p.owner = actor{p: p, turn: p.clientTurn}
 	p.client = client.NewCore(m.clock(), w.cfg.TTL)
@@ -93,7 +94,8 @@ func (m *machine) start() *proc {
 	return p
 }
 
-// crash ends the process. After a power failure nobody hears of it; otherwise the kernel closes its streams.
+// crash ends the process. After a power failure nobody hears of it; otherwise the kernel closes its
+// streams.
 func (m *machine) crash(power bool) {
 	p := m.proc
 	if p == nil {

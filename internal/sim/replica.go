@@ -54,7 +54,8 @@ func foundReplica(p *proc, c founding.Charter, id uint64) (r *ownReplica, fresh 
 	return startReplica(p, c.Group, id, store, machine, fresh), fresh
 }
 
-// joinReplica starts a replica under an ID that the leader has given: an empty one, or what the disk has of it.
+// joinReplica starts a replica under an ID that the leader has given: an empty one, or what the
+// disk has of it.
 func joinReplica(p *proc, group, id uint64) *ownReplica {
 	store, fresh := p.m.openLog(group, id)
 	if fresh {
@@ -63,7 +64,8 @@ func joinReplica(p *proc, group, id uint64) *ownReplica {
 	return startReplica(p, group, id, store, nil, fresh)
 }
 
-func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine *lockfsm.Machine, fresh bool) *ownReplica {
+func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine *lockfsm.Machine,
+	fresh bool) *ownReplica {
 	w := p.w
 	state, err := store.Load()
 	w.must(err)
@@ -81,9 +83,11 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 		return r.keeper.Next()
 	}
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
-		State: state, Now: p.m.clock(), Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks, HeartbeatTicks: replica.HeartbeatTicks,
-		EntriesInFlight: 2, Patient: r.glue.Patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1})),
+		State: state, Now: p.m.clock(), Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks,
+		HeartbeatTicks:  replica.HeartbeatTicks,
+		EntriesInFlight: 2, Patient: r.glue.Patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes,
+		KeepEntries: w.cfg.KeepEntries,
+		Logger:      slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 	})
 	w.must(err)
 	w.watch.replicaStarts(r, state, fresh)
@@ -92,8 +96,9 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	return r
 }
 
-// stop ends the replica. What was being written then is there as a whole or not at all, whether the process or the power went; crash
-// images of the real store show elsewhere that there is nothing in between.
+// stop ends the replica. What was being written then is there as a whole or not at all, whether the
+// process or the power went; crash images of the real store show elsewhere that there is nothing in
+// between.
 func (r *ownReplica) stop() {
 	if r.saving != nil && r.p.w.chance(0.5) {
 		r.p.w.must(r.store.Save(*r.saving))

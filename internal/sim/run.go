@@ -21,9 +21,11 @@ type Report struct {
 	Settled    time.Duration   // how long it took, after healing, until nothing was left to do
 }
 
-// progressWithin is how long a healed cluster may need until every caller is served, nothing is left behind, and those vote who should. A group
-// in memory mode may have to be given up, founded anew, and wait for its grace, with the longest queue held for the longest time behind
-// that; one whose disks are lost has to be given up by people; and who was lost often is not brought in again for two minutes.
+// progressWithin is how long a healed cluster may need until every caller is served, nothing is
+// left behind, and those vote who should. A group in memory mode may have to be given up, founded
+// anew, and wait for its grace, with the longest queue held for the longest time behind that; one
+// whose disks are lost has to be given up by people; and who was lost often is not brought in again
+// for two minutes.
 const progressWithin = 5 * time.Minute
 
 // restsFor is how long nothing may change, beside a lease, until it counts as settled.
@@ -55,11 +57,13 @@ func (w *world) finish() *Report {
 	w.watch.judge(w.cfg.Heal)
 	w.watch.stats.Events = w.events
 	return &Report{
-		Config: w.cfg, Hash: w.run.Sum64(), Fault: w.fault, Transcript: w.notes, Stats: w.watch.stats, History: w.watch.history, Settled: settled,
+		Config: w.cfg, Hash: w.run.Sum64(), Fault: w.fault, Transcript: w.notes, Stats: w.watch.stats,
+		History: w.watch.history, Settled: settled,
 	}
 }
 
-// settle heals everything and requires progress: everybody becomes a member of one group, every caller is served, nothing is left.
+// settle heals everything and requires progress: everybody becomes a member of one group, every
+// caller is served, nothing is left.
 func (w *world) settle() time.Duration {
 	begun := w.now
 	w.heal()

@@ -23,7 +23,8 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("nothing was ever applied while a snapshot was taken: %+v", s)
 	}
 	s := total.Stats
-	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.Full, s.Forced, s.Overdue, s.Wanted, s.Delayed, s.Detached, s.Resumed)
+	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.Full, s.Forced,
+		s.Overdue, s.Wanted, s.Delayed, s.Detached, s.Resumed)
 	if rare == 0 && (total.Runs >= 20 || total.Runs >= 6 && c.First == 1 && c.Step == 1) {
 		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
 	}
@@ -32,7 +33,8 @@ func TestSeeds(t *testing.T) {
 
 // TestBirths founds a group MORTISE_BIRTHS times, from number MORTISE_SEED on.
 func TestBirths(t *testing.T) {
-	c := Campaign{Births: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
+	c := Campaign{Births: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf,
+		Package: "internal/sim"}
 	if err := c.FromEnvironment(100 / slowly); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,8 @@ func TestBirths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d births; the longest wait for one group after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), total.Stats)
+	t.Logf("%d births; the longest wait for one group after healing: %v; %+v", total.Runs,
+		total.Settled.Round(time.Millisecond), total.Stats)
 }
 
 // TestOneSeedIsOneRun is what everything here rests on.

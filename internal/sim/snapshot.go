@@ -47,7 +47,8 @@ func (r *ownReplica) stepSnapshot(c raftlog.Capture) {
 // putTogether hands in a snapshot whose last step is done, even if a restore has ended it since.
 func (r *ownReplica) putTogether(order raftlog.Take, c raftlog.Capture) {
 	stats, before := &r.p.w.watch.stats, r.core.Status()
-	if r.core.Snapshotted(order.Index, c.AppendTo(order.Header, func() {})); r.core.Status().Snapshots == before.Snapshots {
+	if r.core.Snapshotted(order.Index,
+		c.AppendTo(order.Header, func() {})); r.core.Status().Snapshots == before.Snapshots {
 		stats.Ended++
 		return
 	}
@@ -99,12 +100,14 @@ func (r *ownReplica) SendSnapshot(m *raftpb.Message) {
 	report := func(ok bool) { r.log.post(func(clock.Time) { r.core.SnapshotSent(to, term, ok) }) }
 	w.after(w.net.hop()+w.between(0, 20*time.Millisecond), func() {
 		target := w.at(v.Addr)
-		if target == nil || target.proc == nil || !w.net.linked(r.p.m, target) || w.chance(w.net.drop) || w.now < target.pausedUntil {
+		if target == nil || target.proc == nil || !w.net.linked(r.p.m, target) || w.chance(w.net.drop) ||
+			w.now < target.pausedUntil {
 			w.after(w.between(0, time.Second), func() { report(false) })
 			return
 		}
 		p := target.proc
-		if p.replica == nil || p.group != from.group || p.replica.ID != to || !p.replica.Speaks(p.core, from.raft, from.instance) {
+		if p.replica == nil || p.group != from.group || p.replica.ID != to ||
+			!p.replica.Speaks(p.core, from.raft, from.instance) {
 			report(false)
 			return
 		}

@@ -9,10 +9,12 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what people do to locks that others hold, step by step, while the trouble goes on and for a while after it.
+// This file is what people do to locks that others hold, step by step, while the trouble goes on
+// and for a while after it.
 
-// step is a kind of thing that somebody does now and then: each kind once in Config.Steps, on average. A new kind is one more in steps; what it asks
-// for it tells the watch before, and the watch sees what came of it in result and trail.
+// step is a kind of thing that somebody does now and then: each kind once in Config.Steps, on
+// average. A new kind is one more in steps; what it asks for it tells the watch before, and the
+// watch sees what came of it in result and trail.
 type step func(w *world)
 
 func steps() []step {
@@ -49,8 +51,9 @@ func (w *world) order(c lockfsm.Command) {
 	l.log.post(func(clock.Time) { l.core.Propose(term, blob) })
 }
 
-// forceSome ends by force a hold that the leader shows, as to whoever looks at the locks: soon, or so late that it is probably over and the key
-// another's. It may be one of which its caller has not heard yet, or one that only its delay keeps.
+// forceSome ends by force a hold that the leader shows, as to whoever looks at the locks: soon, or
+// so late that it is probably over and the key another's. It may be one of which its caller has not
+// heard yet, or one that only its delay keeps.
 func (w *world) forceSome() {
 	l := w.leader()
 	if l == nil {
@@ -67,11 +70,13 @@ func (w *world) forceSome() {
 	w.after(w.between(0, thinks), func() {
 		w.note("%q is to be ended by force, with token %d", seen.Key, seen.Token)
 		w.watch.forced.Asked(seen.Key, seen.Token)
-		w.order(lockfsm.Command{Kind: lockfsm.Evict, Key: seen.Key, Token: seen.Token, Record: []byte("people"), Value: []byte("it takes too long")})
+		w.order(lockfsm.Command{Kind: lockfsm.Evict, Key: seen.Key, Token: seen.Token, Record: []byte("people"),
+			Value: []byte("it takes too long")})
 	})
 }
 
-// resumeSome lets a process take up a hold that the leader shows, by its token: soon, or so late that it is probably over.
+// resumeSome lets a process take up a hold that the leader shows, by its token: soon, or so late
+// that it is probably over.
 func (w *world) resumeSome() {
 	l := w.leader()
 	if l == nil {

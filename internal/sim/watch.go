@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// watch is who looks on from outside, with the one true time. It tells the judges of internal/check what it sees, and writes the history
-// that is judged at the end.
+// watch is who looks on from outside, with the one true time. It tells the judges of internal/check
+// what it sees, and writes the history that is judged at the end.
 type watch struct {
 	w       *world
 	stats   Stats
@@ -53,7 +53,8 @@ type group struct {
 }
 
 func newWatch(w *world) *watch {
-	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{}, gaveUp: map[uint64]bool{}, names: map[nodeid.ID]string{}}
+	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{},
+		gaveUp: map[uint64]bool{}, names: map[nodeid.ID]string{}}
 	o.served.Bound = servedWithin + 4*w.cfg.TTL + w.cfg.silence()
 	if w.cfg.Wishes > 0 {
 		o.served.Bound += longestDelay * w.cfg.TTL
@@ -63,12 +64,12 @@ func newWatch(w *world) *watch {
 	return o
 }
 
-// servedWithin is how long, besides some leases, a waiter of a healed cluster may wait for a lock that nobody holds: a group whose
-// majority is gone has to be given up and founded anew first.
+// servedWithin is how long, besides some leases, a waiter of a healed cluster may wait for a lock
+// that nobody holds: a group whose majority is gone has to be given up and founded anew first.
 const servedWithin = 45 * time.Second
 
-// silence is how much longer that takes with Replicas in memory: a voter that died without a word and came back at another address
-// counts as over only after ten minutes.
+// silence is how much longer that takes with Replicas in memory: a voter that died without a word
+// and came back at another address counts as over only after ten minutes.
 func (c *Config) silence() time.Duration {
 	if c.Durable || len(c.Founders) > 0 {
 		return 0
@@ -76,8 +77,9 @@ func (c *Config) silence() time.Duration {
 	return 12 * time.Minute
 }
 
-// settleWithin is how long a lock may be over in the state before its caller must have been told, in a run that heals. Without healing there
-// is no bound, nor for the other way round: while leaders change more often than once in a TTL no session expires (promise 4).
+// settleWithin is how long a lock may be over in the state before its caller must have been told,
+// in a run that heals. Without healing there is no bound, nor for the other way round: while
+// leaders change more often than once in a TTL no session expires (promise 4).
 const settleWithin = 2 * time.Minute
 
 // record writes a line of the history.
@@ -98,8 +100,8 @@ func (o *watch) judge(settled bool) {
 	}
 }
 
-// recorded reports whether the history has a grant of the group that was born last. While that has granted
-// nothing, the history ends with an earlier group, whose locks are gone without a word.
+// recorded reports whether the history has a grant of the group that was born last. While that has
+// granted nothing, the history ends with an earlier group, whose locks are gone without a word.
 func (o *watch) recorded() bool {
 	var last founding.Charter
 	for _, g := range o.groups {
@@ -120,7 +122,8 @@ func (o *watch) asks(c *call) {
 	keys, terms := c.keys(), c.terms()
 	o.w.note("%v call %d asks for %v, %+v, try %v, under %v", c.p, c.id, keys, terms, c.req.Try, c.outer)
 	o.record(c.p, history.Event{
-		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of, Try: c.req.Try, Resumes: c.resumes(),
+		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of,
+		Try: c.req.Try, Resumes: c.resumes(),
 	})
 	o.served.Waits(keys, c.who(), c.req.Try, o.w.now)
 	o.stats.meets(terms, o.believers[keys[0]])
@@ -231,17 +234,20 @@ func (o *watch) lapse(key string) {
 	}
 }
 
-// extended sees that a client publishes another deadline. A lock that was lost by the clock must not come back.
+// extended sees that a client publishes another deadline. A lock that was lost by the clock must
+// not come back.
 func (o *watch) extended(p *proc) {
 	for _, c := range p.calls {
 		if c.lapsed && c.believes() {
-			o.w.broken("%v call %d: the lock %v with token %d was lost by the clock and came back", p, c.id, c.keys(), c.token)
+			o.w.broken("%v call %d: the lock %v with token %d was lost by the clock and came back", p, c.id, c.keys(),
+				c.token)
 		}
 	}
 	o.expect(p)
 }
 
-// expect looks at the holders of a process again when its deadline is over, whether or not anything else happens then.
+// expect looks at the holders of a process again when its deadline is over, whether or not anything
+// else happens then.
 func (o *watch) expect(p *proc) {
 	deadline, at := p.deadline, p.m.global(p.deadline)+time.Microsecond
 	if p.expected == deadline || at <= o.w.now || p.client.Status(p.m.clock()).Held == 0 {
@@ -260,7 +266,8 @@ func (o *watch) expect(p *proc) {
 	})
 }
 
-// write is what a holder does under its lock, to a resource that compares tokens; who shares the lock only reads.
+// write is what a holder does under its lock, to a resource that compares tokens; who shares the
+// lock only reads.
 func (o *watch) write(c *call) {
 	alone := c.terms().Alone()
 	for _, key := range c.keys() {

@@ -11,10 +11,12 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what the watch sees of holds that end in another way than by an unlock or a lost lease, and of what holders are told meanwhile.
+// This file is what the watch sees of holds that end in another way than by an unlock or a lost
+// lease, and of what holders are told meanwhile.
 
 const (
-	lateWord = time.Second           // after which a holder whose process runs must know that his hold has ended by itself
+	// after which a holder whose process runs must know that his hold has ended by itself
+	lateWord = time.Second
 	rounding = 10 * time.Microsecond // by which two ways to tell a time may differ
 )
 
@@ -51,7 +53,8 @@ func (o *watch) holding(c *call) {
 	if t.Longest > 0 {
 		until := c.p.m.global(c.p.m.clock().Add(t.Longest))
 		o.longest.Begins(c.who(), until-rounding)
-		o.w.after(until-o.w.now+rounding, func() { o.lapse(c.req.Key) }) // what the handle says, whether or not anybody is told
+		// what the handle says, whether or not anybody is told
+		o.w.after(until-o.w.now+rounding, func() { o.lapse(c.req.Key) })
 		o.w.after(until-o.w.now+2*lateWord, func() { o.knows(c) })
 	}
 	if g := o.groups[c.group]; g != nil && t.Notice && !c.forced {
@@ -63,7 +66,8 @@ func (o *watch) holding(c *call) {
 	}
 }
 
-// knows looks whether a holder knows that his hold has lasted long enough, once his process has had the time.
+// knows looks whether a holder knows that his hold has lasted long enough, once his process has had
+// the time.
 func (o *watch) knows(c *call) {
 	if until := c.p.m.pausedUntil; o.w.now < until+lateWord {
 		o.w.after(until+lateWord-o.w.now, func() { o.knows(c) })
@@ -90,8 +94,9 @@ func (o *watch) toldWhy(c *call, why error) {
 	}
 }
 
-// forcedEnd sees the state end a hold by force. From now on the key can be another's, whatever the holder believes: whoever forces takes that upon
-// himself, and only the token protects the resource.
+// forcedEnd sees the state end a hold by force. From now on the key can be another's, whatever the
+// holder believes: whoever forces takes that upon himself, and only the token protects the
+// resource.
 func (o *watch) forcedEnd(e *history.Event) {
 	o.stats.Forced++
 	o.w.must(o.forced.Ended(append([]string{e.Key}, e.Keys...), e.Token))

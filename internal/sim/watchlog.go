@@ -17,7 +17,8 @@ import (
 
 // This file is what the watch sees of groups and their logs.
 
-// stateEvery is after how many entries the states of replicas are compared; after all of them would cost more than the run.
+// stateEvery is after how many entries the states of replicas are compared; after all of them would
+// cost more than the run.
 const stateEvery = 16
 
 func (o *watch) founded(c *founding.Charter) {
@@ -26,7 +27,8 @@ func (o *watch) founded(c *founding.Charter) {
 	}
 }
 
-// binds sees what a life of an instance may now say: that it is bound to a charter. With a disk it is on it.
+// binds sees what a life of an instance may now say: that it is bound to a charter. With a disk it
+// is on it.
 func (o *watch) binds(p *proc) {
 	if p.core.Founding.Phase() != founding.Bound {
 		return
@@ -51,16 +53,18 @@ func (o *watch) leaves(p *proc) {
 	}
 }
 
-// lives reports whether one of the replicas that run could be elected in the configuration that it has
-// applied, if that is one in which the given voter votes. A replica that has committed more than the
-// candidate has does not vote for it, nor does one that does not know whose replica the candidate is.
+// lives reports whether one of the replicas that run could be elected in the configuration that it
+// has applied, if that is one in which the given voter votes. A replica that has committed more
+// than the candidate has does not vote for it, nor does one that does not know whose replica the
+// candidate is.
 func (o *watch) lives(voter *ownReplica) bool {
 	run := slices.DeleteFunc(slices.Collect(o.w.replicas()), func(r *ownReplica) bool { return r.Group != voter.Group })
 	return slices.ContainsFunc(run, func(candidate *ownReplica) bool {
 		majority := func(voters []uint64) bool {
 			n := 0
 			for _, r := range run {
-				if slices.Contains(voters, r.ID) && r.core.Status().Commit <= candidate.core.Status().Last && r.Speaks(r.p.core, candidate.ID, candidate.p.instance) {
+				if slices.Contains(voters, r.ID) && r.core.Status().Commit <= candidate.core.Status().Last &&
+					r.Speaks(r.p.core, candidate.ID, candidate.p.instance) {
 					n++
 				}
 			}
@@ -104,7 +108,8 @@ func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.begins(r, fresh)
 }
 
-// saved sees what a replica has stored. What it was about to store when its power failed binds nobody.
+// saved sees what a replica has stored. What it was about to store when its power failed binds
+// nobody.
 func (o *watch) saved(r *ownReplica, b *raftlog.Batch) {
 	o.voted(r, b.HardState)
 	r.names(b)
@@ -116,7 +121,8 @@ func (o *watch) voted(r *ownReplica, hard *raftpb.HardState) {
 	}
 }
 
-// sends sees what a replica says to another. A vote counts from the moment at which somebody may know of it.
+// sends sees what a replica says to another. A vote counts from the moment at which somebody may
+// know of it.
 func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 	for _, m := range messages {
 		if m.GetType() != raftpb.MsgVoteResp || m.GetReject() {
@@ -239,8 +245,9 @@ func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 	}
 }
 
-// outlived: promise 3 where it is made. From the moment at which a session's end is applied anywhere its locks can be another's, so its
-// client's lease must be over, whether or not it holds anything.
+// outlived: promise 3 where it is made. From the moment at which a session's end is applied
+// anywhere its locks can be another's, so its client's lease must be over, whether or not it holds
+// anything.
 func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 	for p := range o.w.procs() {
 		if p.group == r.Group && p.leaseLeft() > 0 && p.client.Status(p.m.clock()).Session == session {
@@ -253,7 +260,8 @@ func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 func (o *watch) graceEnds(r *ownReplica) {
 	for p := range o.w.procs() {
 		if p.group != r.Group && p.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
-			o.w.broken("the grace of group %x is over, and the lease of %v in group %x goes on for %v", r.Group, p, p.group, p.leaseLeft())
+			o.w.broken("the grace of group %x is over, and the lease of %v in group %x goes on for %v", r.Group, p,
+				p.group, p.leaseLeft())
 		}
 	}
 }
@@ -272,6 +280,7 @@ func (o *watch) compare(r *ownReplica, index uint64) {
 	o.w.must(o.hashes.Applied(r.Group, index, check.Sum(r.glue.Machine().Snapshot(nil)), r.who))
 	o.w.must(o.groups[r.Group].acks.Replica(r.who, index, check.Holders(r.glue.Machine().Entries())))
 	o.w.must(o.rising.Observed(r.who, check.Progress{
-		Term: r.Role().Term, Commit: r.core.Status().Commit, Applied: index, Revision: uint64(r.glue.Machine().Revision()),
+		Term: r.Role().Term, Commit: r.core.Status().Commit, Applied: index,
+		Revision: uint64(r.glue.Machine().Revision()),
 	}))
 }

@@ -83,8 +83,9 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.Group, c.Index, c.Voters, c.Outgoing, c.Learners)
 }
 
-// parts sees an instance leave in good order. One that was told that it may stop, while others stay, has a
-// replica that no configuration names that is applied anywhere and is newer than those that do.
+// parts sees an instance leave in good order. One that was told that it may stop, while others
+// stay, has a replica that no configuration names that is applied anywhere and is newer than those
+// that do.
 func (o *watch) parts(p *proc, raft uint64, said *cluster.Counsel) {
 	if said == nil || said.AllLeaving || !said.MayStop {
 		return
@@ -129,7 +130,8 @@ func instances(places []founding.Voter, ids []uint64) []nodeid.ID {
 	return list
 }
 
-// misplaced says how the configuration differs from the one that the rules ask for when all is well, or returns "".
+// misplaced says how the configuration differs from the one that the rules ask for when all is
+// well, or returns "".
 func (w *world) misplaced(l *ownReplica) string {
 	eligible := 0
 	for _, m := range w.machines {

@@ -6,8 +6,9 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what callers want of a hold beside the lock itself: that it ends by itself, that it leaves a delay, that its holder is told when somebody
-// waits. A further wish is one more line in wish, and what its caller does then; watchholds.go has who judges them.
+// This file is what callers want of a hold beside the lock itself: that it ends by itself, that it
+// leaves a delay, that its holder is told when somebody waits. A further wish is one more line in
+// wish, and what its caller does then; watchholds.go has who judges them.
 
 // longestDelay is for how many TTLs a lock stays taken whose holder's session has expired, at most.
 const longestDelay = 4
@@ -32,7 +33,8 @@ func (w *world) wish(c *call) {
 			c.hold = max(c.hold, w.between(0, w.cfg.TTL))
 		}
 	}
-	if t.Notice = w.chance(0.5); t.Notice && c.outer == nil && w.chance(0.5) { // he holds until he is told, or has waited long enough for that
+	// he holds until he is told, or has waited long enough for that
+	if t.Notice = w.chance(0.5); t.Notice && c.outer == nil && w.chance(0.5) {
 		c.hold = w.between(0, 6*w.cfg.TTL)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// world is everything: the time, what is due, and who is there. All randomness of a run, but raft's own, comes from its one source.
+// world is everything: the time, what is due, and who is there. All randomness of a run, but raft's
+// own, comes from its one source.
 type world struct {
 	cfg      Config
 	rng      *rand.Rand
@@ -66,7 +67,8 @@ func (s *schedule) Pop() any {
 const notesKept = 4000
 
 func newWorld(cfg Config) *world {
-	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x6d6f7274)), run: fnv.New64a(), verbose: cfg.Verbose, now: time.Hour}
+	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x6d6f7274)), run: fnv.New64a(), verbose: cfg.Verbose,
+		now: time.Hour}
 	w.net = newNetwork(w)
 	w.watch = newWatch(w)
 	for i := range cfg.Machines {
@@ -162,7 +164,8 @@ func (w *world) mark(what byte, a, b uint64) {
 	w.run.Write(buf[:])
 }
 
-// note tells people what happens, and adds it to the hash. The text is made only if somebody will read it: a failing seed is run again.
+// note tells people what happens, and adds it to the hash. The text is made only if somebody will
+// read it: a failing seed is run again.
 func (w *world) note(format string, args ...any) {
 	w.noted++
 	w.mark('n', uint64(w.noted), 0)

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Call is what the observers know of one call for a lock, and then of the lock. Nil means that there are
-// no observers.
+// Call is what the observers know of one call for a lock, and then of the lock. Nil means that
+// there are no observers.
 type Call struct {
 	tracer *Tracer
 	began  clock.Time
@@ -93,8 +93,8 @@ func (c *Call) Refused(ctx context.Context, err error) {
 	c.acquired(ctx, e)
 }
 
-// Entered ends a call that was given another handle of a lock. The call that was granted the lock is
-// first, and later events are first's.
+// Entered ends a call that was given another handle of a lock. The call that was granted the lock
+// is first, and later events are first's.
 func (c *Call) Entered(ctx context.Context, first *Call, token lockfsm.Token) {
 	if c == nil {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// TestALossBeforeTheGrantIsToldIsToldAfter: Lost never comes before Acquired has returned, and never for
-// a call that was granted nothing.
+// TestALossBeforeTheGrantIsToldIsToldAfter: Lost never comes before Acquired has returned, and
+// never for a call that was granted nothing.
 func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Event
@@ -43,7 +43,8 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	})
 }
 
-// TestWithoutObservers: a nil Tracer and the nil Calls that it gives do nothing, and allocate nothing.
+// TestWithoutObservers: a nil Tracer and the nil Calls that it gives do nothing, and allocate
+// nothing.
 func TestWithoutObservers(t *testing.T) {
 	tracer := New(Config{Clock: clock.Monotonic()})
 	if tracer != nil {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// This file finds locks that the program has forgotten. The lock that was granted is reachable from the
-// session for as long as it is held, so the garbage collector never sees it go. What the caller gets
-// instead is another handle of it, which nothing but the caller knows.
+// This file finds locks that the program has forgotten. The lock that was granted is reachable from
+// the session for as long as it is held, so the garbage collector never sees it go. What the caller
+// gets instead is another handle of it, which nothing but the caller knows.
 
 // frames is how many callers are looked at for one that is not of package mortise.
 const frames = 12
@@ -26,8 +26,8 @@ type leak struct {
 // FindsLeaks reports whether handles are to be watched.
 func (t *Tracer) FindsLeaks() bool { return t != nil && t.config.Hooks.Leaked != nil }
 
-// WatchHandle calls Hooks.Leaked if the garbage collector finds that handle is gone before Stop, while
-// the lock of c is held. No reference may lead from c to handle.
+// WatchHandle calls Hooks.Leaked if the garbage collector finds that handle is gone before Stop,
+// while the lock of c is held. No reference may lead from c to handle.
 func WatchHandle[Handle any](handle *Handle, c *Call) *Watch {
 	about := &leak{call: c}
 	about.n = runtime.Callers(2, about.pcs[:])

@@ -21,8 +21,8 @@ const loudEvery = time.Minute // between two lines about the same fault
 // ErrHangs is what Close returns if a hook does not.
 var ErrHangs = errors.New("mortise: Config.Hooks: a function has not returned for 5 s; its goroutine ends when it does")
 
-// hookQueue calls hooks and recovers their panics. It calls them on the caller's goroutine, or beside it
-// on a goroutine that runs only while calls wait.
+// hookQueue calls hooks and recovers their panics. It calls them on the caller's goroutine, or
+// beside it on a goroutine that runs only while calls wait.
 type hookQueue struct {
 	logger *slog.Logger
 	clock  clock.Clock
@@ -38,8 +38,8 @@ type hookQueue struct {
 	panics  clock.Time    // of the last line about a panic; zero: there was none
 }
 
-// later has f called beside the caller, after all that was handed over before. It never waits: if too
-// many calls wait already, it drops f.
+// later has f called beside the caller, after all that was handed over before. It never waits: if
+// too many calls wait already, it drops f.
 func (q *hookQueue) later(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,8 +58,8 @@ func (q *hookQueue) later(f func()) {
 	}
 }
 
-// work calls what waits until nothing does. A hook that ends its goroutine (runtime.Goexit) ends this
-// one, and another takes its place.
+// work calls what waits until nothing does. A hook that ends its goroutine (runtime.Goexit) ends
+// this one, and another takes its place.
 func (q *hookQueue) work() {
 	over := false
 	defer func() {

@@ -46,13 +46,15 @@ func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	})
 }
 
-// recordLoss says when a lock was lost, though the process may have been stopped then and notice it only now.
+// recordLoss says when a lock was lost, though the process may have been stopped then and notice it
+// only now.
 func (c *Call) recordLoss(until clock.Time) {
 	h := c.tracer.config.History
 	h.Lost(c.op, h.Now()-int64(c.tracer.config.Clock.Now().Sub(until)))
 }
 
-// recordRelease records that the lock is let go of, the first time that it is, and before that is done.
+// recordRelease records that the lock is let go of, the first time that it is, and before that is
+// done.
 func (c *Call) recordRelease(how Way) {
 	if c.tracer.config.History != nil {
 		c.unlocking.Do(func() { c.recordFirst(how) })

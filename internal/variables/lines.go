@@ -55,7 +55,8 @@ func (r *Reader) Lines(suffix, path string) []string {
 // loose notes a file of secrets that others may read or change.
 func (r *Reader) loose(path string, info os.FileInfo) {
 	if credentials.OpenToOthers(info) {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the file %s may be read or changed by others (mode %#o): use chmod "+
-			"600, or defaultMode: 0440 in Kubernetes", path, info.Mode().Perm()))
+		r.Warnings = append(r.Warnings,
+			fmt.Sprintf("the file %s may be read or changed by others (mode %#o): use chmod "+
+				"600, or defaultMode: 0440 in Kubernetes", path, info.Mode().Perm()))
 	}
 }

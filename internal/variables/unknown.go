@@ -26,7 +26,8 @@ func (r *Reader) Unknown() {
 		if near := r.near(suffix); near != "" {
 			r.Fault(suffix, "there is no such setting: is %s%s meant?", r.Prefix, near)
 		} else {
-			r.Fault(suffix, "there is no such setting; there are %s", strings.Join(slices.Sorted(slices.Values(r.known)), ", "))
+			r.Fault(suffix, "there is no such setting; there are %s",
+				strings.Join(slices.Sorted(slices.Values(r.known)), ", "))
 		}
 	}
 }

@@ -1,4 +1,5 @@
-// Package lockertest checks what any locker.Locker must do: those of mortise, wrappers, adapters of other lock services, and fakes.
+// Package lockertest checks what any locker.Locker must do: those of mortise, wrappers, adapters of
+// other lock services, and fakes.
 //
 //	func TestMyLocker(t *testing.T) {
 //		lockertest.Run(t, func(t *testing.T) locker.Locker { return newMyLocker(t) })
@@ -6,21 +7,25 @@
 //
 // # Guarantees
 //
-// A Locker that passes runs fn once and returns its error; excludes callers of one key and not those of others; gives rising tokens, also to
-// [mortise.TokenFrom]; ends a wait with its context and then holds nothing; refuses bad keys; and unlocks after a panic.
+// A Locker that passes runs fn once and returns its error; excludes callers of one key and not
+// those of others; gives rising tokens, also to [mortise.TokenFrom]; ends a wait with its context
+// and then holds nothing; refuses bad keys; and unlocks after a panic.
 //
 // # Concurrency
 //
-// The parts run one after the other, each on a Locker of its own; within a part several goroutines use it. It may run in a synctest bubble.
+// The parts run one after the other, each on a Locker of its own; within a part several goroutines
+// use it. It may run in a synctest bubble.
 //
 // # Failure
 //
-// A Locker that never grants a lock fails after ten seconds by the end of the context; one that ignores contexts hangs until the test's timeout.
+// A Locker that never grants a lock fails after ten seconds by the end of the context; one that
+// ignores contexts hangs until the test's timeout.
 //
 // # Limits
 //
-// What cannot be seen from outside is not checked: the order of waiters, whether a lost lock ends the context of fn, whether a lock can be
-// entered again under itself, and whether tokens rise across restarts.
+// What cannot be seen from outside is not checked: the order of waiters, whether a lost lock ends
+// the context of fn, whether a lock can be entered again under itself, and whether tokens rise
+// across restarts.
 //
 // # Refused alternative
 //
@@ -39,8 +44,9 @@ import (
 	"github.com/mortise-lock/mortise/locker"
 )
 
-// Run checks a Locker by subtests. fresh makes one for each of them, ready for use and without other users; it may register its end with
-// t.Cleanup. Keys begin with "lockertest/". It takes well below a second beyond what the Locker itself takes.
+// Run checks a Locker by subtests. fresh makes one for each of them, ready for use and without
+// other users; it may register its end with t.Cleanup. Keys begin with "lockertest/". It takes well
+// below a second beyond what the Locker itself takes.
 func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
 	t.Helper()
 	for _, c := range checks() {
@@ -72,7 +78,8 @@ func checks() []check {
 	}
 }
 
-// do runs fn, which has nothing to return, and fails the test if the Locker returns an error or does not run it exactly once.
+// do runs fn, which has nothing to return, and fails the test if the Locker returns an error or
+// does not run it exactly once.
 func do(t testing.TB, ctx context.Context, l locker.Locker, key string, fn func(context.Context, mortise.Token)) {
 	t.Helper()
 	ran := 0
@@ -172,7 +179,8 @@ func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) { // not with its context: that could enter the lock again
+	// not with its context: that could enter the lock again
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
 		err := l.Do(short, "lockertest/one", func(context.Context, mortise.Token) error {
@@ -187,7 +195,8 @@ func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func badKeys(t testing.TB, ctx context.Context, l locker.Locker) {
-	for _, key := range [...]string{"", "lockertest/\x00", "lockertest/\x7f", "lockertest/\u0085", "lockertest/\xff", "lockertest/" + strings.Repeat("k", 502)} {
+	for _, key := range [...]string{"", "lockertest/\x00", "lockertest/\x7f", "lockertest/\u0085", "lockertest/\xff",
+		"lockertest/" + strings.Repeat("k", 502)} {
 		err := l.Do(ctx, key, func(context.Context, mortise.Token) error {
 			t.Errorf("the function ran under the key %q", key)
 			return nil

@@ -40,7 +40,11 @@ func TestChecksCatch(t *testing.T) {
 		}, []string{"RunsOnce"}},
 		"loses the error": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
-				return l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error { _ = fn(ctx, token); return nil })
+				return l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
+					_ = fn(ctx,
+						token)
+					return nil
+				})
 			})
 		}, []string{"RunsOnce"}},
 		"one lock for all keys": {func() locker.Locker {
@@ -50,7 +54,10 @@ func TestChecksCatch(t *testing.T) {
 		}, []string{"KeysAreApart", "BadKeys"}},
 		"the same token": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
-				return l.Do(ctx, key, func(ctx context.Context, _ mortise.Token) error { return fn(mortise.ContextWithToken(ctx, 1), 1) })
+				return l.Do(ctx, key, func(ctx context.Context,
+					_ mortise.Token) error {
+					return fn(mortise.ContextWithToken(ctx, 1), 1)
+				})
 			})
 		}, []string{"TokensRise"}},
 		"no token in the context": {func() locker.Locker {
@@ -62,7 +69,10 @@ func TestChecksCatch(t *testing.T) {
 		}, []string{"TokensRise"}},
 		"a context of its own": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
-				return l.Do(ctx, key, func(_ context.Context, token mortise.Token) error { return fn(context.Background(), token) })
+				return l.Do(ctx, key, func(_ context.Context,
+					token mortise.Token) error {
+					return fn(context.Background(), token)
+				})
 			})
 		}, []string{"ContextIsChild"}},
 		"no patience with contexts, and no lock": {func() locker.Locker {
@@ -73,7 +83,8 @@ func TestChecksCatch(t *testing.T) {
 				var thrown any
 				defer func() {
 					if thrown != nil {
-						go l.Do(context.Background(), key, func(context.Context, mortise.Token) error { <-ctx.Done(); return nil })
+						go l.Do(context.Background(), key,
+							func(context.Context, mortise.Token) error { <-ctx.Done(); return nil })
 						synctest.Wait()
 						panic(thrown)
 					}
@@ -91,7 +102,8 @@ func TestChecksCatch(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 10e9)
 					defer cancel()
 					h := &heard{TB: t}
-					if name != "no patience with contexts, and no lock" || check.name != "Excludes" { // the race detector itself would speak
+					// the race detector itself would speak
+					if name != "no patience with contexts, and no lock" || check.name != "Excludes" {
 						check.check(h, ctx, c.fresh())
 					}
 					if want := slices.Contains(c.want, check.name); want && !h.failed.Load() {

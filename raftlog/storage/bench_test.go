@@ -25,7 +25,8 @@ func report(b *testing.B, took []time.Duration) {
 // BenchmarkDirSave is one durable append of 256 bytes.
 func BenchmarkDirSave(b *testing.B) { benchSave(b, nil) }
 
-// BenchmarkDirSaveBesideASnapshot is the same while snapshots of 100 MB are written and named, one after the other.
+// BenchmarkDirSaveBesideASnapshot is the same while snapshots of 100 MB are written and named, one
+// after the other.
 func BenchmarkDirSaveBesideASnapshot(b *testing.B) {
 	data := testData(1, 1, 100<<20)
 	benchSave(b, func(ctx context.Context, s raftlog.Store, index uint64, name chan<- *raftpb.Snapshot) bool {
@@ -45,7 +46,8 @@ func BenchmarkDirSaveBesideASnapshot(b *testing.B) {
 	})
 }
 
-func benchSave(b *testing.B, beside func(ctx context.Context, s raftlog.Store, index uint64, name chan<- *raftpb.Snapshot) bool) {
+func benchSave(b *testing.B, beside func(ctx context.Context, s raftlog.Store, index uint64,
+	name chan<- *raftpb.Snapshot) bool) {
 	d, err := Open(Config{Path: filepath.Join(b.TempDir(), "d")})
 	if err != nil {
 		b.Fatal(err)
@@ -55,7 +57,8 @@ func benchSave(b *testing.B, beside func(ctx context.Context, s raftlog.Store, i
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := s.Save(raftlog.Batch{Identity: &raftlog.Identity{Group: 7, ID: 1}, HardState: testHard(1, 0, 1), Snapshot: testSnapshot(1, 1, 10)}); err != nil {
+	if err := s.Save(raftlog.Batch{Identity: &raftlog.Identity{Group: 7, ID: 1}, HardState: testHard(1, 0, 1),
+		Snapshot: testSnapshot(1, 1, 10)}); err != nil {
 		b.Fatal(err)
 	}
 	name := make(chan *raftpb.Snapshot)

@@ -67,12 +67,14 @@ func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history 
 	h := &history{fs: newCrashFS(base), r: rand.New(rand.NewPCG(seed, 1)), model: raftlog.NewMemoryStore(), seed: seed}
 	h.promises = []promise{{0, st, st.HardState.GetCommit()}}
 	if !st.Empty() {
-		h.teach(raftlog.Batch{Identity: &st.Identity, HardState: st.HardState, Snapshot: st.Snapshot, Entries: st.Entries})
+		h.teach(raftlog.Batch{Identity: &st.Identity, HardState: st.HardState, Snapshot: st.Snapshot,
+			Entries: st.Entries})
 	}
 	return h
 }
 
-// state returns what the model holds. The slice of entries is the caller's: the model reuses the memory of its own.
+// state returns what the model holds. The slice of entries is the caller's: the model reuses the
+// memory of its own.
 func (h *history) state() raftlog.State {
 	st, _ := h.model.Load() // never fails
 	return st
@@ -134,7 +136,8 @@ func (h *history) batch() raftlog.Batch {
 	return b
 }
 
-// prepare prepares a snapshot of our own, while now and then a batch is saved in the middle of that.
+// prepare prepares a snapshot of our own, while now and then a batch is saved in the middle of
+// that.
 func (h *history) prepare() error {
 	st := h.state()
 	if len(st.Entries) == 0 {
@@ -165,7 +168,8 @@ func (h *history) save(b raftlog.Batch) error {
 		h.own, h.ready = nil, nil
 	}
 	if err := h.w.Save(b); err != nil {
-		h.promises = append(h.promises, promise{math.MaxInt, h.after(b), h.state().HardState.GetCommit()}) // it may be there
+		// it may be there
+		h.promises = append(h.promises, promise{math.MaxInt, h.after(b), h.state().HardState.GetCommit()})
 		return err
 	}
 	h.promises = append(h.promises, promise{len(h.fs.ops), h.after(b), h.state().HardState.GetCommit()})
@@ -222,8 +226,8 @@ func (h *history) run(saves int) error {
 	return nil
 }
 
-// check compares what a store has after a crash behind the first ops operations with what it had promised by then: that, or all of the batch that
-// was on its way.
+// check compares what a store has after a crash behind the first ops operations with what it had
+// promised by then: that, or all of the batch that was on its way.
 func (h *history) check(ops int, got raftlog.State) error {
 	k := 0
 	for k+1 < len(h.promises) && h.promises[k+1].ops <= ops {
@@ -244,25 +248,30 @@ func sameState(got raftlog.State, p promise) error {
 	if got.Identity != want.Identity {
 		return fmt.Errorf("identity %v, want %v", got.Identity, want.Identity)
 	}
-	if g, w := got.HardState, want.HardState; (g == nil) != (w == nil) || g.GetTerm() != w.GetTerm() || g.GetVote() != w.GetVote() ||
+	if g, w := got.HardState, want.HardState; (g == nil) != (w == nil) || g.GetTerm() != w.GetTerm() ||
+		g.GetVote() != w.GetVote() ||
 		g.GetCommit() != w.GetCommit() && g.GetCommit() != p.commit {
 		return fmt.Errorf("hard state %v, want %v", g, w)
 	}
-	if g, w := got.Snapshot, want.Snapshot; !proto.Equal(g.GetMetadata(), w.GetMetadata()) || !bytes.Equal(g.GetData(), w.GetData()) {
+	if g, w := got.Snapshot, want.Snapshot; !proto.Equal(g.GetMetadata(), w.GetMetadata()) ||
+		!bytes.Equal(g.GetData(), w.GetData()) {
 		return fmt.Errorf("snapshot %v, want %v", g.GetMetadata(), w.GetMetadata())
 	}
 	if len(got.Entries) != len(want.Entries) {
 		return fmt.Errorf("%d entries, want %d", len(got.Entries), len(want.Entries))
 	}
 	for i, e := range got.Entries {
-		if w := want.Entries[i]; e.GetIndex() != w.GetIndex() || e.GetTerm() != w.GetTerm() || e.GetType() != w.GetType() || !bytes.Equal(e.GetData(), w.GetData()) {
-			return fmt.Errorf("entry %d of term %d, want %d of term %d (or their data differ)", e.GetIndex(), e.GetTerm(), w.GetIndex(), w.GetTerm())
+		if w := want.Entries[i]; e.GetIndex() != w.GetIndex() || e.GetTerm() != w.GetTerm() ||
+			e.GetType() != w.GetType() || !bytes.Equal(e.GetData(), w.GetData()) {
+			return fmt.Errorf("entry %d of term %d, want %d of term %d (or their data differ)", e.GetIndex(),
+				e.GetTerm(), w.GetIndex(), w.GetTerm())
 		}
 	}
 	return nil
 }
 
-// tryImage opens one image and checks it; then the store must go on from there, also through a second crash in the middle of that.
+// tryImage opens one image and checks it; then the store must go on from there, also through a
+// second crash in the middle of that.
 func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep bool) error {
 	fs := newCrashFS(image)
 	w, got, err := openCrash(fs, seed)
@@ -301,7 +310,8 @@ func noneLeft(fs *crashFS, w *wal) error {
 	return nil
 }
 
-// campaign crashes runs at every point, until as many images have been opened. The lies are planted bugs.
+// campaign crashes runs at every point, until as many images have been opened. The lies are planted
+// bugs.
 func campaign(images int, seed uint64, lies ...opKind) (opened int, err error) {
 	for ; opened < images; seed++ {
 		h := newHistory(seed, nil, raftlog.State{})
@@ -341,7 +351,8 @@ func TestCrashImages(t *testing.T) {
 	}
 }
 
-// TestCrashImagesCatch shows that the images find what they are for: an FS that leaves out syncs loses promises.
+// TestCrashImagesCatch shows that the images find what they are for: an FS that leaves out syncs
+// loses promises.
 func TestCrashImagesCatch(t *testing.T) {
 	for _, lie := range []opKind{opSync, opSyncDir} {
 		opened, err := campaign(4000, 1, lie)
@@ -357,7 +368,8 @@ func testHard(term, vote, commit uint64) *raftpb.HardState {
 }
 
 func testSnapshot(index, term uint64, size int) *raftpb.Snapshot {
-	return &raftpb.Snapshot{Data: testData(index, term, size), Metadata: &raftpb.SnapshotMetadata{Index: &index, Term: &term,
+	return &raftpb.Snapshot{Data: testData(index, term, size), Metadata: &raftpb.SnapshotMetadata{Index: &index,
+		Term:      &term,
 		ConfState: &raftpb.ConfState{Voters: []uint64{1, 5, 9}, AutoLeave: new(false)}}}
 }
 

@@ -11,18 +11,21 @@ import (
 	"slices"
 )
 
-// crashFS is an FS in memory that records what is done to it, and builds from the record what a power loss may leave at any point of it:
-// what was synced, and of the rest any part. Not safe for concurrent use.
+// crashFS is an FS in memory that records what is done to it, and builds from the record what a
+// power loss may leave at any point of it: what was synced, and of the rest any part. Not safe for
+// concurrent use.
 type crashFS struct {
 	base  map[string][]byte // what was durable when the record began
 	names map[string]*inode
 	ops   []op
 	made  int
 
-	// before is asked before each operation; an error is what the operation returns. half also does half of a write that fails.
+	// before is asked before each operation; an error is what the operation returns. half also does
+	// half of a write that fails.
 	before func(o op) error
 	half   bool
-	// beside runs before each operation: what another goroutine does just then. It may operate on the FS itself.
+	// beside runs before each operation: what another goroutine does just then. It may operate on
+	// the FS itself.
 	beside func()
 	// lies are kinds of operations that are not recorded: planted bugs.
 	lies []opKind
@@ -209,7 +212,8 @@ func overwrite(data, b []byte, at int64) []byte {
 // sectorBytes is what a disk writes whole or not at all.
 const sectorBytes = 512
 
-// chance says how much of what was not synced is on the disk: for each operation and each sector of a write.
+// chance says how much of what was not synced is on the disk: for each operation and each sector of
+// a write.
 type chance func() bool
 
 func never() bool  { return false }

@@ -18,13 +18,15 @@ import (
 
 // Config says what a Dir is made of. Zero means the documented default.
 type Config struct {
-	// Path of the directory. It is made if it is not there; its parent must be. Required. Nothing else may put files there.
+	// Path of the directory. It is made if it is not there; its parent must be. Required. Nothing
+	// else may put files there.
 	Path string
 
 	// Files is what the log does its file operations with. Default OSFS().
 	Files FS
 
-	// SegmentBytes is the size of the log's files, each of which is reserved at once. 16 KiB to 1 GiB, default 8 MiB.
+	// SegmentBytes is the size of the log's files, each of which is reserved at once. 16 KiB to 1
+	// GiB, default 8 MiB.
 	SegmentBytes int
 
 	// Logger gets few lines. Default slog.Default().
@@ -44,7 +46,8 @@ const (
 	closeWaitMax = 5 * time.Second
 )
 
-// Dir is a directory that an instance keeps what must outlive its process in: the log of one replica at a time, and small records of other rooms.
+// Dir is a directory that an instance keeps what must outlive its process in: the log of one
+// replica at a time, and small records of other rooms.
 //
 //	lock               held while the directory is open
 //	origin             tells a copied directory from the one that was made here
@@ -57,12 +60,16 @@ const (
 //
 // All methods are safe for concurrent use; Put, Log, DropLog and Close wait for the disk.
 //
-// Noticed and refused with a message that says what to do: a second process, a copy (by the file system's number of a file; not on Windows, FUSE and 9p, nor if a whole disk
-// or volume was put back), files of two directories in one, a log whose files are gone, any damage that is not the mark of a crash. A directory that was put back as a
-// whole to an earlier time of its own is not noticed here: the group's members do that, when what they have heard from this replica is ahead of what it has.
+// Noticed and refused with a message that says what to do: a second process, a copy (by the file
+// system's number of a file; not on Windows, FUSE and 9p, nor if a whole disk or volume was put
+// back), files of two directories in one, a log whose files are gone, any damage that is not the
+// mark of a crash. A directory that was put back as a whole to an earlier time of its own is not
+// noticed here: the group's members do that, when what they have heard from this replica is ahead
+// of what it has.
 //
-// Snapshots are files and not records of meta.db, since a value of megabytes would make that file grow for ever and be mapped into memory without any checksum; and so
-// everything that a log consists of goes through one FS, and a test can take the power away at any point.
+// Snapshots are files and not records of meta.db, since a value of megabytes would make that file
+// grow for ever and be mapped into memory without any checksum; and so everything that a log
+// consists of goes through one FS, and a test can take the power away at any point.
 type Dir struct {
 	cfg  Config
 	lock io.Closer
@@ -84,7 +91,8 @@ type Dir struct {
 func Open(cfg Config) (_ *Dir, err error) {
 	cfg.SegmentBytes = cmp.Or(cfg.SegmentBytes, 8<<20)
 	if cfg.Path == "" || cfg.SegmentBytes < segmentBytesMin || cfg.SegmentBytes > segmentBytesMax {
-		return nil, fmt.Errorf("storage: a Dir needs a Path, and SegmentBytes from %d to %d, not %q and %d", segmentBytesMin, segmentBytesMax, cfg.Path, cfg.SegmentBytes)
+		return nil, fmt.Errorf("storage: a Dir needs a Path, and SegmentBytes from %d to %d, not %q and %d",
+			segmentBytesMin, segmentBytesMax, cfg.Path, cfg.SegmentBytes)
 	}
 	if cfg.Files == nil {
 		cfg.Files = OSFS()
@@ -100,7 +108,8 @@ func Open(cfg Config) (_ *Dir, err error) {
 	if errors.Is(err, ErrInUse) {
 		return nil, fmt.Errorf("%w: %s is open in another process (or twice in this one): give each instance a directory of its own, or stop the other one first", ErrInUse, cfg.Path)
 	} else if err != nil {
-		return nil, fmt.Errorf("%w: locking %s: %w; give this process a directory that it may write to", raftlog.ErrStorage, cfg.Path, err)
+		return nil, fmt.Errorf("%w: locking %s: %w; give this process a directory that it may write to",
+			raftlog.ErrStorage, cfg.Path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -137,8 +146,8 @@ func makeDir(path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// warnOpen logs that other users may enter the directory: with write permission they can put another
-// log in the place of this one.
+// warnOpen logs that other users may enter the directory: with write permission they can put
+// another log in the place of this one.
 func warnOpen(cfg Config) {
 	info, err := os.Stat(cfg.Path)
 	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // without noFollow the system has no such modes
@@ -157,7 +166,8 @@ func (d *Dir) openMeta() (*meta, error) {
 			return nil, fmt.Errorf("%w: reading %s: %w", raftlog.ErrStorage, d.cfg.Path, err)
 		}
 		if len(l.segments)+len(l.snapshots) > 0 {
-			return nil, fmt.Errorf("%w: %s is missing although there are files of a log beside it; %s", raftlog.ErrCorrupt, path, wayOut)
+			return nil, fmt.Errorf("%w: %s is missing although there are files of a log beside it; %s",
+				raftlog.ErrCorrupt, path, wayOut)
 		}
 		if err := createMeta(d.cfg.Files, d.cfg.Path); err != nil {
 			return nil, err
@@ -168,8 +178,9 @@ func (d *Dir) openMeta() (*meta, error) {
 	return openMeta(path)
 }
 
-// Put stores records of other rooms under their names, all of them or none, and returns when they are durable. A nil value removes. Names are 1 to 255 bytes
-// long; all records together may take 4 MiB. The first error of the disk is final: everything after it returns the same.
+// Put stores records of other rooms under their names, all of them or none, and returns when they
+// are durable. A nil value removes. Names are 1 to 255 bytes long; all records together may take 4
+// MiB. The first error of the disk is final: everything after it returns the same.
 func (d *Dir) Put(records map[string][]byte) error {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -193,8 +204,10 @@ func (d *Dir) errClosed() error {
 	return fmt.Errorf("%w: the directory %s", raftlog.ErrClosed, d.cfg.Path)
 }
 
-// Close closes the log, if it is open, and lets go of the directory. It may be called more than once. If the log hangs in a Save, or another method has not returned
-// for 5 s, Close says so with raftlog.ErrHung, and the directory stays locked as long as the process lives: what hangs may still be written.
+// Close closes the log, if it is open, and lets go of the directory. It may be called more than
+// once. If the log hangs in a Save, or another method has not returned for 5 s, Close says so with
+// raftlog.ErrHung, and the directory stays locked as long as the process lives: what hangs may
+// still be written.
 func (d *Dir) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, closeWaitMax)
 	if !d.mu.lockWithin(closeWaitMax) {

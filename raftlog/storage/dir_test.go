@@ -34,7 +34,8 @@ func beginLog(t *testing.T, d *Dir, group, id uint64) raftlog.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Save(raftlog.Batch{Identity: &raftlog.Identity{Group: group, ID: id}, HardState: testHard(1, id, 1), Snapshot: testSnapshot(1, 1, 100)}); err != nil {
+	if err := s.Save(raftlog.Batch{Identity: &raftlog.Identity{Group: group, ID: id}, HardState: testHard(1, id, 1),
+		Snapshot: testSnapshot(1, 1, 100)}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -260,7 +261,8 @@ func TestCopiedDir(t *testing.T) {
 	mustDir(t, moved)
 }
 
-// TestDamagedLogCanBeGivenUp: a log that is refused stays refused, and does not keep the instance from joining under another ID.
+// TestDamagedLogCanBeGivenUp: a log that is refused stays refused, and does not keep the instance
+// from joining under another ID.
 func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -278,7 +280,8 @@ func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	d = mustDir(t, path)
 	for range 2 {
 		_, err = d.Log(7, 1)
-		refused(t, err, raftlog.ErrCorrupt, files[0], "offset 4096", "cannot go on under its raft ID", "remove the whole directory")
+		refused(t, err, raftlog.ErrCorrupt, files[0], "offset 4096", "cannot go on under its raft ID",
+			"remove the whole directory")
 	}
 	beginLog(t, d, 7, 2)
 }
@@ -363,7 +366,8 @@ func TestDirHangs(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	for _, cfg := range []Config{{}, {Path: "x", SegmentBytes: 1}, {Path: "x", SegmentBytes: 2 << 30}, {Path: "x", SegmentBytes: -1}} {
+	for _, cfg := range []Config{{}, {Path: "x", SegmentBytes: 1}, {Path: "x", SegmentBytes: 2 << 30},
+		{Path: "x", SegmentBytes: -1}} {
 		if _, err := Open(cfg); err == nil {
 			t.Errorf("%+v: no error", cfg)
 		}

@@ -7,11 +7,13 @@ import (
 	"os"
 )
 
-// FS is the file operations that the log of a Dir is made of: a test puts one in between that records, fails or delays them, and plays
-// what a power loss leaves. Paths are absolute or relative as Config.Path is. Safe for concurrent use as far as different files go. The
-// error of any operation is final for the log that wanted it.
+// FS is the file operations that the log of a Dir is made of: a test puts one in between that
+// records, fails or delays them, and plays what a power loss leaves. Paths are absolute or relative
+// as Config.Path is. Safe for concurrent use as far as different files go. The error of any
+// operation is final for the log that wanted it.
 //
-// bbolt maps its file into memory and does not go through it, except for the rename and the directory sync at its creation.
+// bbolt maps its file into memory and does not go through it, except for the rename and the
+// directory sync at its creation.
 type FS interface {
 	// Create makes an empty file for reading and writing, in the place of what had that name.
 	Create(path string) (File, error)
@@ -42,8 +44,9 @@ type File interface {
 	io.WriterAt
 	io.Closer
 
-	// Allocate makes the file size bytes long and reserves the room, so that writing there later cannot find the disk full where the
-	// file system can promise that. What was not written reads as zeros.
+	// Allocate makes the file size bytes long and reserves the room, so that writing there later
+	// cannot find the disk full where the file system can promise that. What was not written reads
+	// as zeros.
 	Allocate(size int64) error
 
 	// Size returns the length in bytes.
@@ -56,7 +59,8 @@ type File interface {
 // osFS is the FS of the operating system.
 type osFS struct{}
 
-// OSFS returns the FS of the operating system, for a test double to wrap. It is the default of a Dir.
+// OSFS returns the FS of the operating system, for a test double to wrap. It is the default of a
+// Dir.
 func OSFS() FS { return osFS{} }
 
 const (

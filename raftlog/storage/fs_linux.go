@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// syncData is fdatasync: it leaves out the times of the file, which would cost a second write for each append.
+// syncData is fdatasync: it leaves out the times of the file, which would cost a second write for
+// each append.
 func syncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
@@ -41,8 +42,8 @@ const (
 	magic9P    = 0x01021997
 )
 
-// mount says what is to be known of the file system of a directory: whether it is lost with the machine's memory, and whether a file
-// keeps its number for as long as it lives.
+// mount says what is to be known of the file system of a directory: whether it is lost with the
+// machine's memory, and whether a file keeps its number for as long as it lives.
 func mount(dir string) (volatile, keepsNumbers bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {

@@ -2,8 +2,8 @@ package storage
 
 import "time"
 
-// gate is a mutex for which one can wait a limited time, because who holds it waits for a disk. It is a channel with one slot: full while it
-// is locked.
+// gate is a mutex for which one can wait a limited time, because who holds it waits for a disk. It
+// is a channel with one slot: full while it is locked.
 type gate chan struct{}
 
 func (g gate) lock() { g <- struct{}{} }

@@ -19,7 +19,8 @@ func TestLinksInADirAreNotFollowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			victim, dir := filepath.Join(root, "victim"), filepath.Join(root, "d")
-			for _, err := range []error{os.Mkdir(dir, 0o777), os.WriteFile(victim, []byte(text), 0o600), os.Symlink(victim, filepath.Join(dir, name))} {
+			for _, err := range []error{os.Mkdir(dir, 0o777), os.WriteFile(victim, []byte(text), 0o600),
+				os.Symlink(victim, filepath.Join(dir, name))} {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -53,7 +54,9 @@ func TestADirOpenToOthersIsToldOf(t *testing.T) {
 		}
 		closeDir(t, d)
 		want := map[os.FileMode]string{0o777: "mode=0777", 0o750: "mode=0750"}[mode]
-		if text := log.String(); strings.Count(text, "level=WARN") != min(len(want), 1) || !strings.Contains(text, want) || want != "" && !(strings.Contains(text, "chmod 700") && strings.Contains(text, path)) {
+		if text := log.String(); strings.Count(text, "level=WARN") != min(len(want), 1) ||
+			!strings.Contains(text, want) ||
+			want != "" && !(strings.Contains(text, "chmod 700") && strings.Contains(text, path)) {
 			t.Errorf("%o: %q", mode, text)
 		}
 	}

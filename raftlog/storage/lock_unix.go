@@ -13,7 +13,8 @@ import (
 // may lead to any file of this user.
 const noFollow = syscall.O_NOFOLLOW
 
-// lockFile takes the lock of a directory for as long as the file is open: the system lets go of it when the process ends, however it ends.
+// lockFile takes the lock of a directory for as long as the file is open: the system lets go of it
+// when the process ends, however it ends.
 func lockFile(path string) (io.Closer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, filePerm)
 	if err != nil {
@@ -34,7 +35,8 @@ func lockFile(path string) (io.Closer, error) {
 	return f, nil
 }
 
-// abandon closes a file that bbolt has locked and mapped. The map would keep the lock beyond the close.
+// abandon closes a file that bbolt has locked and mapped. The map would keep the lock beyond the
+// close.
 func abandon(f *os.File) {
 	syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	f.Close()

@@ -9,14 +9,16 @@ import (
 
 const noFollow = 0
 
-// lockFile takes the lock of a directory for as long as the file is open: it is opened without sharing.
+// lockFile takes the lock of a directory for as long as the file is open: it is opened without
+// sharing.
 func lockFile(path string) (io.Closer, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
 		return nil, err
 	}
 	const sharingViolation = syscall.Errno(32)
-	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil, syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil, syscall.OPEN_ALWAYS,
+		syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	if errors.Is(err, sharingViolation) {
 		return nil, ErrInUse
 	}

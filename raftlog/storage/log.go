@@ -28,11 +28,13 @@ type logRecord struct {
 // logRecordsMax bounds how many logs a directory remembers; the oldest are forgotten.
 const logRecordsMax = 256
 
-// Log opens the log of a replica, or makes an empty one. Whatever other log is in the directory ends with that: its room is used again, and its ID is
-// refused from then on, with ErrEnded. One log can be open at a time. The caller closes it; Close of the Dir does so, too.
+// Log opens the log of a replica, or makes an empty one. Whatever other log is in the directory
+// ends with that: its room is used again, and its ID is refused from then on, with ErrEnded. One
+// log can be open at a time. The caller closes it; Close of the Dir does so, too.
 //
-// Each error of the returned Store is raftlog.ErrStorage or raftlog.ErrCorrupt, and final as long as
-// this process lives: Log returns it, too. A log that is refused as raftlog.ErrCorrupt can only be given up, by DropLog or by the Log of another ID.
+// Each error of the returned Store is raftlog.ErrStorage or raftlog.ErrCorrupt, and final as long
+// as this process lives: Log returns it, too. A log that is refused as raftlog.ErrCorrupt can only
+// be given up, by DropLog or by the Log of another ID.
 func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -69,7 +71,8 @@ func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	return w, nil
 }
 
-// DropLog ends the log that is in the directory, if any: its ID is never accepted again, and its room is used again. The log must be closed.
+// DropLog ends the log that is in the directory, if any: its ID is never accepted again, and its
+// room is used again. The log must be closed.
 func (d *Dir) DropLog() error {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -122,9 +125,11 @@ func (d *Dir) admit(want raftlog.Identity, l listing) error {
 	case rec.Identity != want:
 		return fmt.Errorf("%w: replica %x in %s belongs to group %x, not %x; an instance that changes its group gets another raft ID", raftlog.ErrIdentity, want.ID, d.cfg.Path, rec.Group, want.Group)
 	case rec.state == logEnded:
-		return fmt.Errorf("%w: replica %x of group %x in %s; the instance needs another raft ID", ErrEnded, want.ID, want.Group, d.cfg.Path)
+		return fmt.Errorf("%w: replica %x of group %x in %s; the instance needs another raft ID", ErrEnded, want.ID,
+			want.Group, d.cfg.Path)
 	case rec.state == logBegun && len(l.segments[want.ID]) == 0:
-		return fmt.Errorf("%w: the files of the log of replica %x (%s%016x-...) are missing from %s; %s", raftlog.ErrCorrupt, want.ID, segmentPrefix, want.ID, d.cfg.Path, wayOut)
+		return fmt.Errorf("%w: the files of the log of replica %x (%s%016x-...) are missing from %s; %s",
+			raftlog.ErrCorrupt, want.ID, segmentPrefix, want.ID, d.cfg.Path, wayOut)
 	}
 	if rec != nil && d.meta.alone(want) {
 		return nil

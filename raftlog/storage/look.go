@@ -18,11 +18,12 @@ type View struct {
 }
 
 // Look compares the directory with the one that was opened, and reads how much room is left. With
-// write it also writes one byte and syncs it, so that a disk that is broken is noticed while nothing
-// else is written. The error wraps ErrLost if the directory was removed or another one is in its
-// place: what is written from then on is gone with the process. It wraps raftlog.ErrHung if the disk
-// does not answer within the limit, and raftlog.ErrStorage if the write fails. Look takes no lock, so it answers while
-// Put or Log waits for the disk. Its errors end no log: they are about another file.
+// write it also writes one byte and syncs it, so that a disk that is broken is noticed while
+// nothing else is written. The error wraps ErrLost if the directory was removed or another one is
+// in its place: what is written from then on is gone with the process. It wraps raftlog.ErrHung if
+// the disk does not answer within the limit, and raftlog.ErrStorage if the write fails. Look takes
+// no lock, so it answers while Put or Log waits for the disk. Its errors end no log: they are about
+// another file.
 func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	hung := fmt.Errorf("%w: %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, within)
 	if !d.looking.CompareAndSwap(false, true) {
@@ -53,8 +54,8 @@ func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	}
 }
 
-// tryWrite writes the probe file in place, as the log writes its segments: that needs no more room once
-// the file is there, so a disk that is only full does not fail it.
+// tryWrite writes the probe file in place, as the log writes its segments: that needs no more room
+// once the file is there, so a disk that is only full does not fail it.
 func (d *Dir) tryWrite() error {
 	path := filepath.Join(d.cfg.Path, probeName)
 	f, err := d.cfg.Files.Open(path)

@@ -44,7 +44,8 @@ func TestLookNoticesALostDirectory(t *testing.T) {
 	}
 }
 
-// TestLooksFollowEachOther: a look that has returned is not in the way of the next, and each writes.
+// TestLooksFollowEachOther: a look that has returned is not in the way of the next, and each
+// writes.
 func TestLooksFollowEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d, err := Open(Config{Path: path})

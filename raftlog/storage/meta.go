@@ -18,14 +18,19 @@ import (
 // metaTimeout is how long bbolt may wait for its own lock: nobody has it, since we have ours.
 const metaTimeout = 2 * time.Second
 
-// meta is meta.db, and the only place that knows bbolt. bbolt keeps no checksums, panics on damage, and reads through a memory map that can fault. So:
+// meta is meta.db, and the only place that knows bbolt. bbolt keeps no checksums, panics on damage,
+// and reads through a memory map that can fault. So:
 //
-//   - all records are one value with a CRC32C, decoded once at open and served from memory. One value also needs no inner pages, which damage could turn
-//     into a cycle that overflows the stack;
+//   - all records are one value with a CRC32C, decoded once at open and served from memory. One
+//     value also needs no inner pages, which damage could turn into a cycle that overflows the
+//     stack;
 //   - every access runs under guarded;
-//   - each change is committed twice: of its two meta pages bbolt takes the older if the newer is damaged, and both must know the change;
-//   - the free list is kept in the file, since bbolt rebuilds a missing one on a goroutine whose panic nobody could stop;
-//   - the file is made under another name, as bbolt's own way of making one does not outlive a power loss;
+//   - each change is committed twice: of its two meta pages bbolt takes the older if the newer is
+//     damaged, and both must know the change;
+//   - the free list is kept in the file, since bbolt rebuilds a missing one on a goroutine whose
+//     panic nobody could stop;
+//   - the file is made under another name, as bbolt's own way of making one does not outlive a
+//     power loss;
 //   - the first error is final.
 //
 // Not safe for concurrent use.
@@ -49,7 +54,8 @@ const (
 	metaKey    = "records"
 )
 
-// guarded runs an access to bbolt so that a panic or a fault in mapped memory comes back as an error.
+// guarded runs an access to bbolt so that a panic or a fault in mapped memory comes back as an
+// error.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -166,7 +172,8 @@ func (m *meta) change(f func(*metaState)) error {
 	f(&next)
 	value := next.encode()
 	if len(value) > metaBytesMax {
-		return fmt.Errorf("storage: the records in %s would take %d bytes, more than %d", m.path, len(value), metaBytesMax)
+		return fmt.Errorf("storage: the records in %s would take %d bytes, more than %d", m.path, len(value),
+			metaBytesMax)
 	}
 	for range 2 {
 		if err := m.commit(value); err != nil {
@@ -191,7 +198,8 @@ func (m *meta) commit(value []byte) error {
 	})
 }
 
-// close closes the file. If bbolt has failed it is not asked to: it may hold its own locks for ever. Its map of a few pages stays until the process ends.
+// close closes the file. If bbolt has failed it is not asked to: it may hold its own locks for
+// ever. Its map of a few pages stays until the process ends.
 func (m *meta) close() error {
 	if m.failed != nil {
 		abandon(m.file) // the failure counts

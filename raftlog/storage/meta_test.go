@@ -62,8 +62,8 @@ func readFile(t *testing.T, path string) []byte {
 	return data
 }
 
-// TestMetaBitFlips: a flip anywhere is refused or harmless, also for what is written afterwards, and never ends the process. MORTISE_DAMAGE=200 tries
-// about every bit.
+// TestMetaBitFlips: a flip anywhere is refused or harmless, also for what is written afterwards,
+// and never ends the process. MORTISE_DAMAGE=200 tries about every bit.
 func TestMetaBitFlips(t *testing.T) {
 	path := testMeta(t)
 	whole := readFile(t, path)
@@ -126,7 +126,8 @@ func TestMetaTruncated(t *testing.T) {
 	}
 }
 
-// TestMetaTruncatedWhileOpen takes the file away under bbolt's memory map: the next write fails, for good, and the process lives.
+// TestMetaTruncatedWhileOpen takes the file away under bbolt's memory map: the next write fails,
+// for good, and the process lives.
 func TestMetaTruncatedWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -175,8 +176,9 @@ func TestMetaWriteFails(t *testing.T) {
 	}
 }
 
-// TestMetaCrashImages takes the power away in the middle of changes. bbolt's file cannot be recorded, since bbolt writes to it directly; but a commit is known to write its
-// pages, sync, write a page that names them, and sync. So the images are made of what a commit has changed.
+// TestMetaCrashImages takes the power away in the middle of changes. bbolt's file cannot be
+// recorded, since bbolt writes to it directly; but a commit is known to write its pages, sync,
+// write a page that names them, and sync. So the images are made of what a commit has changed.
 func TestMetaCrashImages(t *testing.T) {
 	path := testMeta(t)
 	m, err := openMeta(path)
@@ -206,7 +208,8 @@ func TestMetaCrashImages(t *testing.T) {
 					t.Fatalf("round %d, commit %d, image %d: refused: %v", round, commit, n, err)
 				}
 				if is := bytes.Equal(got, value); !is && (commit == 1 || !bytes.Equal(got, old)) {
-					t.Fatalf("round %d, commit %d, image %d: neither what was there nor what was written", round, commit, n)
+					t.Fatalf("round %d, commit %d, image %d: neither what was there nor what was written", round,
+						commit, n)
 				}
 			}
 		}
@@ -218,7 +221,8 @@ func TestMetaCrashImages(t *testing.T) {
 	}
 }
 
-// commitImage is a file between two states: even numbers before the first sync, odd ones between it and the second.
+// commitImage is a file between two states: even numbers before the first sync, odd ones between it
+// and the second.
 func commitImage(r *rand.Rand, before, after []byte, n int) []byte {
 	out := bytes.Clone(before)
 	if n%2 == 1 || r.IntN(2) == 0 {
@@ -261,7 +265,8 @@ func (c cutFS) Rename(from, to string) error {
 	return c.FS.Rename(from, to)
 }
 
-// TestMetaMadeAside: before meta.db is whole and durable nothing has its name, since bbolt cannot tell a torn new file from a damaged old one.
+// TestMetaMadeAside: before meta.db is whole and durable nothing has its name, since bbolt cannot
+// tell a torn new file from a damaged old one.
 func TestMetaMadeAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	_, err := Open(Config{Path: path, Files: cutFS{OSFS()}})

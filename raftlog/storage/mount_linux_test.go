@@ -24,7 +24,8 @@ func TestReadOnlyAndFullDisk(t *testing.T) {
 	}
 	defer unix.Unmount(path, unix.MNT_DETACH)
 	var log bytes.Buffer
-	cfg := Config{Path: filepath.Join(path, "d"), SegmentBytes: 64 << 10, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	cfg := Config{Path: filepath.Join(path, "d"), SegmentBytes: 64 << 10,
+		Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	d, err := Open(cfg)
 	if err != nil {
 		t.Fatal(err)

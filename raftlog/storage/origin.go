@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// originText is the content of the file origin; its argument is the number by which the file system knows the file. A copy has the number in
-// its text and another one itself.
+// originText is the content of the file origin; its argument is the number by which the file system
+// knows the file. A copy has the number in its text and another one itself.
 const originText = "mortise made this directory here. If it was copied or restored, this number is not the file's own: %d\n"
 
 // checkOrigin refuses a directory that was copied.

@@ -55,7 +55,8 @@ func decodeMeta(b []byte) (m metaState, err error) {
 		return m, errors.New("these are no records of mortise")
 	}
 	if v := r.u32(); v != formatVersion {
-		return m, fmt.Errorf("the records have format version %d, and this version of mortise knows only %d", v, formatVersion)
+		return m, fmt.Errorf("the records have format version %d, and this version of mortise knows only %d", v,
+			formatVersion)
 	}
 	m.generation, m.records = r.u64(), map[string][]byte{}
 	for n := r.u32(); n > 0 && !r.bad; n-- {

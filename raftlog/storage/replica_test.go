@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestReplicaOnDir restarts a lone voter on its directory again and again: its log goes on where it was, through snapshots and the ends of segments.
+// TestReplicaOnDir restarts a lone voter on its directory again and again: its log goes on where it
+// was, through snapshots and the ends of segments.
 func TestReplicaOnDir(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	term := uint64(1)
@@ -28,7 +29,8 @@ func TestReplicaOnDir(t *testing.T) {
 		}
 		s := &sink{led: make(chan struct{})}
 		s.cond.L = &s.mu
-		l, err := raftlog.Start(raftlog.Config{Group: 7, ID: 1, Store: store, Applier: s, Logger: slog.New(slog.DiscardHandler), SnapshotBytes: 20_000, KeepEntries: -1,
+		l, err := raftlog.Start(raftlog.Config{Group: 7, ID: 1, Store: store, Applier: s,
+			Logger: slog.New(slog.DiscardHandler), SnapshotBytes: 20_000, KeepEntries: -1,
 			Send: func([]*raftpb.Message) {}, SendSnapshot: func(*raftpb.Message, func(bool)) {}})
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,8 @@ func TestDirStore(t *testing.T) {
 	for name, size := range map[string]int{"small segments": 16 << 10, "larger ones": 128 << 10} {
 		t.Run(name, func(t *testing.T) {
 			logtest.TestStore(t, func(t *testing.T) func() raftlog.Store {
-				cfg := storage.Config{Path: t.TempDir() + "/d", SegmentBytes: size, Files: noSync{storage.OSFS()}, Logger: slog.New(slog.DiscardHandler)}
+				cfg := storage.Config{Path: t.TempDir() + "/d", SegmentBytes: size, Files: noSync{storage.OSFS()},
+					Logger: slog.New(slog.DiscardHandler)}
 				var dir *storage.Dir
 				return func() raftlog.Store {
 					if dir != nil {

@@ -12,44 +12,59 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// wal is the Store of a Dir: the log of one replica in segment files of fixed size, which are reserved in advance and used again, and its
-// snapshot in a file of its own.
+// wal is the Store of a Dir: the log of one replica in segment files of fixed size, which are
+// reserved in advance and used again, and its snapshot in a file of its own.
 //
 //	segment:  header (4096 bytes) │ frame │ frame │ ... │ seal │ room          wal_header.go, wal_frame.go
 //	frame:    head (32 bytes) │ what one Save writes: identity, hard state, snapshot, entries      wal_items.go
 //
-// A Save is one frame: one write and one sync, and after a crash all of it is there or nothing. What is read is the fold of all frames in their order
-// (wal_fold.go): a later entry replaces the one at its index and all behind it. A new commit index alone waits for the next frame, or for Close.
+// A Save is one frame: one write and one sync, and after a crash all of it is there or nothing.
+// What is read is the fold of all frames in their order (wal_fold.go): a later entry replaces the
+// one at its index and all behind it. A new commit index alone waits for the next frame, or for
+// Close.
 //
 // # Steps, and a crash between any two of them
 //
-//   - A snapshot: 1. its file, synced piece by piece, then the directory; 2. the frame that names it, synced; 3. the segments that
-//     hold nothing behind the new one become spares, and the file of the snapshot before goes. A file that no frame names is removed at open, what 3 left
-//     undone is done then. 1 is Prepare, beside any number of Saves, and so is the removal of the file and of spares that are too many, by the next Prepare; only the snapshot of another replica, without which nothing can go on, is written within its Save.
-//   - The next segment: 1. a spare or a new file gets a header and is synced; 2. it is renamed, directory synced; 3. the old segment gets its seal, synced;
-//     4. frames go to the new one. At open, a last segment without frames behind one without a seal means that 3 is due.
+//   - A snapshot: 1. its file, synced piece by piece, then the directory; 2. the frame that names
+//     it, synced; 3. the segments that hold nothing behind the new one become spares, and the file
+//     of the snapshot before goes. A file that no frame names is removed at open, what 3 left
+//     undone is done then. 1 is Prepare, beside any number of Saves, and so is the removal of the
+//     file and of spares that are too many, by the next Prepare; only the snapshot of another
+//     replica, without which nothing can go on, is written within its Save.
+//   - The next segment: 1. a spare or a new file gets a header and is synced; 2. it is renamed,
+//     directory synced; 3. the old segment gets its seal, synced; 4. frames go to the new one. At
+//     open, a last segment without frames behind one without a seal means that 3 is due.
 //   - A spare is renamed and the directory synced before its header is written again.
 //
 // # A torn frame, or a damaged one?
 //
-// A frame is written only after the one before it is durable and acknowledged. So a crash leaves at most one frame incomplete, it is the last, and it was
-// never acknowledged: it may be cut. Whatever else is wrong has been acknowledged and must be refused: cutting there would take back a vote or an entry
-// that others count on. What is found at the place of the next frame is therefore damage, not the mark of a crash, if
+// A frame is written only after the one before it is durable and acknowledged. So a crash leaves at
+// most one frame incomplete, it is the last, and it was never acknowledged: it may be cut. Whatever
+// else is wrong has been acknowledged and must be refused: cutting there would take back a vote or
+// an entry that others count on. What is found at the place of the next frame is therefore damage,
+// not the mark of a crash, if
 //
-//   - a head with a higher number and the salt of the segment stands anywhere behind it (nobody wrote that before this frame was durable),
+//   - a head with a higher number and the salt of the segment stands anywhere behind it (nobody
+//     wrote that before this frame was durable),
 //   - the segment is sealed or another follows it that has frames,
-//   - it is one flipped bit away from the frame that it should be, which no lost sector is, since payloads are whitened, or
+//   - it is one flipped bit away from the frame that it should be, which no lost sector is, since
+//     payloads are whitened, or
 //   - its head is intact and does not fit.
 //
-// The last frame of all has nothing behind it that tells. Therefore Close writes marks behind it, the second in another block of the disk, and so does the next open, before
-// anything else happens. What remains: the last frame before a crash, damaged in more than one bit between the crash and the next open, is taken for torn. A disk that acknowledges a sync and
-// loses what it was to hold looks the same. So does a directory whose files were all put back to an earlier time together; see Dir for what is noticed of copies.
+// The last frame of all has nothing behind it that tells. Therefore Close writes marks behind it,
+// the second in another block of the disk, and so does the next open, before anything else happens.
+// What remains: the last frame before a crash, damaged in more than one bit between the crash and
+// the next open, is taken for torn. A disk that acknowledges a sync and loses what it was to hold
+// looks the same. So does a directory whose files were all put back to an earlier time together;
+// see Dir for what is noticed of copies.
 //
-// We assume of a disk that a write to some bytes does not change others, that what was synced stays, and that a sector that was not written whole is the
-// old or the new one, or differs from both by more than a bit.
+// We assume of a disk that a write to some bytes does not change others, that what was synced
+// stays, and that a sector that was not written whole is the old or the new one, or differs from
+// both by more than a bit.
 //
-// After a failed sync the kernel may hold in memory, as clean, what the disk does not have. The store is finished then, and the next open, in the same boot or later, writes
-// the last frame once more together with its mark before it counts on either.
+// After a failed sync the kernel may hold in memory, as clean, what the disk does not have. The
+// store is finished then, and the next open, in the same boot or later, writes the last frame once
+// more together with its mark before it counts on either.
 type wal struct {
 	fs      FS
 	dir     string
@@ -61,8 +76,9 @@ type wal struct {
 	logger  *slog.Logger
 	spares  []string
 
-	// busy is held by Save and Load, and guards what follows. preparing is held by Prepare, which takes busy behind it, for moments. Close, which
-	// may come from another goroutine, waits for neither: the disk may never answer.
+	// busy is held by Save and Load, and guards what follows. preparing is held by Prepare, which
+	// takes busy behind it, for moments. Close, which may come from another goroutine, waits for
+	// neither: the disk may never answer.
 	busy, preparing sync.Mutex
 
 	files    uint64    // highest number of a snapshot's file so far
@@ -149,7 +165,8 @@ func (w *wal) Save(b raftlog.Batch) error {
 	if err := w.accepts(b); err != nil {
 		return w.fail("saving", err)
 	}
-	if b.Identity == nil && b.Snapshot == nil && len(b.Entries) == 0 && (b.HardState == nil || w.sameVote(b.HardState)) {
+	if b.Identity == nil && b.Snapshot == nil && len(b.Entries) == 0 && (b.HardState == nil ||
+		w.sameVote(b.HardState)) {
 		if b.HardState != nil {
 			w.pending = b.HardState
 		}
@@ -167,17 +184,20 @@ func (w *wal) accepts(b raftlog.Batch) error {
 		return errors.New("the first batch of a log must name it, and no other")
 	}
 	if b.Identity != nil && *b.Identity != w.id {
-		return fmt.Errorf("the batch begins replica %x of group %x, but the log is that of replica %x of group %x", b.Identity.ID, b.Identity.Group, w.id.ID, w.id.Group)
+		return fmt.Errorf("the batch begins replica %x of group %x, but the log is that of replica %x of group %x",
+			b.Identity.ID, b.Identity.Group, w.id.ID, w.id.Group)
 	}
 	for i, e := range b.Entries {
 		if e.GetIndex() != b.Entries[0].GetIndex()+uint64(i) {
-			return fmt.Errorf("entry %d stands at the place of entry %d", e.GetIndex(), b.Entries[0].GetIndex()+uint64(i))
+			return fmt.Errorf("entry %d stands at the place of entry %d", e.GetIndex(),
+				b.Entries[0].GetIndex()+uint64(i))
 		}
 	}
 	return nil
 }
 
-// sameVote reports whether a hard state differs from the stored one in nothing but its commit index.
+// sameVote reports whether a hard state differs from the stored one in nothing but its commit
+// index.
 func (w *wal) sameVote(hs *raftpb.HardState) bool {
 	return w.hard != nil && w.hard.GetTerm() == hs.GetTerm() && w.hard.GetVote() == hs.GetVote()
 }
@@ -276,8 +296,9 @@ func (w *wal) write(frame []byte) error {
 	return nil
 }
 
-// Close writes what waits and a mark behind the last frame, so that its loss would be noticed, and closes the files. The data is safe without
-// that: an error is reported and changes nothing. While a Save or a Prepare has not returned, Close does nothing but say so.
+// Close writes what waits and a mark behind the last frame, so that its loss would be noticed, and
+// closes the files. The data is safe without that: an error is reported and changes nothing. While
+// a Save or a Prepare has not returned, Close does nothing but say so.
 func (w *wal) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered yet", raftlog.ErrHung, w.dir)
 	if !w.preparing.TryLock() {
@@ -308,10 +329,12 @@ func (w *wal) Close() error {
 	return err
 }
 
-// markBytes is how far apart the two marks stand: damage to one block of a disk cannot reach both, nor the last frame and both.
+// markBytes is how far apart the two marks stand: damage to one block of a disk cannot reach both,
+// nor the last frame and both.
 const markBytes = 4096
 
-// mark writes two frames that say nothing, or the commit index that waits. Each is durable before the next, as all frames are.
+// mark writes two frames that say nothing, or the commit index that waits. Each is durable before
+// the next, as all frames are.
 func (w *wal) mark() error {
 	frame := make([]byte, frameHeadBytes, frameHeadBytes+64+markBytes)
 	if w.pending != nil {

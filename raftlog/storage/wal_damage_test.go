@@ -14,7 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// damaged is a log with several segments, a snapshot and spares, as files; killed leaves it as a kill does, without the mark behind the last frame.
+// damaged is a log with several segments, a snapshot and spares, as files; killed leaves it as a
+// kill does, without the mark behind the last frame.
 func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, want promise) {
 	t.Helper()
 	h := newHistory(seed, nil, raftlog.State{})
@@ -52,7 +53,8 @@ func damageRounds(n int) int {
 	return max(n/slowly, 1)
 }
 
-// TestBitFlips flips single bits anywhere in any file. None may be misread, not even in the last frame before a kill.
+// TestBitFlips flips single bits anywhere in any file. None may be misread, not even in the last
+// frame before a kill.
 func TestBitFlips(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	refused := 0
@@ -101,7 +103,8 @@ func TestBitFlipsInHeaders(t *testing.T) {
 	}
 }
 
-// TestBitFlipsInLastFrame flips every bit of the last frame before a kill: nothing stands behind it, and the flip alone must tell.
+// TestBitFlipsInLastFrame flips every bit of the last frame before a kill: nothing stands behind
+// it, and the flip alone must tell.
 func TestBitFlipsInLastFrame(t *testing.T) {
 	for seed := range uint64(4) {
 		h := newHistory(seed, nil, raftlog.State{})
@@ -114,7 +117,8 @@ func TestBitFlipsInLastFrame(t *testing.T) {
 			index = last.Entries[n-1].GetIndex()
 		}
 		from := h.w.at
-		if err := h.save(raftlog.Batch{Entries: testEntries(index+1, 99, 1, 50), HardState: testHard(99, 0, 0)}); err != nil {
+		if err := h.save(raftlog.Batch{Entries: testEntries(index+1, 99, 1, 50),
+			HardState: testHard(99, 0, 0)}); err != nil {
 			t.Fatal(err)
 		}
 		if from > h.w.at {
@@ -125,7 +129,8 @@ func TestBitFlipsInLastFrame(t *testing.T) {
 		for bit := from * 8; bit < h.w.at*8; bit++ {
 			data[bit/8] ^= 1 << (bit % 8)
 			if _, _, err := openCrash(newCrashFS(files), 5); !errors.Is(err, raftlog.ErrCorrupt) {
-				t.Fatalf("seed %d: bit %d of byte %d of the last frame: %v, want it refused", seed, bit%8, bit/8-from, err)
+				t.Fatalf("seed %d: bit %d of byte %d of the last frame: %v, want it refused", seed, bit%8, bit/8-from,
+					err)
 			}
 			data[bit/8] ^= 1 << (bit % 8)
 		}
@@ -135,7 +140,8 @@ func TestBitFlipsInLastFrame(t *testing.T) {
 	}
 }
 
-// TestGarbage overwrites a few bytes anywhere after Close: the mark behind the last frame tells that they were acknowledged.
+// TestGarbage overwrites a few bytes anywhere after Close: the mark behind the last frame tells
+// that they were acknowledged.
 func TestGarbage(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for round := range damageRounds(4) {
@@ -172,7 +178,8 @@ func TestTruncatedAndMissing(t *testing.T) {
 				}
 			}
 			delete(files, name)
-			// The log cannot know of a log whose segments are all gone; the Dir does (TestMissingLog).
+			// The log cannot know of a log whose segments are all gone; the Dir does
+			// (TestMissingLog).
 			if l, _ := list(newCrashFS(files), ""); len(l.segments) > 0 {
 				if err := harmless(files, want); err != nil {
 					t.Errorf("round %d, without %s: %v", round, name, err)
@@ -183,8 +190,9 @@ func TestTruncatedAndMissing(t *testing.T) {
 	}
 }
 
-// TestOlderSegment puts back an earlier version of the newest segment, behind which nothing stands. That is what the package cannot notice if it
-// is the only segment; with the others it must refuse unless nothing was lost.
+// TestOlderSegment puts back an earlier version of the newest segment, behind which nothing stands.
+// That is what the package cannot notice if it is the only segment; with the others it must refuse
+// unless nothing was lost.
 func TestOlderSegments(t *testing.T) {
 	caught := 0
 	for seed := range uint64(20) {
@@ -248,12 +256,14 @@ func putChecksum(b []byte) {
 	}
 }
 
-// lastSegment returns a log of several segments that opens without the frames of the last one, and that one's name and header.
+// lastSegment returns a log of several segments that opens without the frames of the last one, and
+// that one's name and header.
 func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) {
 	t.Helper()
 	for seed := range uint64(100) {
 		files, _ = damaged(t, seed, false)
-		names := slices.DeleteFunc(slices.Collect(maps.Keys(files)), func(name string) bool { return !strings.HasPrefix(name, segmentPrefix) })
+		names := slices.DeleteFunc(slices.Collect(maps.Keys(files)),
+			func(name string) bool { return !strings.HasPrefix(name, segmentPrefix) })
 		if len(names) < 2 {
 			continue
 		}
@@ -271,7 +281,8 @@ func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) 
 	return nil, "", header{}
 }
 
-// TestSegmentsMustFit gives the last segment headers that are sound and do not follow what comes before.
+// TestSegmentsMustFit gives the last segment headers that are sound and do not follow what comes
+// before.
 func TestSegmentsMustFit(t *testing.T) {
 	files, last, h := lastSegment(t)
 	for name, change := range map[string]func(*header){

@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestErrorAtEveryOperation makes the n-th operation of a run fail, for every n, once. The store must say so, refuse everything afterwards with the same
-// error, and what it had promised must be there, for a process that was killed and after a power loss.
+// TestErrorAtEveryOperation makes the n-th operation of a run fail, for every n, once. The store
+// must say so, refuse everything afterwards with the same error, and what it had promised must be
+// there, for a process that was killed and after a power loss.
 func TestErrorAtEveryOperation(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 		for n := 0; ; n += slowly {
@@ -31,18 +32,21 @@ func TestErrorAtEveryOperation(t *testing.T) {
 				}
 				break
 			}
-			if !errors.Is(err, raftlog.ErrStorage) || !errors.Is(err, cause) || !strings.Contains(err.Error(), "start the instance again") {
+			if !errors.Is(err, raftlog.ErrStorage) || !errors.Is(err, cause) ||
+				!strings.Contains(err.Error(), "start the instance again") {
 				t.Fatalf("operation %d: %v, want ErrStorage with its cause and the way out", n, err)
 			}
 			h.fs.before = nil
 			if h.w != nil { // otherwise it failed while it was opened
-				if again := h.w.Save(raftlog.Batch{HardState: testHard(1000, 0, 0)}); again == nil || h.w.failed != nil && again.Error() != err.Error() {
+				if again := h.w.Save(raftlog.Batch{HardState: testHard(1000, 0, 0)}); again == nil ||
+					h.w.failed != nil && again.Error() != err.Error() {
 					t.Fatalf("operation %d: after the error Save returns %v", n, again)
 				}
 			}
 			r := rand.New(rand.NewPCG(uint64(n), 1))
 			at := len(h.fs.ops)
-			for i, image := range []map[string][]byte{h.fs.live(), h.fs.image(at, never), h.fs.image(at, always), h.fs.image(at, sometimes(r, 0.5))} {
+			for i, image := range []map[string][]byte{h.fs.live(), h.fs.image(at, never), h.fs.image(at, always),
+				h.fs.image(at, sometimes(r, 0.5))} {
 				if err := h.tryImage(at, image, uint64(n), true); err != nil {
 					t.Fatalf("operation %d fails (%v), image %d: %v", n, cause, i, err)
 				}
@@ -51,8 +55,9 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	}
 }
 
-// TestFailedSyncIsNotTrusted: after a sync has failed the kernel may keep the data in memory, as clean. A process that starts again reads it there, and may
-// count on it only after it has written it once more.
+// TestFailedSyncIsNotTrusted: after a sync has failed the kernel may keep the data in memory, as
+// clean. A process that starts again reads it there, and may count on it only after it has written
+// it once more.
 func TestFailedSyncIsNotTrusted(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -98,8 +103,8 @@ func TestFailedSyncIsNotTrusted(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenBehindWhatIsNotDurable: at open, too, each frame is synced before the next is written, else a crash can leave a mark behind a
-// frame that is lost, which is damage.
+// TestNothingIsWrittenBehindWhatIsNotDurable: at open, too, each frame is synced before the next is
+// written, else a crash can leave a mark behind a frame that is lost, which is damage.
 func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -160,7 +165,8 @@ func TestOneSyncPerSave(t *testing.T) {
 	}
 }
 
-// TestSegmentsAreUsedAgain: a log that is cut by snapshots now and then lives in a few files, for ever.
+// TestSegmentsAreUsedAgain: a log that is cut by snapshots now and then lives in a few files, for
+// ever.
 func TestSegmentsAreUsedAgain(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)
@@ -223,7 +229,8 @@ func foundedCrash(t *testing.T, fs *crashFS) *wal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Save(raftlog.Batch{Identity: &crashID, HardState: testHard(1, 0, 1), Snapshot: testSnapshot(1, 1, 10)}); err != nil {
+	if err := w.Save(raftlog.Batch{Identity: &crashID, HardState: testHard(1, 0, 1),
+		Snapshot: testSnapshot(1, 1, 10)}); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// Names of files in a directory. Those of a log begin with what they are and its raft ID, so that a damaged file of a log that has ended is in
-// nobody's way.
+// Names of files in a directory. Those of a log begin with what they are and its raft ID, so that a
+// damaged file of a log that has ended is in nobody's way.
 const (
 	tempFile      = "new.tmp"
 	segmentPrefix = "wal-"
 	snapPrefix    = "snap-"
 	sparePrefix   = "spare-"
 
-	// sparesKept is how many segments are kept for later, at least; behind a large snapshot more, see sparesFor.
+	// sparesKept is how many segments are kept for later, at least; behind a large snapshot more,
+	// see sparesFor.
 	sparesKept = 2
 )
 
@@ -65,8 +66,9 @@ func list(fsys FS, dir string) (l listing, err error) {
 	return l, nil
 }
 
-// retire makes spares of segments that are no longer needed, until there are as many as are kept, and removes the rest. Nothing of it may be
-// used again before the directory is synced: a name that comes back with the header of a later use would be a contradiction.
+// retire makes spares of segments that are no longer needed, until there are as many as are kept,
+// and removes the rest. Nothing of it may be used again before the directory is synced: a name that
+// comes back with the header of a later use would be a contradiction.
 func retire(fsys FS, dir string, spares *[]string, kept int, segments, others []string) error {
 	if len(segments)+len(others) == 0 {
 		return nil

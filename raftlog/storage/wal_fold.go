@@ -9,19 +9,21 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// span is a run of entries of one term whose newest version stands in one segment; it reaches to the next span.
+// span is a run of entries of one term whose newest version stands in one segment; it reaches to
+// the next span.
 type span struct {
 	first   uint64 // index
 	term    uint64
 	segment uint64 // sequence
 }
 
-// fold is what a sequence of frames amounts to. Writing and reading go through the same code, so that both mean the same by it.
+// fold is what a sequence of frames amounts to. Writing and reading go through the same code, so
+// that both mean the same by it.
 type fold struct {
 	checkpoint
 
-	// floor is the index up to which this fold does not know the entries, since it began at a checkpoint behind them. They are no loss
-	// if the snapshot covers them.
+	// floor is the index up to which this fold does not know the entries, since it began at a
+	// checkpoint behind them. They are no loss if the snapshot covers them.
 	floor uint64
 	spans []span
 }
@@ -53,7 +55,8 @@ func (f *fold) base() uint64 {
 	return f.snapshot.index
 }
 
-// install takes a snapshot. If the entries behind it stay, those up to it are forgotten, otherwise all.
+// install takes a snapshot. If the entries behind it stay, those up to it are forgotten, otherwise
+// all.
 func (f *fold) install(m snapshotMark, keeps bool) {
 	f.snapshot = &m
 	if !keeps || m.index >= f.lastIndex {
@@ -101,7 +104,8 @@ func (f *fold) gap(first uint64) error {
 func (f *fold) apply(it items, id raftlog.Identity, segment uint64) error {
 	if it.identity != nil {
 		if *it.identity != id || f.begun {
-			return fmt.Errorf("it begins the log of replica %x of group %x in that of replica %x of group %x", it.identity.ID, it.identity.Group, id.ID, id.Group)
+			return fmt.Errorf("it begins the log of replica %x of group %x in that of replica %x of group %x",
+				it.identity.ID, it.identity.Group, id.ID, id.Group)
 		}
 		f.begun = true
 	}
@@ -117,7 +121,8 @@ func (f *fold) apply(it items, id raftlog.Identity, segment uint64) error {
 	return nil
 }
 
-// oldest returns the first segment that an entry behind the snapshot stands in; without entries that is the current one.
+// oldest returns the first segment that an entry behind the snapshot stands in; without entries
+// that is the current one.
 func (f *fold) oldest(current uint64) uint64 {
 	if f.lastIndex <= f.base() {
 		return current

@@ -16,8 +16,8 @@ import (
 //	28  uint32  CRC32C of the bytes before
 //	32          payload: items, then zeros; whitened
 //
-// Numbers are little-endian. Frames stand back to back. The salt is drawn at random when a segment is begun, so that what a recycled file
-// held before is never taken for a frame of it.
+// Numbers are little-endian. Frames stand back to back. The salt is drawn at random when a segment
+// is begun, so that what a recycled file held before is never taken for a frame of it.
 const (
 	frameMagic     = 0x316d726d // "mrm1"
 	frameHeadBytes = 32
@@ -49,16 +49,19 @@ func (h frameHead) put(b []byte) {
 	le.PutUint32(b[28:], checksum(b[:28]))
 }
 
-// readFrameHead returns the head that b begins with, and whether it is one: intact, and of the segment with this salt.
+// readFrameHead returns the head that b begins with, and whether it is one: intact, and of the
+// segment with this salt.
 func readFrameHead(b []byte, salt uint64) (frameHead, bool) {
 	le := binary.LittleEndian
-	if len(b) < frameHeadBytes || le.Uint32(b) != frameMagic || le.Uint64(b[16:]) != salt || le.Uint32(b[28:]) != checksum(b[:28]) {
+	if len(b) < frameHeadBytes || le.Uint32(b) != frameMagic || le.Uint64(b[16:]) != salt ||
+		le.Uint32(b[28:]) != checksum(b[:28]) {
 		return frameHead{}, false
 	}
 	return frameHead{length: le.Uint32(b[4:]), number: le.Uint64(b[8:]), salt: salt, payload: le.Uint32(b[24:])}, true
 }
 
-// sealFrame completes a frame whose payload stands in b behind room for the head: it pads the payload and writes the head.
+// sealFrame completes a frame whose payload stands in b behind room for the head: it pads the
+// payload and writes the head.
 func sealFrame(b []byte, number, salt uint64) []byte {
 	for len(b)%frameAlign != 0 {
 		b = append(b, 0)
@@ -70,9 +73,10 @@ func sealFrame(b []byte, number, salt uint64) []byte {
 	return b
 }
 
-// whiten combines a payload with a stream of bits that no other payload has; doing it twice undoes it. Most of a payload is zeros and counters, and so is what stood there
-// before. With that, a sector that was not written differs from the right one in about half of its bits, and never by chance in one alone, which is
-// what oneBitOff takes for damage.
+// whiten combines a payload with a stream of bits that no other payload has; doing it twice undoes
+// it. Most of a payload is zeros and counters, and so is what stood there before. With that, a
+// sector that was not written differs from the right one in about half of its bits, and never by
+// chance in one alone, which is what oneBitOff takes for damage.
 func (h frameHead) whiten(payload []byte) {
 	le := binary.LittleEndian
 	x := h.salt ^ h.number<<32 ^ uint64(h.payload)
@@ -94,11 +98,13 @@ const (
 	frameDamaged                // it was written whole and has changed since
 )
 
-// readFrame looks at b, the rest of a segment, for the frame with this number. It returns the payload, which is the caller's, and the length of
-// the frame. How a torn frame is told from a damaged one: see walStore.
+// readFrame looks at b, the rest of a segment, for the frame with this number. It returns the
+// payload, which is the caller's, and the length of the frame. How a torn frame is told from a
+// damaged one: see walStore.
 func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdict) {
 	head, ok := readFrameHead(b, salt)
-	if ok && head.number == number && head.length%frameAlign == 0 && int64(head.length) <= int64(len(b)-frameHeadBytes) {
+	if ok && head.number == number && head.length%frameAlign == 0 &&
+		int64(head.length) <= int64(len(b)-frameHeadBytes) {
 		payload = slices.Clone(b[frameHeadBytes : frameHeadBytes+int(head.length)])
 		head.whiten(payload)
 		sum := checksum(payload)
@@ -119,8 +125,8 @@ func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdi
 	return nil, 0, frameAbsent
 }
 
-// laterFrame reports whether a frame with a higher number begins anywhere in b. Its head is enough: nobody began to write it before the frame with this
-// number was durable.
+// laterFrame reports whether a frame with a higher number begins anywhere in b. Its head is enough:
+// nobody began to write it before the frame with this number was durable.
 func laterFrame(b []byte, number, salt uint64) bool {
 	le := binary.LittleEndian
 	for at := 0; at+frameHeadBytes <= len(b); at += frameAlign {
@@ -134,7 +140,8 @@ func laterFrame(b []byte, number, salt uint64) bool {
 	return false
 }
 
-// headOneBitOff reports whether b begins with the head of the expected frame with one bit of it flipped.
+// headOneBitOff reports whether b begins with the head of the expected frame with one bit of it
+// flipped.
 func headOneBitOff(b []byte, number, salt uint64) bool {
 	if len(b) < frameHeadBytes {
 		return false
@@ -151,8 +158,9 @@ func headOneBitOff(b []byte, number, salt uint64) bool {
 	return false
 }
 
-// oneBitOff reports whether the checksums of two texts of n bytes that differ in one bit can differ by this much. A CRC is linear, so that the
-// difference depends only on how far from the end the bit stands.
+// oneBitOff reports whether the checksums of two texts of n bytes that differ in one bit can differ
+// by this much. A CRC is linear, so that the difference depends only on how far from the end the
+// bit stands.
 func oneBitOff(n int, difference uint32) bool {
 	table := castagnoli()
 	var flip [8]uint32

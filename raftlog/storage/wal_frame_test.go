@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestLostSectorIsNoFlip: a sector with a single bit set that never reached the disk, where zeros stood, leaves the frame torn. Taken for a flipped bit it would make a
-// sound log refuse to open after a power loss. The same for the remains of another attempt at the same frame.
+// TestLostSectorIsNoFlip: a sector with a single bit set that never reached the disk, where zeros
+// stood, leaves the frame torn. Taken for a flipped bit it would make a sound log refuse to open
+// after a power loss. The same for the remains of another attempt at the same frame.
 func TestLostSectorIsNoFlip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {

@@ -32,7 +32,8 @@ func FuzzItems(f *testing.F) {
 	})
 }
 
-// FuzzFrame: of whatever stands in a segment, only a frame with the right number and salt is taken, and whole.
+// FuzzFrame: of whatever stands in a segment, only a frame with the right number and salt is taken,
+// and whole.
 func FuzzFrame(f *testing.F) {
 	frame := func(number, salt uint64, payload []byte) []byte {
 		return sealFrame(append(make([]byte, frameHeadBytes), payload...), number, salt)
@@ -53,8 +54,9 @@ func FuzzFrame(f *testing.F) {
 // segmentHead is more than what a header says before its zeros.
 const segmentHead = 256
 
-// FuzzSegment opens a log with any bytes behind a sound header, and any header. A header that is cut short is filled up with zeros and
-// gets its checksum, so that an input need not be four kilobytes long.
+// FuzzSegment opens a log with any bytes behind a sound header, and any header. A header that is
+// cut short is filled up with zeros and gets its checksum, so that an input need not be four
+// kilobytes long.
 func FuzzSegment(f *testing.F) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(3); err != nil {
@@ -119,7 +121,8 @@ func FuzzSnapshot(f *testing.F) {
 
 // FuzzMeta reads any bytes as the records of meta.db.
 func FuzzMeta(f *testing.F) {
-	m := metaState{generation: 3, logs: []logRecord{{crashID, logBegun}}, records: map[string][]byte{"a": []byte("b"), "c": nil}}
+	m := metaState{generation: 3, logs: []logRecord{{crashID, logBegun}}, records: map[string][]byte{"a": []byte("b"),
+		"c": nil}}
 	b := m.encode()
 	f.Add(b[:len(b)-4])
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -130,7 +133,8 @@ func FuzzMeta(f *testing.F) {
 			return
 		}
 		again, err := decodeMeta(m.encode())
-		if err != nil || again.generation != m.generation || len(again.records) != len(m.records) || len(again.logs) != len(m.logs) {
+		if err != nil || again.generation != m.generation || len(again.records) != len(m.records) ||
+			len(again.logs) != len(m.logs) {
 			t.Fatalf("written again: %v", err)
 		}
 	})

@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// headerBytes is the room of a segment's header. It is a block of its own, so that no append writes to it again.
+// headerBytes is the room of a segment's header. It is a block of its own, so that no append writes
+// to it again.
 const headerBytes = 4096
 
 const (
@@ -19,8 +20,8 @@ const (
 	formatVersion = 1
 )
 
-// checkpoint is what the log amounts to at one place in it, but for its entries: with it the segments before are only needed for the
-// entries in them.
+// checkpoint is what the log amounts to at one place in it, but for its entries: with it the
+// segments before are only needed for the entries in them.
 type checkpoint struct {
 	begun     bool // an Identity was saved
 	hard      *raftpb.HardState
@@ -98,7 +99,8 @@ func decodeHeader(b []byte) (h header, err error) {
 		return h, fmt.Errorf("it has format version %d, and this version of mortise knows only %d", v, formatVersion)
 	}
 	r := reader{b: b[12:]}
-	h = header{id: raftlog.Identity{Group: r.u64(), ID: r.u64()}, sequence: r.u64(), salt: r.u64(), size: r.u64(), first: r.u64()}
+	h = header{id: raftlog.Identity{Group: r.u64(), ID: r.u64()}, sequence: r.u64(), salt: r.u64(), size: r.u64(),
+		first: r.u64()}
 	flags := r.u8()
 	hard := &raftpb.HardState{Term: new(r.u64()), Vote: new(r.u64()), Commit: new(r.u64())}
 	mark := r.mark()
@@ -120,6 +122,7 @@ func (c checkpoint) equal(o checkpoint) bool {
 	if c.snapshot != nil && *c.snapshot != *o.snapshot {
 		return false
 	}
-	sameHard := c.hard.GetTerm() == o.hard.GetTerm() && c.hard.GetVote() == o.hard.GetVote() && c.hard.GetCommit() == o.hard.GetCommit()
+	sameHard := c.hard.GetTerm() == o.hard.GetTerm() && c.hard.GetVote() == o.hard.GetVote() &&
+		c.hard.GetCommit() == o.hard.GetCommit()
 	return c.begun == o.begun && c.lastIndex == o.lastIndex && c.lastTerm == o.lastTerm && sameHard
 }

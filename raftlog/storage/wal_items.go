@@ -31,7 +31,8 @@ const (
 
 const entryHeadBytes = 8 + 1 + 4
 
-// snapshotMark says in the log which snapshot holds: the file it is in, how long that is, and its checksum.
+// snapshotMark says in the log which snapshot holds: the file it is in, how long that is, and its
+// checksum.
 type snapshotMark struct {
 	index, term  uint64
 	file, length uint64
@@ -135,7 +136,8 @@ func (r *reader) mark() (m snapshotMark) {
 	return snapshotMark{index: r.u64(), term: r.u64(), file: r.u64(), length: r.u64(), sum: r.u32()}
 }
 
-// decodeItems reads a payload. It takes memory in proportion to the payload, whatever that says, and the entries do not refer to it.
+// decodeItems reads a payload. It takes memory in proportion to the payload, whatever that says,
+// and the entries do not refer to it.
 func decodeItems(payload []byte) (it items, err error) {
 	r := reader{b: payload}
 	for !r.bad && len(r.b) > 0 {

@@ -7,7 +7,8 @@ import (
 // sealBytes is the room that a segment keeps for its seal.
 const sealBytes = frameHeadBytes + 16
 
-// open reads the log that is in the directory, if any, cuts what a crash has left, and makes it ready for the next frame.
+// open reads the log that is in the directory, if any, cuts what a crash has left, and makes it
+// ready for the next frame.
 func (w *wal) open(l listing) error {
 	w.next = 1
 	for _, file := range l.snapshots[w.id.ID] {
@@ -38,7 +39,8 @@ func (w *wal) resume(s *scanned) error {
 	w.fold = s.fold
 	last := &s.segments[len(s.segments)-1]
 	if last.torn {
-		w.logger.Warn("cut a frame that a crash had left incomplete; nobody was told that it is durable", "file", last.path, "offset", last.end)
+		w.logger.Warn("cut a frame that a crash had left incomplete; nobody was told that it is durable", "file",
+			last.path, "offset", last.end)
 	}
 	if n := len(s.segments); n > 1 && s.segments[n-2].sealed == 0 {
 		// A crash came between the header of the new segment and the seal of the old one.
@@ -55,8 +57,8 @@ func (w *wal) resume(s *scanned) error {
 	return w.mark()
 }
 
-// use makes a segment the current one. Its last frame is written again, since the disk may not have it although the kernel does: the sync that
-// follows is the first whose success we see.
+// use makes a segment the current one. Its last frame is written again, since the disk may not have
+// it although the kernel does: the sync that follows is the first whose success we see.
 func (w *wal) use(s *segment) error {
 	if w.file != nil {
 		if err := w.file.Close(); err != nil {
@@ -96,9 +98,10 @@ func (w *wal) tidy(l listing, s *scanned) error {
 	return retire(w.fs, w.dir, &w.spares, w.sparesFor(w.snapshot), segments, others)
 }
 
-// release lets go of what a new snapshot has made superfluous. To remove large files takes a file system so long that appends would feel it. So
-// segments become spares, all of them: another name costs next to nothing. What nothing needs at all is left to the next Prepare, if this
-// snapshot was prepared: the file of the one before, and spares that are too many.
+// release lets go of what a new snapshot has made superfluous. To remove large files takes a file
+// system so long that appends would feel it. So segments become spares, all of them: another name
+// costs next to nothing. What nothing needs at all is left to the next Prepare, if this snapshot
+// was prepared: the file of the one before, and spares that are too many.
 func (w *wal) release(old, now *snapshotMark) error {
 	var segments, others []string
 	oldest := w.oldest(w.header.sequence)
@@ -126,9 +129,10 @@ func (w *wal) release(old, now *snapshotMark) error {
 	return nil
 }
 
-// sparesFor is how many segments are kept for later: as many as the log needs until the next snapshot, which comes after about as many bytes as
-// this one has, or half as many more. So a log of any size is written to the same files over and over, and the room that it needs at its
-// longest stays reserved.
+// sparesFor is how many segments are kept for later: as many as the log needs until the next
+// snapshot, which comes after about as many bytes as this one has, or half as many more. So a log
+// of any size is written to the same files over and over, and the room that it needs at its longest
+// stays reserved.
 func (w *wal) sparesFor(now *snapshotMark) int {
 	if now == nil {
 		return sparesKept
@@ -136,13 +140,15 @@ func (w *wal) sparesFor(now *snapshotMark) int {
 	return sparesKept + int(now.length/2*3/uint64(w.segment))
 }
 
-// reserve makes sure that a frame of n bytes fits the current segment, with room for the seal behind it.
+// reserve makes sure that a frame of n bytes fits the current segment, with room for the seal
+// behind it.
 func (w *wal) reserve(n int64) error {
 	n += frameAlign
 	if w.file != nil && w.at+n+sealBytes <= int64(w.header.size) {
 		return nil
 	}
-	h := header{id: w.id, sequence: 1, size: uint64(max(w.segment, headerBytes+n+sealBytes)), first: w.next, begins: w.checkpoint}
+	h := header{id: w.id, sequence: 1, size: uint64(max(w.segment, headerBytes+n+sealBytes)), first: w.next,
+		begins: w.checkpoint}
 	if w.file != nil {
 		h.sequence, h.first = w.header.sequence+1, w.next+1
 	}
@@ -204,7 +210,8 @@ func (w *wal) create(h *header) (path string, err error) {
 	return path, w.fs.SyncDir(w.dir)
 }
 
-// prepare writes the header, and reserves the room. A spare may be longer than asked for: its room is used as it is.
+// prepare writes the header, and reserves the room. A spare may be longer than asked for: its room
+// is used as it is.
 func (w *wal) prepare(file File, h *header) error {
 	size, err := file.Size()
 	if err != nil {

@@ -17,7 +17,8 @@ type prepared struct {
 	snap *raftpb.Snapshot
 }
 
-// Prepare makes a snapshot durable beside the log. It holds up a Save only while it looks at what both of them change.
+// Prepare makes a snapshot durable beside the log. It holds up a Save only while it looks at what
+// both of them change.
 func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	w.preparing.Lock()
 	defer w.preparing.Unlock()
@@ -42,8 +43,8 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	return nil
 }
 
-// beginPrepare returns the number of the file to write, and which files go first: those of earlier snapshots, and what was prepared before. It was
-// not named by now, and never will be.
+// beginPrepare returns the number of the file to write, and which files go first: those of earlier
+// snapshots, and what was prepared before. It was not named by now, and never will be.
 func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
 	w.busy.Lock()
 	defer w.busy.Unlock()
@@ -66,7 +67,8 @@ func (w *wal) snapshotOf(b raftlog.Batch) (snapshotMark, error) {
 		return w.writeSnapshot(context.Background(), w.files, b.Snapshot)
 	}
 	if w.prepared == nil || w.prepared.snap != b.Snapshot {
-		return snapshotMark{}, fmt.Errorf("the snapshot at %d is to be named, and was not prepared", b.Snapshot.GetMetadata().GetIndex())
+		return snapshotMark{}, fmt.Errorf("the snapshot at %d is to be named, and was not prepared",
+			b.Snapshot.GetMetadata().GetIndex())
 	}
 	return w.prepared.mark, nil
 }

@@ -53,7 +53,8 @@ func snapshotFiles(t *testing.T, d *Dir) []string {
 	return names
 }
 
-// While a snapshot is written the log is saved as ever. Nothing ends the log or its directory meanwhile: what is written could come back.
+// While a snapshot is written the log is saved as ever. Nothing ends the log or its directory
+// meanwhile: what is written could come back.
 func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 	hold := heldFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d := mustDir(t, filepath.Join(t.TempDir(), "d"))
@@ -80,15 +81,18 @@ func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, err := s.Load()
-	if err != nil || st.Snapshot.GetMetadata().GetIndex() != 4 || len(st.Entries) != 53 || len(snapshotFiles(t, d)) != 2 {
-		t.Errorf("snapshot at %d, %d entries, files %v (%v)", st.Snapshot.GetMetadata().GetIndex(), len(st.Entries), snapshotFiles(t, d), err)
+	if err != nil || st.Snapshot.GetMetadata().GetIndex() != 4 || len(st.Entries) != 53 ||
+		len(snapshotFiles(t, d)) != 2 {
+		t.Errorf("snapshot at %d, %d entries, files %v (%v)", st.Snapshot.GetMetadata().GetIndex(), len(st.Entries),
+			snapshotFiles(t, d), err)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// What was prepared and never named goes: with the next snapshot of any kind, at the next open, and with the log.
+// What was prepared and never named goes: with the next snapshot of any kind, at the next open, and
+// with the log.
 func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	for name, after := range map[string]func(t *testing.T, d *Dir, s raftlog.Store){
 		"another is prepared": func(t *testing.T, d *Dir, s raftlog.Store) {
@@ -107,7 +111,8 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 				t.Errorf("%d files", n)
 			}
 			last := testSnapshot(6, 1, 20)
-			if err := errors.Join(s.Prepare(t.Context(), last), s.Save(raftlog.Batch{Snapshot: last, Prepared: true}), s.Close()); err != nil {
+			if err := errors.Join(s.Prepare(t.Context(), last), s.Save(raftlog.Batch{Snapshot: last, Prepared: true}),
+				s.Close()); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := d.Log(7, 1); err != nil {
@@ -137,7 +142,8 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := mustDir(t, filepath.Join(t.TempDir(), "d"))
 			s := beginLog(t, d, 7, 1)
-			if err := errors.Join(s.Save(raftlog.Batch{Entries: testEntries(2, 1, 9, 10)}), s.Prepare(t.Context(), testSnapshot(4, 1, 100))); err != nil {
+			if err := errors.Join(s.Save(raftlog.Batch{Entries: testEntries(2, 1, 9, 10)}),
+				s.Prepare(t.Context(), testSnapshot(4, 1, 100))); err != nil {
 				t.Fatal(err)
 			}
 			if n := len(snapshotFiles(t, d)); n != 2 {
@@ -150,7 +156,8 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	}
 	d := mustDir(t, filepath.Join(t.TempDir(), "d"))
 	s := beginLog(t, d, 7, 1)
-	if err := errors.Join(s.Prepare(t.Context(), testSnapshot(1, 1, 100)), s.Close(), d.DropLog()); err != nil || len(snapshotFiles(t, d)) != 0 {
+	if err := errors.Join(s.Prepare(t.Context(), testSnapshot(1, 1, 100)), s.Close(), d.DropLog()); err != nil ||
+		len(snapshotFiles(t, d)) != 0 {
 		t.Errorf("%v, files %v", err, snapshotFiles(t, d))
 	}
 }
@@ -167,7 +174,8 @@ func TestPrepareStops(t *testing.T) {
 	<-hold.held
 	cancel()
 	close(hold.free)
-	if err := <-prepared; !errors.Is(err, context.Canceled) || errors.Is(err, raftlog.ErrStorage) || len(snapshotFiles(t, d)) != 1 {
+	if err := <-prepared; !errors.Is(err, context.Canceled) || errors.Is(err, raftlog.ErrStorage) ||
+		len(snapshotFiles(t, d)) != 1 {
 		t.Errorf("%v, files %v", err, snapshotFiles(t, d))
 	}
 	if err := errors.Join(s.Save(raftlog.Batch{Entries: testEntries(2, 1, 1, 10)}), s.Close()); err != nil {
@@ -201,7 +209,8 @@ func TestPrepareSyncsPieceByPiece(t *testing.T) {
 	if err := w.Save(raftlog.Batch{Snapshot: snap, Prepared: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, st, err := openCrash(newCrashFS(fs.image(len(fs.ops), never)), 2); err != nil || len(st.Snapshot.GetData()) != 5<<20/2 {
+	if _, st, err := openCrash(newCrashFS(fs.image(len(fs.ops), never)), 2); err != nil ||
+		len(st.Snapshot.GetData()) != 5<<20/2 {
 		t.Errorf("%d bytes (%v)", len(st.Snapshot.GetData()), err)
 	}
 }

@@ -32,8 +32,9 @@ type scanned struct {
 
 // scan reads the segments with these sequences, which ascend, and changes nothing.
 func (w *wal) scan(sequences []uint64) (*scanned, error) {
-	// What stands before a gap is left from the removal of segments that were no longer needed, cut short by a crash. If it was needed
-	// after all, the log that follows does not reach down to its snapshot, and is refused.
+	// What stands before a gap is left from the removal of segments that were no longer needed, cut
+	// short by a crash. If it was needed after all, the log that follows does not reach down to its
+	// snapshot, and is refused.
 	from := 0
 	for i := 1; i < len(sequences); i++ {
 		if sequences[i] != sequences[i-1]+1 {
@@ -67,7 +68,8 @@ func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 	case err != nil:
 		return err
 	case h.id != w.id || h.sequence != sequence:
-		return fmt.Errorf("it is segment %d of replica %x of group %x, not segment %d of replica %x of group %x", h.sequence, h.id.ID, h.id.Group, sequence, w.id.ID, w.id.Group)
+		return fmt.Errorf("it is segment %d of replica %x of group %x, not segment %d of replica %x of group %x",
+			h.sequence, h.id.ID, h.id.Group, sequence, w.id.ID, w.id.Group)
 	case h.size != uint64(len(b)):
 		return fmt.Errorf("it is %d bytes long and must be %d", len(b), h.size)
 	}
@@ -106,7 +108,8 @@ func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 func (s *scanned) follows(h header) error {
 	prev := &s.segments[len(s.segments)-1]
 	switch {
-	case prev.sealed == 0 && h.first != prev.next+1, prev.sealed != 0 && (prev.sealed != h.sequence || h.first != prev.next):
+	case prev.sealed == 0 && h.first != prev.next+1, prev.sealed != 0 && (prev.sealed != h.sequence ||
+		h.first != prev.next):
 		return fmt.Errorf("it begins with frame %d, but %s ends before frame %d: what stood there had been acknowledged", h.first, prev.path, prev.next)
 	case len(s.segments) > 1 && s.segments[len(s.segments)-2].sealed == 0:
 		return fmt.Errorf("%s has lost its end, and it had been acknowledged", s.segments[len(s.segments)-2].path)
@@ -122,7 +125,8 @@ func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 		return err
 	}
 	if it.snapshot != nil {
-		// Entries before the snapshot are dropped here and not when the log is complete, so that a long log does not pile them up.
+		// Entries before the snapshot are dropped here and not when the log is complete, so that a
+		// long log does not pile them up.
 		if !it.keeps {
 			s.entries = nil
 		}
@@ -133,7 +137,8 @@ func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 	if len(it.entries) == 0 {
 		return nil
 	}
-	s.entries = append(s.entries[:s.upTo(it.first-1)], it.entries...) // in place: a copy for each frame would make a long log take minutes
+	// in place: a copy for each frame would make a long log take minutes
+	s.entries = append(s.entries[:s.upTo(it.first-1)], it.entries...)
 	return nil
 }
 
@@ -157,7 +162,8 @@ func (s *scanned) complete() error {
 	}
 	// What the first segments held up to the snapshot is not needed; anything above it is.
 	if s.floor > s.base() {
-		return fmt.Errorf("the entries from %d to %d are missing, with the segments that held them", s.base()+1, s.floor)
+		return fmt.Errorf("the entries from %d to %d are missing, with the segments that held them", s.base()+1,
+			s.floor)
 	}
 	s.entries = s.entries[s.upTo(s.base()):]
 	return nil

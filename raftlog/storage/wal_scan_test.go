@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// A log that is read again costs what it is long: each frame is added to what was read before, and that is not copied for it.
+// A log that is read again costs what it is long: each frame is added to what was read before, and
+// that is not copied for it.
 func TestALongLogIsReadInProportion(t *testing.T) {
 	const frames = 20_000 // copied for each, they would be 1.6 GB
 	id := raftlog.Identity{Group: 7, ID: 1}

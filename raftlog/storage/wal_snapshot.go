@@ -19,20 +19,22 @@ import (
 //
 //	magic [8]byte; version uint32; length of the metadata uint32; group, id, file, length of the data uint64; metadata (protobuf); data
 //
-// The frame holds its length and the CRC32C of all of it. It is complete and durable under its name before the frame is written, and the
-// file of the snapshot before goes after the frame is durable, so that at any moment the log names one that is there.
+// The frame holds its length and the CRC32C of all of it. It is complete and durable under its name
+// before the frame is written, and the file of the snapshot before goes after the frame is durable,
+// so that at any moment the log names one that is there.
 const (
 	snapshotMagic     = "mortiseS"
 	snapshotHeadBytes = 8 + 4 + 4 + 4*8
 )
 
-// snapshotPieceBytes is how much of a snapshot is written between two syncs. What waits in memory for the disk is in the way of the log's
-// own syncs: a file system writes it out before them.
+// snapshotPieceBytes is how much of a snapshot is written between two syncs. What waits in memory
+// for the disk is in the way of the log's own syncs: a file system writes it out before them.
 const snapshotPieceBytes = 1 << 20
 
-// writeSnapshot makes a snapshot durable beside the log, where it means nothing until a frame names it. Therefore it is written under its own
-// name: what a crash leaves of it is no file of the log, and goes at the next open. It gives up when ctx ends. It touches nothing of the
-// log but its constants, so it may run beside a Save.
+// writeSnapshot makes a snapshot durable beside the log, where it means nothing until a frame names
+// it. Therefore it is written under its own name: what a crash leaves of it is no file of the log,
+// and goes at the next open. It gives up when ctx ends. It touches nothing of the log but its
+// constants, so it may run beside a Save.
 func (w *wal) writeSnapshot(ctx context.Context, file uint64, s *raftpb.Snapshot) (snapshotMark, error) {
 	meta, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.GetMetadata())
 	if err != nil {
@@ -46,7 +48,8 @@ func (w *wal) writeSnapshot(ctx context.Context, file uint64, s *raftpb.Snapshot
 		head = le.AppendUint64(head, v)
 	}
 	head = append(head, meta...)
-	m := snapshotMark{index: s.GetMetadata().GetIndex(), term: s.GetMetadata().GetTerm(), file: file, length: uint64(len(head) + len(s.GetData()))}
+	m := snapshotMark{index: s.GetMetadata().GetIndex(), term: s.GetMetadata().GetTerm(), file: file,
+		length: uint64(len(head) + len(s.GetData()))}
 	f, err := w.fs.Create(filepath.Join(w.dir, w.snapshotName(file)))
 	if err != nil {
 		return snapshotMark{}, err
@@ -58,7 +61,8 @@ func (w *wal) writeSnapshot(ctx context.Context, file uint64, s *raftpb.Snapshot
 	return m, w.fs.SyncDir(w.dir)
 }
 
-// writePieces writes the parts of a file one behind the other, makes them durable piece by piece, and returns their checksum.
+// writePieces writes the parts of a file one behind the other, makes them durable piece by piece,
+// and returns their checksum.
 func writePieces(ctx context.Context, f File, parts ...[]byte) (sum uint32, err error) {
 	at, since := int64(0), 0
 	for _, p := range parts {

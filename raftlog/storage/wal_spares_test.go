@@ -6,7 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// largeLog is a log that grows by entries of 1 KB and is cut by snapshots, which are prepared beside it.
+// largeLog is a log that grows by entries of 1 KB and is cut by snapshots, which are prepared
+// beside it.
 type largeLog struct {
 	t     *testing.T
 	fs    *crashFS
@@ -14,7 +15,8 @@ type largeLog struct {
 	index uint64
 }
 
-// cycle appends entries, prepares a snapshot of so many bytes behind them, names it, and returns what the Save that names it has done to the disk.
+// cycle appends entries, prepares a snapshot of so many bytes behind them, names it, and returns
+// what the Save that names it has done to the disk.
 func (l *largeLog) cycle(entries, bytes int) (kinds []opKind) {
 	l.t.Helper()
 	for range entries {
@@ -50,8 +52,8 @@ func (l *largeLog) count(kind opKind) (n int) {
 	return n
 }
 
-// A log behind a large snapshot is written to the same files over and over: no append waits for the removal of one, and none is made when it has
-// had its longest time.
+// A log behind a large snapshot is written to the same files over and over: no append waits for the
+// removal of one, and none is made when it has had its longest time.
 func TestALargeLogUsesItsFilesAgain(t *testing.T) {
 	l := &largeLog{t: t, fs: newCrashFS(nil), index: 1}
 	l.w = foundedCrash(t, l.fs)

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// bench is a client core on a bench: the test is its clock, its shell and its group. Three voters are its targets; unless a test
-// says otherwise voter 1 leads.
+// bench is a client core on a bench: the test is its clock, its shell and its group. Three voters
+// are its targets; unless a test says otherwise voter 1 leads.
 type bench struct {
 	t        *testing.T
 	core     *Core
@@ -33,7 +33,8 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, now: clock.Time(time.Hour)}
 	b.core = NewCore(b.now, benchTTL)
 	b.giveNonce()
-	b.core.Rebind(b.now, []byte("me"), []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"}, {Peer: nodeidtest.ID(2), Addr: "b"}, {Peer: nodeidtest.ID(3), Addr: "c"}})
+	b.core.Rebind(b.now, []byte("me"), []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"},
+		{Peer: nodeidtest.ID(2), Addr: "b"}, {Peer: nodeidtest.ID(3), Addr: "c"}})
 	return b
 }
 
@@ -130,7 +131,8 @@ func (b *bench) reply(from session.Peer, replies ...session.Reply) {
 }
 
 func (b *bench) opened(nonce byte, id lockfsm.SessionID) session.Reply {
-	return session.Reply{Kind: session.ReplyOpened, Nonce: lockfsm.Nonce{nonce}, Code: lockfsm.Done, Session: id, TTL: benchTTL, Term: 3}
+	return session.Reply{Kind: session.ReplyOpened, Nonce: lockfsm.Nonce{nonce}, Code: lockfsm.Done, Session: id,
+		TTL: benchTTL, Term: 3}
 }
 
 func (b *bench) attached(code lockfsm.Code) session.Reply {
@@ -138,11 +140,13 @@ func (b *bench) attached(code lockfsm.Code) session.Reply {
 }
 
 func (b *bench) state(n lockfsm.Number, code lockfsm.Code, token lockfsm.Token) session.Reply {
-	return session.Reply{Kind: session.ReplyState, Session: b.core.session, Epoch: b.core.epoch, Number: n, Code: code, Token: token}
+	return session.Reply{Kind: session.ReplyState, Session: b.core.session, Epoch: b.core.epoch, Number: n,
+		Code: code, Token: token}
 }
 
 func (b *bench) freed(n lockfsm.Number) session.Reply {
-	return session.Reply{Kind: session.ReplyFreed, Session: b.core.session, Epoch: b.core.epoch, Number: n, Code: lockfsm.Done}
+	return session.Reply{Kind: session.ReplyFreed, Session: b.core.session, Epoch: b.core.epoch, Number: n,
+		Code: lockfsm.Done}
 }
 
 func (b *bench) ended(reason session.EndReason) session.Reply {
@@ -151,7 +155,8 @@ func (b *bench) ended(reason session.EndReason) session.Reply {
 
 // renewed acknowledges the newest renewal.
 func (b *bench) renewed() session.Reply {
-	return session.Reply{Kind: session.ReplyRenewed, Session: b.core.session, Epoch: b.core.epoch, Seq: b.core.renewals.seq}
+	return session.Reply{Kind: session.ReplyRenewed, Session: b.core.session, Epoch: b.core.epoch,
+		Seq: b.core.renewals.seq}
 }
 
 func redirect(term uint64, leader session.Peer) session.Reply {
@@ -207,7 +212,8 @@ func (b *bench) quiet() {
 // empty checks that no request is left.
 func (b *bench) empty() {
 	b.t.Helper()
-	if s := b.core.Status(b.now); s.Requests != 0 || b.core.sent.size+b.core.unsent.size+len(b.core.byNumber)+b.core.open != 0 {
+	if s := b.core.Status(b.now); s.Requests != 0 ||
+		b.core.sent.size+b.core.unsent.size+len(b.core.byNumber)+b.core.open != 0 {
 		b.t.Fatalf("left behind: %+v", s)
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is how a client learns that a budget of bytes has no room for its request, and which budget.
+// This file is how a client learns that a budget of bytes has no room for its request, and which
+// budget.
 
-// BudgetError answers a request that a budget of bytes has no room for. It is ErrNoRoom for errors.Is.
+// BudgetError answers a request that a budget of bytes has no room for. It is ErrNoRoom for
+// errors.Is.
 type BudgetError struct {
 	Group bool   // the group's budget, not the session's
 	Bytes uint64 // the budget

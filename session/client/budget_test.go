@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestErrNoRoomNamesTheBudget: the text says which budget, how large it is, and which field of Config raises it.
+// TestErrNoRoomNamesTheBudget: the text says which budget, how large it is, and which field of
+// Config raises it.
 func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -25,13 +26,15 @@ func TestErrNoRoomNamesTheBudget(t *testing.T) {
 		b.attach()
 		r := b.acquire("x", true)
 		b.want("1: acquire 1 x try")
-		b.reply(nodeidtest.ID(1), session.Reply{Kind: session.ReplyState, Session: 100, Epoch: 1, Number: 1, Code: c.code, Budget: 64 << 20})
+		b.reply(nodeidtest.ID(1), session.Reply{Kind: session.ReplyState, Session: 100, Epoch: 1, Number: 1,
+			Code: c.code, Budget: 64 << 20})
 		b.turn()
 		if len(b.outcomes) != 1 || b.outcomes[0].Request != r || !errors.Is(b.outcomes[0].Err, ErrNoRoom) {
 			t.Fatalf("%v: outcomes %+v, want ErrNoRoom", c.code, b.outcomes)
 		}
 		for _, want := range c.wants {
-			if text := strings.ReplaceAll(b.outcomes[0].Err.Error(), " for its locks, waiters and values", ""); !strings.Contains(text, want) {
+			if text := strings.ReplaceAll(b.outcomes[0].Err.Error(), " for its locks, waiters and values",
+				""); !strings.Contains(text, want) {
 				t.Errorf("%v: %q does not say %q", c.code, text, want)
 			}
 		}
@@ -39,7 +42,8 @@ func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	}
 }
 
-// TestDetachThatHasNoRoom: the hold has ended, and the error says which budget had no room for it to stay.
+// TestDetachThatHasNoRoom: the hold has ended, and the error says which budget had no room for it
+// to stay.
 func TestDetachThatHasNoRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -51,10 +55,12 @@ func TestDetachThatHasNoRoom(t *testing.T) {
 	b.turn()
 	b.core.Detach(b.now, r, "")
 	b.want("1: detach 1")
-	b.reply(nodeidtest.ID(1), session.Reply{Kind: session.ReplyFreed, Session: 100, Epoch: 1, Number: 1, Code: lockfsm.OverGroupBudget, Budget: 1 << 28})
+	b.reply(nodeidtest.ID(1), session.Reply{Kind: session.ReplyFreed, Session: 100, Epoch: 1, Number: 1,
+		Code: lockfsm.OverGroupBudget, Budget: 1 << 28})
 	b.turn()
 	var budget *BudgetError
-	if len(b.outcomes) != 1 || !errors.Is(b.outcomes[0].Err, ErrNoRoom) || !errors.As(b.outcomes[0].Err, &budget) || budget.Bytes != 1<<28 {
+	if len(b.outcomes) != 1 || !errors.Is(b.outcomes[0].Err, ErrNoRoom) || !errors.As(b.outcomes[0].Err, &budget) ||
+		budget.Bytes != 1<<28 {
 		t.Errorf("outcomes %+v, want a hold that has ended for want of room", b.outcomes)
 	}
 	b.empty()

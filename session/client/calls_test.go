@@ -49,7 +49,8 @@ func TestCancelOfAnUnsentRequestSendsNothing(t *testing.T) {
 	}
 }
 
-// A grant and a cancel cross in both orders. Either way the caller is told nothing, and the group is told once.
+// A grant and a cancel cross in both orders. Either way the caller is told nothing, and the group
+// is told once.
 func TestCancelAndGrantCross(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -63,7 +64,8 @@ func TestCancelAndGrantCross(t *testing.T) {
 	b.want("")
 	b.quiet()
 	b.reply(nodeidtest.ID(1), b.freed(1))
-	b.reply(nodeidtest.ID(1), b.state(2, lockfsm.Granted, 6)) // the grant came first, the caller has left without having seen it
+	// the grant came first, the caller has left without having seen it
+	b.reply(nodeidtest.ID(1), b.state(2, lockfsm.Granted, 6))
 	b.core.Cancel(b.now, second)
 	b.want("1: cancel 2")
 	b.reply(nodeidtest.ID(1), b.freed(2))
@@ -72,7 +74,8 @@ func TestCancelAndGrantCross(t *testing.T) {
 	b.empty()
 }
 
-// What was cancelled and released without an attachment, or got lost with one, is settled by the next Attach, which does not name it.
+// What was cancelled and released without an attachment, or got lost with one, is settled by the
+// next Attach, which does not name it.
 func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -89,7 +92,8 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	b.core.Down(b.now, nodeidtest.ID(1)) // nobody knows whether they arrived
 	b.core.Cancel(b.now, cancelled2)
 	b.want("2: attach 2 live 1-1 4-4 next 6, renew 2")
-	b.reply(nodeidtest.ID(2), b.state(1, lockfsm.Granted, 1001), b.state(4, lockfsm.Waiting, 0), b.attached(lockfsm.Done))
+	b.reply(nodeidtest.ID(2), b.state(1, lockfsm.Granted, 1001), b.state(4, lockfsm.Waiting, 0),
+		b.attached(lockfsm.Done))
 	b.want("")
 	b.outcome(released, OutcomeReleased, nil)
 	if s := b.core.Status(b.now); s.Requests != 2 || s.Held != 1 || s.Waiting != 1 {
@@ -98,7 +102,8 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	_, _ = held, waiting
 }
 
-// What Attach named and was not reported is finished: a hold is lost, what waits is asked anew at its old place.
+// What Attach named and was not reported is finished: a hold is lost, what waits is asked anew at
+// its old place.
 func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -138,7 +143,8 @@ func TestFreedWhileAttaching(t *testing.T) {
 	b.core.Release(b.now, held)
 	b.core.Cancel(b.now, waits)
 	b.want("") // nobody has said yet that 2 leads
-	b.reply(nodeidtest.ID(2), b.state(1, lockfsm.Granted, 1001), b.state(2, lockfsm.Granted, 7), b.attached(lockfsm.Done))
+	b.reply(nodeidtest.ID(2), b.state(1, lockfsm.Granted, 1001), b.state(2, lockfsm.Granted, 7),
+		b.attached(lockfsm.Done))
 	b.want("2: release 1, cancel 2")
 	b.reply(nodeidtest.ID(2), b.freed(1), b.freed(2))
 	b.turn()

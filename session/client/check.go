@@ -66,10 +66,15 @@ func (c *Core) Check() error {
 	if size != c.sent.size || size != len(c.byNumber) {
 		return fmt.Errorf("%d sent entries, counted as %d, %d by number", size, c.sent.size, len(c.byNumber))
 	}
-	if waiting != c.waiting || held != c.held || freeing != c.freeing || open != c.open || keyBytes != c.keyBytes || tries != c.tries {
+	if waiting != c.waiting || held != c.held || freeing != c.freeing || open != c.open || keyBytes != c.keyBytes ||
+		tries != c.tries {
 		return fmt.Errorf("waiting %d %d, held %d %d, freeing %d %d, open %d %d, key bytes %d %d, tries %d %d",
 			waiting, c.waiting, held, c.held, freeing, c.freeing, open, c.open, keyBytes, c.keyBytes, tries, c.tries)
 	}
+	return c.checkFrees()
+}
+
+func (c *Core) checkFrees() error {
 	for _, e := range c.frees {
 		if !e.due || !e.freeing || c.byNumber[e.number] != e {
 			return fmt.Errorf("entry %d among the due ones: %+v", e.number, e)
@@ -78,7 +83,8 @@ func (c *Core) Check() error {
 	return nil
 }
 
-// Waits reports whether a call waits for the answer to the request with the given number. Simulations ask it.
+// Waits reports whether a call waits for the answer to the request with the given number.
+// Simulations ask it.
 func (c *Core) Waits(n lockfsm.Number) bool {
 	e := c.byNumber[n]
 	return e != nil && e.req != nil && e.req.stage == stageWaiting

@@ -12,25 +12,32 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Config is what a Client needs. All fields are required except Logger; without one nothing is logged.
+// Config is what a Client needs. All fields are required except Logger; without one nothing is
+// logged.
 type Config struct {
 	Clock clock.Clock
 	TTL   time.Duration // the lease to ask for; the group may shorten it
-	// Send hands one frame to the transport. It must not block and owns the bytes afterwards. An error says that the frame will not be
-	// sent: no link, or its queue is full. It is called by the client's goroutine only, and may call Receive and Down.
+	// Send hands one frame to the transport. It must not block and owns the bytes afterwards. An
+	// error says that the frame will not be sent: no link, or its queue is full. It is called by
+	// the client's goroutine only, and may call Receive and Down.
 	Send func(to session.Target, renewals, commands []byte) error
-	// Random fills its argument with random bytes. They become nonces, so two instances must never get the same ones.
+	// Random fills its argument with random bytes. They become nonces, so two instances must never
+	// get the same ones.
 	Random func([]byte)
-	// Changed, if set, is told the phase whenever it has changed. It must not block. It is called by the client's goroutine only.
+	// Changed, if set, is told the phase whenever it has changed. It must not block. It is called
+	// by the client's goroutine only.
 	Changed func(Phase)
-	// Watch, if set, is told whenever the phase, the session, the state of the lease, the leader or the grace has changed, and what has become of
-	// renewals; that a lease goes bad, at the next turn, of which there are several in a second while a leader is looked for. It must not block. It is called by the client's goroutine only.
+	// Watch, if set, is told whenever the phase, the session, the state of the lease, the leader or
+	// the grace has changed, and what has become of renewals; that a lease goes bad, at the next
+	// turn, of which there are several in a second while a leader is looked for. It must not block.
+	// It is called by the client's goroutine only.
 	Watch  func(*News)
 	Logger *slog.Logger
 }
 
-// Client is an instance's end of its session. All methods are safe for concurrent use. One goroutine, started by New and stopped
-// by Close, owns the core; the others append to its inbox and wake it.
+// Client is an instance's end of its session. All methods are safe for concurrent use. One
+// goroutine, started by New and stopped by Close, owns the core; the others append to its inbox and
+// wake it.
 type Client struct {
 	config   Config
 	deadline atomic.Int64 // of all holds; a clock.Time, published by the goroutine
@@ -67,10 +74,12 @@ func New(config Config) *Client {
 	return c
 }
 
-// Rebind begins a new life of the instance: when it takes part in a group for the first time, and at every restart in place. Locks held
-// so far are lost: when it returns, no Hold of before says that it is held. Calls that wait are asked anew under a session that is opened
-// with the given record, an opaque description of this instance; with a nil record nothing is asked until the next Rebind. The client
-// keeps both slices. It waits for the client's goroutine, so the functions of the configuration must not call it.
+// Rebind begins a new life of the instance: when it takes part in a group for the first time, and
+// at every restart in place. Locks held so far are lost: when it returns, no Hold of before says
+// that it is held. Calls that wait are asked anew under a session that is opened with the given
+// record, an opaque description of this instance; with a nil record nothing is asked until the next
+// Rebind. The client keeps both slices. It waits for the client's goroutine, so the functions of
+// the configuration must not call it.
 func (c *Client) Rebind(record []byte, targets []session.Target) {
 	w := &waiter{result: make(chan error, 1)}
 	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
@@ -83,8 +92,9 @@ func (c *Client) SetTargets(targets []session.Target) {
 	c.post(input{kind: inputTargets, targets: targets})
 }
 
-// Receive takes replies from a peer, in the order in which they came. It does not block. The bytes belong to the client afterwards. When
-// too much waits for the client's goroutine they are dropped as if the stream had ended.
+// Receive takes replies from a peer, in the order in which they came. It does not block. The bytes
+// belong to the client afterwards. When too much waits for the client's goroutine they are dropped
+// as if the stream had ended.
 func (c *Client) Receive(from session.Peer, replies []byte) {
 	in := input{kind: inputReceive, peer: from, bytes: replies}
 	size := inputBytes + len(replies)
@@ -105,16 +115,18 @@ func (c *Client) Receive(from session.Peer, replies []byte) {
 	c.inbox = append(c.inbox, in)
 }
 
-// Down says that the last stream to a peer has ended, or that none could be opened; behind everything received from it. It does not
-// block.
+// Down says that the last stream to a peer has ended, or that none could be opened; behind
+// everything received from it. It does not block.
 func (c *Client) Down(peer session.Peer) { c.post(input{kind: inputDown, peer: peer}) }
 
 // Leaving tells the group that this instance is about to leave, now and after every new attachment.
 func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
 
-// Acquire asks for a lock and waits its turn; with try it never queues. If ctx ends first it returns at once, with a *WaitError that is
-// ctx's error and its cause: then nothing is held and nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
-// ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a *HeldError, ErrInGrace and ErrNoLeader.
+// Acquire asks for a lock and waits its turn; with try it never queues. If ctx ends first it
+// returns at once, with a *WaitError that is ctx's error and its cause: then nothing is held and
+// nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
+// ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a *HeldError,
+// ErrInGrace and ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
 	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {
@@ -123,8 +135,8 @@ func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, erro
 	return h, nil
 }
 
-// AcquireInto is Acquire for a caller who has made the Hold, perhaps as part of something of his own, and may have terms. After an error the
-// Hold is used up, and no lock is held by it.
+// AcquireInto is Acquire for a caller who has made the Hold, perhaps as part of something of his
+// own, and may have terms. After an error the Hold is used up, and no lock is held by it.
 func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
 		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
@@ -161,8 +173,9 @@ func (c *Client) Status() Status {
 	return s
 }
 
-// Close stops the client and waits for its goroutine. Calls that wait end with ErrClosed, held locks are lost to their holders. It does
-// not close the session, because code that holds locks may still run: the group frees them when the lease ends. Idempotent.
+// Close stops the client and waits for its goroutine. Calls that wait end with ErrClosed, held
+// locks are lost to their holders. It does not close the session, because code that holds locks may
+// still run: the group frees them when the lease ends. Idempotent.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -171,8 +184,8 @@ func (c *Client) Close() {
 	<-c.ended
 }
 
-// run is the goroutine that owns the core, the waiters and the publishing of the deadline. It waits for an input or for the core's next
-// deadline, whichever comes first.
+// run is the goroutine that owns the core, the waiters and the publishing of the deadline. It waits
+// for an input or for the core's next deadline, whichever comes first.
 func (c *Client) run() {
 	defer close(c.ended)
 	alarm := clock.NewAlarm(c.config.Clock)
@@ -195,8 +208,8 @@ func (c *Client) run() {
 	}
 }
 
-// turn takes in what has arrived and carries out what the core wants. It reports whether there is more to send, and whether the client
-// is still open.
+// turn takes in what has arrived and carries out what the core wants. It reports whether there is
+// more to send, and whether the client is still open.
 func (c *Client) turn() (more, open bool) {
 	c.mu.Lock()
 	inbox, closed := c.inbox, c.closed
@@ -329,7 +342,8 @@ func (c *Client) publish() {
 	}
 	c.tell(before, status)
 	if status.Session != before.Session && status.Session != 0 && status.TTL < c.config.TTL {
-		c.config.Logger.Warn("the group allows only a shorter lease than asked for", "asked", c.config.TTL, "ttl", status.TTL)
+		c.config.Logger.Warn("the group allows only a shorter lease than asked for", "asked", c.config.TTL, "ttl",
+			status.TTL)
 	}
 	if status.Phase == Attached && before.Phase != Attached {
 		c.config.Logger.Debug("attached to the leader", "leader", status.Leader.Addr, "session", uint64(status.Session))

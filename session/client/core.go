@@ -64,8 +64,10 @@ type Core struct {
 	lease     lease
 	renewals  renewals
 	renewedAt clock.Time // when the last renewal was sent
-	heardAt   clock.Time // when the leader was last heard, or the first of the commands that it has not answered was sent
-	renewDue  bool
+	// when the leader was last heard, or the first of the commands that it has not answered was
+	// sent
+	heardAt  clock.Time
+	renewDue bool
 
 	unsent   entryList
 	sent     entryList
@@ -93,16 +95,18 @@ type Core struct {
 	tally    tally
 }
 
-// NewCore returns the core of a client that asks for leases of the given length. It does nothing before Rebind.
+// NewCore returns the core of a client that asks for leases of the given length. It does nothing
+// before Rebind.
 func NewCore(now clock.Time, ttl time.Duration) *Core {
 	c := &Core{askTTL: ttl, number: 1, wait: waitFirst, orphaned: now, byNumber: make(map[lockfsm.Number]*entry)}
 	c.patience = c.answerTime()
 	return c
 }
 
-// Rebind begins a new life of the instance: every hold is lost, the session is forgotten, waiting calls will be asked anew under a
-// session that is opened with the given record. With a nil record the old life only ends: nothing is asked until the next Rebind. The
-// core keeps record and targets.
+// Rebind begins a new life of the instance: every hold is lost, the session is forgotten, waiting
+// calls will be asked anew under a session that is opened with the given record. With a nil record
+// the old life only ends: nothing is asked until the next Rebind. The core keeps record and
+// targets.
 func (c *Core) Rebind(now clock.Time, record []byte, targets []session.Target) {
 	c.begin(now)
 	if c.closed {
@@ -131,7 +135,8 @@ func (c *Core) SetTargets(now clock.Time, targets []session.Target) {
 	}
 }
 
-// WantsNonce reports whether the core needs a fresh nonce. The shell gives it one before the next Flush.
+// WantsNonce reports whether the core needs a fresh nonce. The shell gives it one before the next
+// Flush.
 func (c *Core) WantsNonce() bool { return c.spare == lockfsm.Nonce{} }
 
 // GiveNonce hands over 16 random bytes, to be used for the next session.
@@ -159,8 +164,8 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// begin comes first in every input: holds whose deadline has passed are lost before anything else can be read as good news, so a
-// renewal that is acknowledged too late revives nothing.
+// begin comes first in every input: holds whose deadline has passed are lost before anything else
+// can be read as good news, so a renewal that is acknowledged too late revives nothing.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
@@ -207,7 +212,8 @@ func (c *Core) Next() clock.Time {
 // Status describes the core.
 func (c *Core) Status(now clock.Time) Status {
 	s := Status{
-		Phase: c.phase, Session: c.session, TTL: c.lease.ttl, Renewed: c.lease.sent, Lease: c.lease.state(now), Deadline: c.lease.deadline(),
+		Phase: c.phase, Session: c.session, TTL: c.lease.ttl, Renewed: c.lease.sent, Lease: c.lease.state(now),
+		Deadline: c.lease.deadline(),
 		Requests: c.waiting + c.held + c.freeing, Waiting: c.waiting, Held: c.held, Ended: c.tally.ended,
 	}
 	if c.phase != Seeking {

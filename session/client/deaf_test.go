@@ -6,7 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// The client names what it has heard: the Attached of its Attach, then each acknowledgement, and the last one when it attaches again.
+// The client names what it has heard: the Attached of its Attach, then each acknowledgement, and
+// the last one when it attaches again.
 func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -30,8 +31,9 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	wantHeard(2)
 }
 
-// Who was away for about a lease and attaches in time must not lose its session for what it had not heard: the renewal that goes with its
-// Attach may not count any more, so the next one follows at once.
+// Who was away for about a lease and attaches in time must not lose its session for what it had not
+// heard: the renewal that goes with its Attach may not count any more, so the next one follows at
+// once.
 func TestWhoWasAwayRenewsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

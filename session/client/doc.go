@@ -2,13 +2,13 @@
 // takes locks in it.
 //
 // [Core] decides everything, as a plain value in memory; [Client] is the thin shell around it, and
-// [Hold] one lock that it was granted. The shells, in client.go, inbox.go, hold.go and waiter.go and
-// in no other file, own the clock, the goroutine and the callers. The trust window, which is the
-// promise of the lease, is in the comment of package session.
+// [Hold] one lock that it was granted. The shells, in client.go, inbox.go, hold.go and waiter.go
+// and in no other file, own the clock, the goroutine and the callers. The trust window, which is
+// the promise of the lease, is in the comment of package session.
 //
-// A request is that of a mutex unless it has [Terms]: further keys, permits, an owner, and what else
-// lockfsm.Command says of an Acquire. Of these the client knows only the owner, which it names by
-// the number of another request, and Longest, which it counts itself.
+// A request is that of a mutex unless it has [Terms]: further keys, permits, an owner, and what
+// else lockfsm.Command says of an Acquire. Of these the client knows only the owner, which it names
+// by the number of another request, and Longest, which it counts itself.
 //
 // # The phases
 //
@@ -39,8 +39,8 @@
 //
 // A request gets its number when it is sent, and is named by every later Attach for as long as its
 // caller wants it. So nothing about cancels, releases, duplicates and lost frames needs to be
-// remembered: what Attach does not name is free, and what it names and is not reported is asked anew
-// under a new number, at its old place among the requests of this client.
+// remembered: what Attach does not name is free, and what it names and is not reported is asked
+// anew under a new number, at its old place among the requests of this client.
 //
 // # Guarantees
 //
@@ -51,16 +51,16 @@
 //     before it publishes a deadline that was extended, and Err reads in the opposite order.
 //   - Requests of one client are sent in the order of the calls, and keep that order when they are
 //     asked anew.
-//   - A client attaches only to a voter that it knows, or to the leader that such a voter has named.
-//     Another instance could have itself taken for the leader, and acknowledge leases. An answer to
-//     Open counts only from an instance to which this nonce was sent.
+//   - A client attaches only to a voter that it knows, or to the leader that such a voter has
+//     named. Another instance could have itself taken for the leader, and acknowledge leases. An
+//     answer to Open counts only from an instance to which this nonce was sent.
 //
 // # Concurrency
 //
 // Client and Hold are safe for concurrent use; Core is not. One goroutine owns the core. All others
-// append to an inbox and wake it. A turn takes the whole inbox, and sends one frame (a few, if there
-// is very much to say). No lock is held while waiting. The goroutine calls the functions of the
-// configuration, which may call back.
+// append to an inbox and wake it. A turn takes the whole inbox, and sends one frame (a few, if
+// there is very much to say). No lock is held while waiting. The goroutine calls the functions of
+// the configuration, which may call back.
 //
 // # Failure
 //
@@ -71,12 +71,12 @@
 // # Limits
 //
 // A client has at most 65,536 calls and unconfirmed releases under way, held locks not counted, and
-// 8 MiB of keys in calls that wait; more is ErrOverloaded before a number is given. At most 1 MiB of
-// requests is sent ahead of its answers. Of what arrives during one turn it reads 64 MiB of its
+// 8 MiB of keys in calls that wait; more is ErrOverloaded before a number is given. At most 1 MiB
+// of requests is sent ahead of its answers. Of what arrives during one turn it reads 64 MiB of its
 // leader and 1 MiB of all other instances together.
 //
 // # Refused alternative
 //
-// Numbering requests when they are made, rather than when they are sent, would need a rule for every
-// number that was never sent.
+// Numbering requests when they are made, rather than when they are sent, would need a rule for
+// every number that was never sent.
 package client

@@ -8,8 +8,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Request is one call for a lock, from the call to its end. Whoever makes one fills in the exported fields and gives it to
-// [Core.Acquire]; from then on it belongs to the core until an outcome ends it.
+// Request is one call for a lock, from the call to its end. Whoever makes one fills in the exported
+// fields and gives it to [Core.Acquire]; from then on it belongs to the core until an outcome ends
+// it.
 type Request struct {
 	Key    string
 	Try    bool   // never queue
@@ -25,8 +26,8 @@ type Request struct {
 	first entry      // what entry is before the request is asked anew
 }
 
-// Terms is what makes a request another one than that of a mutex. It belongs to the core with its request. The fields are those of
-// lockfsm.Command.
+// Terms is what makes a request another one than that of a mutex. It belongs to the core with its
+// request. The fields are those of lockfsm.Command.
 type Terms struct {
 	Keys        []string // further keys, ascending, above the request's Key
 	Permits, Of uint32
@@ -34,17 +35,20 @@ type Terms struct {
 	Value       []byte
 	Notice      bool          // OutcomeWanted tells when somebody waits
 	Delay       time.Duration // how long the hold stays when this end is gone or has lost it
-	// Resume is the token of a hold that is to be taken up, with all its keys, instead of a lock to be waited for; 0: none.
+	// Resume is the token of a hold that is to be taken up, with all its keys, instead of a lock to
+	// be waited for; 0: none.
 	Resume lockfsm.Token
 	Under  *Request // under whose lock the request is made, of the same core; nil: none
-	// Longest is after how long the hold ends by itself, counted from the moment at which this core hears of the grant; 0: never.
+	// Longest is after how long the hold ends by itself, counted from the moment at which this core
+	// hears of the grant; 0: never.
 	Longest time.Duration
 
 	owner lockfsm.Number // Under's, as the group was told
 	place int            // in limited
 }
 
-// limited is a heap of requests by when their holds end by themselves, each of which knows its place.
+// limited is a heap of requests by when their holds end by themselves, each of which knows its
+// place.
 type limited []*Request
 
 func (l limited) Len() int           { return len(l) }
@@ -84,7 +88,8 @@ func (r *Request) bytes() int {
 // Shared reports whether the request shares its lock with any number of others.
 func (r *Request) Shared() bool { return r.Terms != nil && r.Terms.Permits > 0 && r.Terms.Of == 0 }
 
-// plain reports whether the keys are what a group may take. The others are refused here, without a way there and back.
+// plain reports whether the keys are what a group may take. The others are refused here, without a
+// way there and back.
 func (r *Request) plain() bool {
 	if !plainKey(r.Key) || r.Terms == nil {
 		return plainKey(r.Key)
@@ -103,7 +108,8 @@ func (r *Request) plain() bool {
 func (r *Request) command() lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Acquire, Key: r.Key, Try: r.Try}
 	if t := r.Terms; t != nil {
-		c.Keys, c.Permits, c.Of, c.Most, c.Value, c.Notice, c.Delay = t.Keys, t.Permits, t.Of, t.Most, t.Value, t.Notice, t.Delay
+		c.Keys, c.Permits, c.Of, c.Most, c.Value, c.Notice, c.Delay = t.Keys, t.Permits, t.Of, t.Most, t.Value,
+			t.Notice, t.Delay
 		c.Token = t.Resume
 		if t.Under != nil && t.Under.stage == stageHeld {
 			t.owner = t.Under.entry.number
@@ -115,11 +121,13 @@ func (r *Request) command() lockfsm.Command {
 
 // overdue says why a hold of the request has ended that has lasted as long as it may.
 func (r *Request) overdue() string {
-	return fmt.Sprintf("it was held for %v, the longest that its request allows, and its holder had not unlocked it", r.Terms.Longest)
+	return fmt.Sprintf("it was held for %v, the longest that its request allows, and its holder had not unlocked it",
+		r.Terms.Longest)
 }
 
-// outlives reports whether a hold of the request is to stay in the group when this end cannot go on with it: others expect that it does for its delay,
-// and one that was taken up may have a delay from before.
+// outlives reports whether a hold of the request is to stay in the group when this end cannot go on
+// with it: others expect that it does for its delay, and one that was taken up may have a delay
+// from before.
 func (r *Request) outlives() bool {
 	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
 }
@@ -134,16 +142,19 @@ const (
 	stageOver                       // nobody waits, and nothing is held
 )
 
-// entry is one numbered request as the group knows it. A request that is asked anew gets a new entry; the old one stays until it is
-// known to be gone from the group. Invariants: number == 0 as long as the entry is in the unsent queue; freeing entries were sent;
-// an entry that is not freeing has a request that waits or holds.
+// entry is one numbered request as the group knows it. A request that is asked anew gets a new
+// entry; the old one stays until it is known to be gone from the group. Invariants: number == 0 as
+// long as the entry is in the unsent queue; freeing entries were sent; an entry that is not freeing
+// has a request that waits or holds.
 type entry struct {
 	number lockfsm.Number
 	req    *Request
 	order  uint64
-	// freeing: nobody wants it any more. Its Release or Cancel is due, or sent, or left to the next Attach, which does not name it.
+	// freeing: nobody wants it any more. Its Release or Cancel is due, or sent, or left to the next
+	// Attach, which does not name it.
 	freeing bool
-	// stays: of a freeing entry, its hold is let go of without ending it. The next Attach does name it, and then it is due again.
+	// stays: of a freeing entry, its hold is let go of without ending it. The next Attach does name
+	// it, and then it is due again.
 	stays bool
 	// lapsed is why the hold of an entry that stays has ended, if its holder has not given it back.
 	lapsed string
@@ -155,14 +166,15 @@ type entry struct {
 	seen lockfsm.Epoch
 	// asked is when its last command was sent.
 	asked clock.Time
-	// open is the size of a command that was sent on this attachment and is not answered; it counts against the window.
+	// open is the size of a command that was sent on this attachment and is not answered; it counts
+	// against the window.
 	open int
 
 	prev, next *entry
 }
 
-// entryList is a list in ascending order, by place for the unsent queue and by number for what was sent. Being intrusive it needs no
-// allocation, and an entry leaves it from the middle at no cost.
+// entryList is a list in ascending order, by place for the unsent queue and by number for what was
+// sent. Being intrusive it needs no allocation, and an entry leaves it from the middle at no cost.
 type entryList struct {
 	head, tail *entry
 	size       int
@@ -179,7 +191,8 @@ func (l *entryList) pushBack(e *entry) {
 	l.size++
 }
 
-// insert puts e behind all entries whose order is lower. It looks from the front, where requests that are asked anew belong.
+// insert puts e behind all entries whose order is lower. It looks from the front, where requests
+// that are asked anew belong.
 func (l *entryList) insert(e *entry) {
 	at := l.head
 	for at != nil && at.order < e.order {

@@ -9,14 +9,15 @@ import (
 
 // The errors of a session. The root package hands them on, so they speak in its name.
 var (
-	// ErrLost says that a hold ended without its caller's doing: the lease ran out, the session ended, or the instance began a new life.
+	// ErrLost says that a hold ended without its caller's doing: the lease ran out, the session
+	// ended, or the instance began a new life.
 	ErrLost = errors.New("mortise: the lock was lost")
 	// ErrReleased says that a hold was released by its caller.
 	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed says that the client is closed, or that its session was closed by CloseSession.
 	ErrClosed = errors.New("mortise: the node is closed")
-	// ErrOverloaded says that this instance has too many unfinished requests, by its own limit (then nothing was sent) or the group's.
-	// Try again when some have finished.
+	// ErrOverloaded says that this instance has too many unfinished requests, by its own limit
+	// (then nothing was sent) or the group's. Try again when some have finished.
 	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
 	// ErrQueueFull says that too many requests wait for the same key.
 	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
@@ -24,7 +25,8 @@ var (
 	ErrBadKey = errors.New("mortise: bad key")
 	// ErrHeld says that a try request met a lock that is held; the error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
-	// ErrInGrace answers a try request while a new group waits for the leases of an earlier one to end.
+	// ErrInGrace answers a try request while a new group waits for the leases of an earlier one to
+	// end.
 	ErrInGrace = errors.New("mortise: the group is in its grace, nothing is granted yet")
 	// ErrNoLeader answers a try request when no leader has been found for two seconds.
 	ErrNoLeader = errors.New("mortise: no leader for two seconds")
@@ -34,14 +36,16 @@ var (
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
 	// ErrNotHeld says that a hold that was to be taken up is over, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
-	// ErrNoRoom says that something is kept in a number that is bounded, or has a budget of bytes, and that no more of it can be; a
-	// *BudgetError names the budget. No wait changes that.
+	// ErrNoRoom says that something is kept in a number that is bounded, or has a budget of bytes,
+	// and that no more of it can be; a *BudgetError names the budget. No wait changes that.
 	ErrNoRoom = errors.New("mortise: as many are kept as may be")
-	// ErrRefused says that the group refused a request for a reason that has no error of its own; the text names it.
+	// ErrRefused says that the group refused a request for a reason that has no error of its own;
+	// the text names it.
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
 
-// OverdueError says that a hold ended because it had lasted as long as its request allows. It is ErrLost for errors.Is.
+// OverdueError says that a hold ended because it had lasted as long as its request allows. It is
+// ErrLost for errors.Is.
 type OverdueError struct{}
 
 func (OverdueError) Error() string {
@@ -51,7 +55,8 @@ func (OverdueError) Error() string {
 // Is reports whether target is ErrLost.
 func (OverdueError) Is(target error) bool { return target == ErrLost }
 
-// WaitError is what a call gets whose context ended while it waited: Err is the context's error with its cause.
+// WaitError is what a call gets whose context ended while it waited: Err is the context's error
+// with its cause.
 type WaitError struct {
 	Key    string
 	Behind *HeldError // who held the lock when the request was applied; nil if that is not known, as without a leader
@@ -69,8 +74,8 @@ func (e *WaitError) Error() string {
 // Unwrap returns the context's error.
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// HeldError answers a try request that met a held lock. It is ErrHeld for errors.Is. Its fields describe the moment at which the
-// request was applied.
+// HeldError answers a try request that met a held lock. It is ErrHeld for errors.Is. Its fields
+// describe the moment at which the request was applied.
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID // who holds it
@@ -81,7 +86,8 @@ type HeldError struct {
 	Value       []byte            // of the holder's request; owned by the receiver
 }
 
-// DeadlockError answers a request that would have waited for its own owner. Its circle begins with the request.
+// DeadlockError answers a request that would have waited for its own owner. Its circle begins with
+// the request.
 type DeadlockError struct {
 	Circle []lockfsm.Link // owned by the receiver
 }
@@ -109,7 +115,8 @@ func (e *ForcedError) Error() string {
 // Is reports whether target is ErrLost.
 func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
-// TakenError is why a hold was lost that another session has taken up by its token. It is ErrLost for errors.Is.
+// TakenError is why a hold was lost that another session has taken up by its token. It is ErrLost
+// for errors.Is.
 type TakenError struct {
 	Record []byte // of the taker's session; owned by the receiver
 }

@@ -8,16 +8,18 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Output is what a client core wants done, in this order: mark the requests of OutcomeLost; publish Deadline; hand on the other
-// outcomes; send the frame. The order of the first two keeps a lost hold lost: whoever reads the new deadline finds the mark. The
-// deadline comes before the outcomes so that a granted hold is never born expired.
+// Output is what a client core wants done, in this order: mark the requests of OutcomeLost; publish
+// Deadline; hand on the other outcomes; send the frame. The order of the first two keeps a lost
+// hold lost: whoever reads the new deadline finds the mark. The deadline comes before the outcomes
+// so that a granted hold is never born expired.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
-	// Deadline is when all holds are lost unless a renewal is acknowledged before; zero without a session.
+	// Deadline is when all holds are lost unless a renewal is acknowledged before; zero without a
+	// session.
 	Deadline clock.Time
-	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are fresh and belong to whoever sends them. If
-	// it cannot be sent, SendFailed must be called.
+	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are fresh
+	// and belong to whoever sends them. If it cannot be sent, SendFailed must be called.
 	To                 session.Target
 	Renewals, Commands []byte
 	// More says that there is another frame to send at once.
@@ -30,7 +32,8 @@ type frame struct {
 	likely             int // how long commands will be
 }
 
-// Flush returns what is to be done now, after Tick with the same time. Its frame counts as sent now, so the clock must be read before.
+// Flush returns what is to be done now, after Tick with the same time. Its frame counts as sent
+// now, so the clock must be read before.
 func (c *Core) Flush(now clock.Time) Output {
 	out := Output{Outcomes: c.outcomes, Deadline: c.lease.deadline()}
 	clear(c.told)
@@ -73,12 +76,14 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	}
 	c.epoch++
 	c.firstNew = c.number
-	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number, Nonce: c.proof, Live: c.live(now)})
+	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number,
+		Nonce: c.proof, Live: c.live(now)})
 	c.renewals.Forget()
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers that somebody still wants, or that are to stay, and marks the others as left out.
+// live returns the numbers that somebody still wants, or that are to stay, and marks the others as
+// left out.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0
@@ -104,8 +109,9 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 	f.renewals = r.Append(f.renewals)
 }
 
-// writeCommands writes what is due on the attachment and fits: first what frees something, which no limit holds back but the size of
-// a frame, then requests, then the marks. It reports whether there is more to send at once.
+// writeCommands writes what is due on the attachment and fits: first what frees something, which no
+// limit holds back but the size of a frame, then requests, then the marks. It reports whether there
+// is more to send at once.
 func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	done := 0
 	for _, e := range c.frees {
@@ -152,7 +158,8 @@ func (e *entry) freed() lockfsm.Command {
 	return lockfsm.Command{Kind: lockfsm.Release}
 }
 
-// writeRequest numbers the first unsent request and writes it. Only here is a number given, so what was never sent has none.
+// writeRequest numbers the first unsent request and writes it. Only here is a number given, so what
+// was never sent has none.
 func (c *Core) writeRequest(now clock.Time, f *frame) {
 	e := c.unsent.head
 	c.unsent.remove(e)

@@ -24,12 +24,14 @@ func TestUnknownRepliesAreSkipped(t *testing.T) {
 	}
 }
 
-// FuzzHeardReplies gives any bytes to a client that is attached: its invariants hold, whatever its leader says.
+// FuzzHeardReplies gives any bytes to a client that is attached: its invariants hold, whatever its
+// leader says.
 func FuzzHeardReplies(f *testing.F) {
 	seed := newBench(&testing.T{})
 	seed.attach()
 	for _, r := range []session.Reply{
-		seed.attached(lockfsm.Done), seed.state(1, lockfsm.Granted, 7), seed.state(2, lockfsm.Waiting, 0), seed.freed(1), seed.renewed(),
+		seed.attached(lockfsm.Done), seed.state(1, lockfsm.Granted, 7), seed.state(2, lockfsm.Waiting, 0),
+		seed.freed(1), seed.renewed(),
 		seed.ended(session.EndNoSession), seed.ended(session.EndUnknown), redirect(9, nodeidtest.ID(2)),
 	} {
 		f.Add(r.Append(nil))

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is about members that send what is well formed and absurd. Each test fails if the rule that it names is taken out.
+// This file is about members that send what is well formed and absurd. Each test fails if the rule
+// that it names is taken out.
 
 // A client reads its leader whatever others send, and is not filled by anybody.
 func TestFloodOfRepliesIsBounded(t *testing.T) {
@@ -37,8 +38,8 @@ func TestFloodOfRepliesIsBounded(t *testing.T) {
 	}
 }
 
-// Any member can say that it leads. A client that believed it would send it the proof of its session, and have its lease acknowledged
-// by somebody who does not keep it.
+// Any member can say that it leads. A client that believed it would send it the proof of its
+// session, and have its lease acknowledged by somebody who does not keep it.
 func TestOnlyVotersRedirect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -46,7 +47,8 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	h := b.hold("x")
 	b.reply(nodeidtest.ID(66), redirect(8, nodeidtest.ID(66)))
 	b.want("")
-	b.reply(nodeidtest.ID(66), redirect(1<<63, nodeidtest.ID(66)), session.Reply{Kind: session.ReplyRenewed, Session: 100, Epoch: 1, Seq: 1 << 60})
+	b.reply(nodeidtest.ID(66), redirect(1<<63, nodeidtest.ID(66)), session.Reply{Kind: session.ReplyRenewed,
+		Session: 100, Epoch: 1, Seq: 1 << 60})
 	b.want("")
 	if b.core.phase != Attached || b.core.term >= 1<<63 {
 		t.Fatalf("a member that is no voter was believed: %v, term %d", b.core.phase, b.core.term)
@@ -61,7 +63,8 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	if b.to.Peer != nodeidtest.ID(3) {
 		t.Fatalf("asked %d", b.to.Peer)
 	}
-	for _, r := range []session.Reply{b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5), b.renewed(), b.ended(session.EndNoSession), b.freed(1)} {
+	for _, r := range []session.Reply{b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5), b.renewed(),
+		b.ended(session.EndNoSession), b.freed(1)} {
 		b.reply(nodeidtest.ID(66), r) // not whom we asked
 	}
 	b.turn()

@@ -63,7 +63,8 @@ func (c *Client) post(in input) bool {
 	return true
 }
 
-// rouse wakes the goroutine. Whoever puts the first input into an empty inbox must, and nobody else need: it takes out the whole inbox.
+// rouse wakes the goroutine. Whoever puts the first input into an empty inbox must, and nobody else
+// need: it takes out the whole inbox.
 func (c *Client) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -71,8 +72,8 @@ func (c *Client) rouse() {
 	}
 }
 
-// gather lets everybody who is about to post do so, and yields again as long as somebody did: one turn, and one frame, then serve them all. It is
-// free for a lone caller.
+// gather lets everybody who is about to post do so, and yields again as long as somebody did: one
+// turn, and one frame, then serve them all. It is free for a lone caller.
 func (c *Client) gather() {
 	had := 1
 	for range gatherMost {

@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestAHoldThatLapsesStaysForItsDelay: the code under a hold that has lasted as long as it may, or whose holder is gone, may run on. So the lock
-// is kept for its delay, without one it is free at once, and each time people can read why.
+// TestAHoldThatLapsesStaysForItsDelay: the code under a hold that has lasted as long as it may, or
+// whose holder is gone, may run on. So the lock is kept for its delay, without one it is free at
+// once, and each time people can read why.
 func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	const me, other = 100, 101
 	for name, c := range map[string]struct {
@@ -19,9 +20,11 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 		ends  func(*Hold)
 		why   string
 	}{
-		"overdue":               {Terms{Delay: time.Minute, Longest: time.Second}, func(*Hold) { time.Sleep(time.Second) }, "held for 1s"},
-		"overdue, no delay":     {Terms{Longest: time.Second}, func(*Hold) { time.Sleep(time.Second) }, "held for 1s"},
-		"holder gone":           {Terms{Delay: time.Minute}, func(h *Hold) { _ = h.Lapse("its client died") }, "its client died"},
+		"overdue": {Terms{Delay: time.Minute, Longest: time.Second},
+			func(*Hold) { time.Sleep(time.Second) }, "held for 1s"},
+		"overdue, no delay": {Terms{Longest: time.Second}, func(*Hold) { time.Sleep(time.Second) }, "held for 1s"},
+		"holder gone": {Terms{Delay: time.Minute}, func(h *Hold) { _ = h.Lapse("its client died") },
+			"its client died"},
 		"holder gone, no delay": {Terms{}, func(h *Hold) { _ = h.Lapse("its client died") }, "its client died"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +48,8 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				ends := w.machine.Ends()
-				if len(ends) == 0 || ends[0].Cause != lockfsm.Expired || ends[0].How == nil || !strings.Contains(string(ends[0].How.Reason), c.why) {
+				if len(ends) == 0 || ends[0].Cause != lockfsm.Expired || ends[0].How == nil ||
+					!strings.Contains(string(ends[0].How.Reason), c.why) {
 					t.Errorf("the ends are %+v", ends)
 				}
 			})
@@ -72,7 +76,8 @@ func TestALapseUnderEarlierRules(t *testing.T) {
 	refused.Code = lockfsm.Unsupported
 	b.reply(b.to.Peer, refused)
 	b.turn()
-	if len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Detach || b.commands[0].Rules != 1 || len(b.commands[0].Value) > 0 {
+	if len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Detach || b.commands[0].Rules != 1 ||
+		len(b.commands[0].Value) > 0 {
 		t.Fatalf("then it sends %+v", b.commands)
 	}
 	b.reply(b.to.Peer, b.freed(n))

@@ -7,19 +7,24 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The arithmetic of the lease, see "The trust window" in the package comment. All of it counts from the moment at which the client
-// sent what was later acknowledged, so the network can only make the window shorter, never longer.
+// The arithmetic of the lease, see "The trust window" in the package comment. All of it counts from
+// the moment at which the client sent what was later acknowledged, so the network can only make the
+// window shorter, never longer.
 const (
-	leaseMarginParts   = 50 // the deadline lies TTL/50 early: it pays for a clock that runs 1% slow here and one that runs 1% fast there
+	// the deadline lies TTL/50 early: it pays for a clock that runs 1% slow here and one that runs
+	// 1% fast there
+	leaseMarginParts   = 50
 	leaseRenewParts    = 3  // a renewal is sent every TTL/3, and at least every leaseRenewLongest
 	leaseShortestParts = 10 // a grant with less than TTL/10 left is not worth having
 )
 
-// leaseRenewLongest bounds the time between renewals of a long lease. They are also how a client notices a leader that was cut off
-// without its stream ending, and its waiting calls must not depend on the length of a lease.
+// leaseRenewLongest bounds the time between renewals of a long lease. They are also how a client
+// notices a leader that was cut off without its stream ending, and its waiting calls must not
+// depend on the length of a lease.
 const leaseRenewLongest = 3 * time.Second
 
-// renewWaiting bounds it further while calls wait for a lock: the grant would come from the next leader.
+// renewWaiting bounds it further while calls wait for a lock: the grant would come from the next
+// leader.
 const renewWaiting = time.Second
 
 // renewEvery returns the time between two renewals of a lease.
@@ -38,14 +43,15 @@ const (
 // String returns the state in lower case.
 func (s LeaseState) String() string { return [...]string{"lost", "jeopardy", "safe", "unknown"}[s&3] }
 
-// lease is what the client knows of its session's life: the TTL that the group granted and the sending time of the last acknowledged
-// renewal. The zero value is no lease.
+// lease is what the client knows of its session's life: the TTL that the group granted and the
+// sending time of the last acknowledged renewal. The zero value is no lease.
 type lease struct {
 	ttl  time.Duration
 	sent clock.Time
 }
 
-// deadline returns when the lease ends. It is the clock's origin, which is always past, without a lease.
+// deadline returns when the lease ends. It is the clock's origin, which is always past, without a
+// lease.
 func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0

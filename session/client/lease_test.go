@@ -54,7 +54,8 @@ func TestLeaseArithmetic(t *testing.T) {
 func TestRenewalsOfLongLeasesAreFrequent(t *testing.T) {
 	t.Parallel()
 	for ttl, want := range map[time.Duration]time.Duration{
-		time.Second: time.Second / 3, 6 * time.Second: 2 * time.Second, 10 * time.Second: 3 * time.Second, 10 * time.Minute: 3 * time.Second,
+		time.Second: time.Second / 3, 6 * time.Second: 2 * time.Second, 10 * time.Second: 3 * time.Second,
+		10 * time.Minute: 3 * time.Second,
 	} {
 		if got := renewEvery(ttl); got != want {
 			t.Errorf("TTL %v is renewed every %v, want %v", ttl, got, want)
@@ -71,7 +72,8 @@ func TestRenewalsOfLongLeasesAreFrequent(t *testing.T) {
 	}
 }
 
-// The margin pays for two clocks that are 1% wrong in opposite directions: the holder's deadline lies before the keeper's expiry.
+// The margin pays for two clocks that are 1% wrong in opposite directions: the holder's deadline
+// lies before the keeper's expiry.
 func TestMarginCoversDrift(t *testing.T) {
 	t.Parallel()
 	for ttl := time.Second; ttl <= 10*time.Minute; ttl += 100 * time.Millisecond {
@@ -79,7 +81,8 @@ func TestMarginCoversDrift(t *testing.T) {
 		slowHolder := time.Duration(float64(held) / 0.995)
 		fastKeeper := time.Duration(float64(ttl) / 1.005)
 		if slowHolder >= fastKeeper {
-			t.Fatalf("TTL %v: a holder 0.5%% slow believes for %v, a keeper 0.5%% fast waits %v", ttl, slowHolder, fastKeeper)
+			t.Fatalf("TTL %v: a holder 0.5%% slow believes for %v, a keeper 0.5%% fast waits %v", ttl, slowHolder,
+				fastKeeper)
 		}
 	}
 }

@@ -27,7 +27,8 @@ func TestOpenCountsFromFirstSending(t *testing.T) {
 	}
 }
 
-// Only an instance that was sent the nonce can say that a session was opened with it: another one would be attached to.
+// Only an instance that was sent the nonce can say that a session was opened with it: another one
+// would be attached to.
 func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -40,7 +41,8 @@ func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	b.want("1: attach 1 live next 1, renew 1")
 }
 
-// An instance that has seen the nonce of an Open may have opened a session with it first. Then another nonce is taken.
+// An instance that has seen the nonce of an Open may have opened a session with it first. Then
+// another nonce is taken.
 func TestANonceThatIsTakenIsLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -127,7 +129,8 @@ func TestForeignAcknowledgementsMoveNothing(t *testing.T) {
 	}
 }
 
-// At the deadline every hold is lost for ever, and its release is sent although the session lives on.
+// At the deadline every hold is lost for ever, and its release is sent although the session lives
+// on.
 func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -189,7 +192,8 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	}
 }
 
-// A grant with less than TTL/10 left is given back, and asked for anew only when the lease is good again.
+// A grant with less than TTL/10 left is given back, and asked for anew only when the lease is good
+// again.
 func TestShortGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -35,7 +35,8 @@ func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	}
 }
 
-// The group says that the session is over: holds are lost, releases are confirmed, what waits is asked anew under a new session.
+// The group says that the session is over: holds are lost, releases are confirmed, what waits is
+// asked anew under a new session.
 func TestNoSession(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(b *bench){
@@ -65,7 +66,8 @@ func TestNoSession(t *testing.T) {
 			b.turn()
 			end(b)
 			b.want("1: open nonce 2")
-			if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Why: LossExpired, Request: held, Err: ErrLost}) ||
+			if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Why: LossExpired, Request: held,
+				Err: ErrLost}) ||
 				b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released}) {
 				t.Fatalf("outcomes %+v", b.outcomes)
 			}
@@ -140,7 +142,8 @@ func TestRebindForgetsTheSession(t *testing.T) {
 	if string(b.commands[0].Record) != "new life" {
 		t.Errorf("record %q", b.commands[0].Record)
 	}
-	if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Why: LossRestarted, Request: held, Err: ErrLost}) ||
+	if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Why: LossRestarted, Request: held,
+		Err: ErrLost}) ||
 		b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released, Err: ErrLost}) {
 		t.Fatalf("outcomes %+v", b.outcomes)
 	}
@@ -218,7 +221,8 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 	b.want("2: leaving")
 }
 
-// TestReleaseOfADelayedLockBehindTheEndOfItsSession: the release has not come through, and the delay keeps the lock: that is no confirmation.
+// TestReleaseOfADelayedLockBehindTheEndOfItsSession: the release has not come through, and the
+// delay keeps the lock: that is no confirmation.
 func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -234,7 +238,8 @@ func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	b.turn()
 	b.reply(nodeidtest.ID(1), b.ended(session.EndNoSession))
 	b.turn()
-	if want := []Outcome{{Kind: OutcomeReleased, Request: delayed, Err: ErrLost}, {Kind: OutcomeReleased, Request: plain}}; !slices.Equal(b.outcomes, want) {
+	if want := []Outcome{{Kind: OutcomeReleased, Request: delayed, Err: ErrLost},
+		{Kind: OutcomeReleased, Request: plain}}; !slices.Equal(b.outcomes, want) {
 		t.Fatalf("outcomes %+v, want %+v", b.outcomes, want)
 	}
 	b.empty()

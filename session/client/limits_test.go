@@ -15,7 +15,8 @@ import (
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[lockfsm.Code]error{
-		lockfsm.QueueFull: ErrQueueFull, lockfsm.BadKey: ErrBadKey, lockfsm.TooManyEntries: ErrOverloaded, lockfsm.OverSessionBudget: ErrNoRoom, lockfsm.OverGroupBudget: ErrNoRoom,
+		lockfsm.QueueFull: ErrQueueFull, lockfsm.BadKey: ErrBadKey, lockfsm.TooManyEntries: ErrOverloaded,
+		lockfsm.OverSessionBudget: ErrNoRoom, lockfsm.OverGroupBudget: ErrNoRoom,
 		lockfsm.InGrace: ErrInGrace, lockfsm.Unsupported: ErrRefused, 200: ErrRefused, 0: ErrRefused,
 	} {
 		b := newBench(t)
@@ -38,20 +39,23 @@ func TestHeldNamesTheHolder(t *testing.T) {
 	b.acquire("x", true)
 	b.want("1: acquire 1 x try")
 	b.reply(nodeidtest.ID(1), session.Reply{
-		Kind: session.ReplyHeld, Session: 100, Epoch: 1, Number: 1, Record: []byte("other"), Holder: 7, Token: 8, Since: 9, Waiters: 10,
+		Kind: session.ReplyHeld, Session: 100, Epoch: 1, Number: 1, Record: []byte("other"), Holder: 7, Token: 8,
+		Since: 9, Waiters: 10,
 	})
 	b.turn()
 	var held *HeldError
 	if len(b.outcomes) != 1 || !errors.As(b.outcomes[0].Err, &held) || !errors.Is(held, ErrHeld) {
 		t.Fatalf("outcomes %+v", b.outcomes)
 	}
-	if held.Key != "x" || string(held.Record) != "other" || held.Session != 7 || held.Token != 8 || held.SinceUnixMS != 9 || held.Waiters != 10 {
+	if held.Key != "x" || string(held.Record) != "other" || held.Session != 7 || held.Token != 8 ||
+		held.SinceUnixMS != 9 || held.Waiters != 10 {
 		t.Errorf("%+v", held)
 	}
 	b.empty()
 }
 
-// A try does not wait for a leader: it ends two seconds after the last one was lost, whether it was sent or not. Others wait.
+// A try does not wait for a leader: it ends two seconds after the last one was lost, whether it was
+// sent or not. Others wait.
 func TestTryWithoutLeader(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

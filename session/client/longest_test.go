@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestHoldsEndByThemselves: each at its own time, whatever is released between; and the group is told.
+// TestHoldsEndByThemselves: each at its own time, whatever is released between; and the group is
+// told.
 func TestHoldsEndByThemselves(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -56,7 +57,8 @@ func TestHoldsEndByThemselves(t *testing.T) {
 				released++
 			}
 			next := b.core.Next()
-			if b.advance(time.Duration(r.IntN(60)) * time.Millisecond); len(b.core.limited) > 0 && next.After(b.core.limited[0].until) {
+			if b.advance(time.Duration(r.IntN(60)) * time.Millisecond); len(b.core.limited) > 0 &&
+				next.After(b.core.limited[0].until) {
 				t.Fatalf("seed %d: it wants to be woken only at %v", seed, next)
 			}
 			look()
@@ -70,10 +72,12 @@ func TestHoldsEndByThemselves(t *testing.T) {
 			}
 		}
 		if told != len(all)-endless-released {
-			t.Fatalf("seed %d: %d holders were told that their holds have ended, want %d", seed, told, len(all)-endless-released)
+			t.Fatalf("seed %d: %d holders were told that their holds have ended, want %d", seed, told,
+				len(all)-endless-released)
 		}
 		if len(b.core.limited) != 0 || b.core.held != endless || freed != len(all)-endless {
-			t.Fatalf("seed %d: %d are limited, %d held of %d, %d freed of %d", seed, len(b.core.limited), b.core.held, endless, freed, len(all))
+			t.Fatalf("seed %d: %d are limited, %d held of %d, %d freed of %d", seed, len(b.core.limited), b.core.held,
+				endless, freed, len(all))
 		}
 	}
 }

@@ -2,7 +2,8 @@ package client
 
 import "time"
 
-// This file is what a client tells about itself beside the outcomes of its calls, for people and for figures. Nothing is decided by it.
+// This file is what a client tells about itself beside the outcomes of its calls, for people and
+// for figures. Nothing is decided by it.
 
 // Loss says what ended a hold that its caller had not released.
 type Loss uint8
@@ -43,14 +44,17 @@ func (e SessionEnd) String() string {
 
 // loss is what the end of a session means to what was held in it.
 func (e SessionEnd) loss() Loss {
-	return [...]Loss{LossExpired, LossExpired, LossExpired, LossRestarted, LossStopped, LossUnknown, LossUnknown, LossUnknown}[e&7]
+	return [...]Loss{LossExpired, LossExpired, LossExpired, LossRestarted, LossStopped, LossUnknown, LossUnknown,
+		LossUnknown}[e&7]
 }
 
 // News is what has become of a client in a turn.
 type News struct {
 	Before, After Status
-	Renewed       []time.Duration // of each acknowledged renewal the time from its sending; valid until the function that is told returns
-	Unanswered    int             // renewals on attachments that have ended without an answer to them
+	// of each acknowledged renewal the time from its sending; valid until the function that is told
+	// returns
+	Renewed    []time.Duration
+	Unanswered int // renewals on attachments that have ended without an answer to them
 }
 
 // tally is what a core counts for the news. Its slice is used again.
@@ -69,16 +73,19 @@ func (t *tally) answered(after time.Duration) {
 	}
 }
 
-// takeRenewals returns what has become of renewals since the last call. The slice is valid until the next input.
+// takeRenewals returns what has become of renewals since the last call. The slice is valid until
+// the next input.
 func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	answered, unanswered = c.tally.renewed, c.tally.unanswered
 	c.tally.renewed, c.tally.unanswered = c.tally.renewed[:0], 0
 	return answered, unanswered
 }
 
-// differs reports whether anything has changed that is worth to be told. Counts and deadlines move all the time.
+// differs reports whether anything has changed that is worth to be told. Counts and deadlines move
+// all the time.
 func (s *Status) differs(before *Status) bool {
-	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease || s.GraceUntil != before.GraceUntil || s.Leader != before.Leader
+	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease ||
+		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader
 }
 
 // tell passes the news on to whoever watches.

@@ -79,7 +79,8 @@ func containsControl(s string) bool {
 	return false
 }
 
-// Cancel says that the caller has left. Nothing more is told about the request; a grant that crosses this is given back.
+// Cancel says that the caller has left. Nothing more is told about the request; a grant that
+// crosses this is given back.
 func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.begin(now)
 	switch r.stage {
@@ -93,7 +94,8 @@ func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.abandon(r)
 }
 
-// Release gives a held lock back and reports whether it was held until now; if so OutcomeReleased follows.
+// Release gives a held lock back and reports whether it was held until now; if so OutcomeReleased
+// follows.
 func (c *Core) Release(now clock.Time, r *Request) bool {
 	c.begin(now)
 	if r.stage != stageHeld {
@@ -105,8 +107,9 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 	return true
 }
 
-// Detach lets go of a held lock without ending its hold, if it has a delay: then it stays that long. It reports as Release does, and the same follows.
-// lapsed is empty, or why the hold ends for its holder though the holder has not given it back; then others are told that it expired.
+// Detach lets go of a held lock without ending its hold, if it has a delay: then it stays that
+// long. It reports as Release does, and the same follows. lapsed is empty, or why the hold ends for
+// its holder though the holder has not given it back; then others are told that it expired.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
@@ -115,8 +118,8 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	return c.Release(now, r)
 }
 
-// Stop ends every request: calls that wait with ErrClosed, held locks as lost, unconfirmed releases with ErrClosed. Nothing is sent any
-// more, and nothing is taken.
+// Stop ends every request: calls that wait with ErrClosed, held locks as lost, unconfirmed releases
+// with ErrClosed. Nothing is sent any more, and nothing is taken.
 func (c *Core) Stop() {
 	c.forgetSession(ErrClosed, SessionStopped)
 	c.failWaiting(false, ErrClosed)
@@ -151,7 +154,8 @@ func (c *Core) abandon(r *Request) {
 	c.free(e)
 }
 
-// free marks a numbered entry as unwanted. Without an attachment there is nothing to send: the next Attach does not name it.
+// free marks a numbered entry as unwanted. Without an attachment there is nothing to send: the next
+// Attach does not name it.
 func (c *Core) free(e *entry) {
 	e.freeing = true
 	c.freeing++
@@ -161,7 +165,8 @@ func (c *Core) free(e *entry) {
 	}
 }
 
-// drop forgets a numbered entry that is known to be gone from the group, and tells whoever waits for that.
+// drop forgets a numbered entry that is known to be gone from the group, and tells whoever waits
+// for that.
 func (c *Core) drop(e *entry, err error) {
 	delete(c.byNumber, e.number)
 	c.sent.remove(e)
@@ -178,7 +183,8 @@ func (c *Core) drop(e *entry, err error) {
 	}
 }
 
-// grant hands a lock to its caller, or back to the group when the lease is so short that the caller could do nothing with it.
+// grant hands a lock to its caller, or back to the group when the lease is so short that the caller
+// could do nothing with it.
 func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	r := e.req
 	if c.lease.short(now) {
@@ -224,8 +230,8 @@ func (c *Core) heldNoMore(r *Request) {
 	}
 }
 
-// overdue ends a hold that has lasted as long as it may. The code under it may run on, so the lock stays taken for its delay, as if the session
-// had expired, and people are told.
+// overdue ends a hold that has lasted as long as it may. The code under it may run on, so the lock
+// stays taken for its delay, as if the session had expired, and people are told.
 func (c *Core) overdue(r *Request) {
 	e := r.entry
 	c.loseBy(r, OverdueError{}, LossOverdue)
@@ -234,7 +240,8 @@ func (c *Core) overdue(r *Request) {
 	c.free(e)
 }
 
-// requeue puts a waiting request back among the unsent, at its old place. Its old entry is the caller's to settle.
+// requeue puts a waiting request back among the unsent, at its old place. Its old entry is the
+// caller's to settle.
 func (c *Core) requeue(r *Request) {
 	r.entry = &entry{req: r, order: r.order}
 	c.unsent.insert(r.entry)
@@ -249,7 +256,8 @@ func (c *Core) loseBy(r *Request, err error, why Loss) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err, Why: why})
 }
 
-// loseAll ends every held request, for ever, and frees their entries even though the session may live on.
+// loseAll ends every held request, for ever, and frees their entries even though the session may
+// live on.
 func (c *Core) loseAll() {
 	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
 		if e.req != nil && e.req.stage == stageHeld {
@@ -261,7 +269,8 @@ func (c *Core) loseAll() {
 	}
 }
 
-// failWaiting ends calls that wait: all of them, or only those that try, which do not wait for a leader to be found.
+// failWaiting ends calls that wait: all of them, or only those that try, which do not wait for a
+// leader to be found.
 func (c *Core) failWaiting(onlyTries bool, err error) {
 	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
 		for e := l.head; e != nil; {

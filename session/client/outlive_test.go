@@ -27,7 +27,8 @@ func (w *world) x() lockfsm.LockInfo {
 	return info
 }
 
-// TestDetachedHoldStaysAndIsTakenUp: for its delay, by the leader's clock; who takes it up holds it like any other.
+// TestDetachedHoldStaysAndIsTakenUp: for its delay, by the leader's clock; who takes it up holds it
+// like any other.
 func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -67,7 +68,8 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	})
 }
 
-// TestLostHoldStays: a holder that is cut off has lost it, and does not end it when it comes back, to a session that is over or one that lives on.
+// TestLostHoldStays: a holder that is cut off has lost it, and does not end it when it comes back,
+// to a session that is over or one that lives on.
 func TestLostHoldStays(t *testing.T) {
 	for name, livesOn := range map[string]bool{"session over": false, "session lives on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +125,8 @@ func TestHoldIsTakenFromOneWhoLives(t *testing.T) {
 		}
 		<-first.Done()
 		var taken *TakenError
-		if err := first.Err(); !errors.As(err, &taken) || !errors.Is(err, ErrLost) || string(taken.Record) != string([]byte{101}) {
+		if err := first.Err(); !errors.As(err, &taken) || !errors.Is(err, ErrLost) ||
+			string(taken.Record) != string([]byte{101}) {
 			t.Errorf("%v", err)
 		}
 		if err := first.Release(t.Context()); !errors.Is(err, ErrLost) || second.Err() != nil {
@@ -134,7 +137,8 @@ func TestHoldIsTakenFromOneWhoLives(t *testing.T) {
 	})
 }
 
-// TestResumeGivenUp: a caller who gives up holds nothing, and has not ended what he wanted to go on with.
+// TestResumeGivenUp: a caller who gives up holds nothing, and has not ended what he wanted to go on
+// with.
 func TestResumeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -152,7 +156,8 @@ func TestResumeGivenUp(t *testing.T) {
 		w.onReply = cancel // before the answer
 		w.mu.Unlock()
 		h := &Hold{}
-		if err := w.clients[nodeidtest.ID(101)].AcquireInto(ctx, h, Request{Key: "x", Terms: &Terms{Resume: first.Token()}}); !errors.Is(err, context.Canceled) {
+		if err := w.clients[nodeidtest.ID(101)].AcquireInto(ctx, h,
+			Request{Key: "x", Terms: &Terms{Resume: first.Token()}}); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -162,7 +167,8 @@ func TestResumeGivenUp(t *testing.T) {
 	})
 }
 
-// TestDetachSurvivesItsAttachment: the next Attach names the number, or the group would end the hold, and the Detach is sent again if it still lives.
+// TestDetachSurvivesItsAttachment: the next Attach names the number, or the group would end the
+// hold, and the Detach is sent again if it still lives.
 func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b := newBench(t)
 	b.attach()
@@ -182,10 +188,12 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b.core.Down(b.now, nodeidtest.ID(1))
 	b.core.Detach(b.now, three, "") // without an attachment
 	b.want("2: attach 2 live 1-3 next 4, renew 2")
-	b.reply(nodeidtest.ID(2), b.state(2, lockfsm.Granted, 1002), b.state(3, lockfsm.Granted, 1003), b.attached(lockfsm.Done), b.renewed())
+	b.reply(nodeidtest.ID(2), b.state(2, lockfsm.Granted, 1002), b.state(3, lockfsm.Granted, 1003),
+		b.attached(lockfsm.Done), b.renewed())
 	b.want("2: detach 2, detach 3")
 	b.outcome(one, OutcomeReleased, nil)
-	b.reply(nodeidtest.ID(2), b.freed(2), session.Reply{Kind: session.ReplyFreed, Session: 100, Epoch: 2, Number: 3, Code: lockfsm.TooManySessions})
+	b.reply(nodeidtest.ID(2), b.freed(2), session.Reply{Kind: session.ReplyFreed, Session: 100, Epoch: 2, Number: 3,
+		Code: lockfsm.TooManySessions})
 	b.turn()
 	if len(b.outcomes) != 2 || b.outcomes[0].Err != nil || !errors.Is(b.outcomes[1].Err, ErrNoRoom) {
 		t.Errorf("%+v", b.outcomes)
@@ -193,7 +201,8 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b.empty()
 }
 
-// TestShortResumeIsTriedAgain: a hold that is taken up when the lease is short is left where it is, under its new token, and that is the one that is asked for next.
+// TestShortResumeIsTriedAgain: a hold that is taken up when the lease is short is left where it is,
+// under its new token, and that is the one that is asked for next.
 func TestShortResumeIsTriedAgain(t *testing.T) {
 	b := newBench(t)
 	b.attach()

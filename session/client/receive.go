@@ -10,11 +10,12 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is how a client reads its leader's replies. Everything that names another attachment than the present one is ignored:
-// whatever it told is told again by the states of the present one's Attach.
+// This file is how a client reads its leader's replies. Everything that names another attachment
+// than the present one is ignored: whatever it told is told again by the states of the present
+// one's Attach.
 
-// Receive takes a run of replies. It does not keep the bytes. Bytes that cannot be read end the attachment: what they were to say is
-// asked for by the next.
+// Receive takes a run of replies. It does not keep the bytes. Bytes that cannot be read end the
+// attachment: what they were to say is asked for by the next.
 func (c *Core) Receive(now clock.Time, from session.Peer, replies []byte) {
 	c.begin(now)
 	for len(replies) > 0 && !c.closed {
@@ -78,14 +79,16 @@ func (c *Core) reply(now clock.Time, from session.Peer, r *session.Reply) {
 	}
 }
 
-// opened takes the answer to Open, from any of the instances to which it was sent: one that answers leads, or did then. The lease counts from the first sending
-// of the nonce, because any of the sendings may be the one that opened the session.
+// opened takes the answer to Open, from any of the instances to which it was sent: one that answers
+// leads, or did then. The lease counts from the first sending of the nonce, because any of the
+// sendings may be the one that opened the session.
 func (c *Core) opened(now clock.Time, from session.Peer, r *session.Reply) {
 	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
 		return
 	}
 	c.term = max(c.term, r.Term)
-	if r.Code == lockfsm.NoSession { // another opener has this nonce, which it has seen in a log: that session is not ours
+	// another opener has this nonce, which it has seen in a log: that session is not ours
+	if r.Code == lockfsm.NoSession {
 		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0
 	}
 	if r.Code != lockfsm.Done || r.Session == 0 || r.TTL <= 0 {
@@ -112,8 +115,8 @@ func (c *Core) find(peer session.Peer) session.Target {
 	return session.Target{Peer: peer}
 }
 
-// attached takes the answer to Attach. It comes behind the states of everything live, so what was named and not reported is finished,
-// and what was not named is free.
+// attached takes the answer to Attach. It comes behind the states of everything live, so what was
+// named and not reported is finished, and what was not named is free.
 func (c *Core) attached(now clock.Time, r *session.Reply) {
 	if c.phase != Attaching {
 		return
@@ -123,10 +126,12 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	case lockfsm.Done:
 	case lockfsm.NoSession, lockfsm.Stale:
 		if r.Term < c.provenTerm {
-			c.pause(now, session.Target{}) // it led before this session was opened or last attached, so it does not know
+			// it led before this session was opened or last attached, so it does not know
+			c.pause(now, session.Target{})
 			return
 		}
-		// Stale: another process has attached as this one since, say a copy of it. One of the two must take a new session.
+		// Stale: another process has attached as this one since, say a copy of it. One of the two
+		// must take a new session.
 		c.sessionGone(now)
 		return
 	default:
@@ -136,7 +141,9 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
 	c.renewals.heard = c.renewals.seq // the renewal that went with the Attach is still the last one
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
-		c.renewDue = true // that one counts only if the keeper finds recent enough what it says was heard; the next one says Attached
+		// that one counts only if the keeper finds recent enough what it says was heard; the next
+		// one says Attached
+		c.renewDue = true
 	}
 	var again []*entry
 	for e := c.sent.head; e != nil && e.number < c.firstNew; {
@@ -192,8 +199,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk closes the account of an Acquire. One that is being freed stays open: it is the command that frees it which must still
-// be answered.
+// answeredAsk closes the account of an Acquire. One that is being freed stays open: it is the
+// command that frees it which must still be answered.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)
@@ -212,8 +219,8 @@ func (c *Core) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
 	}
 }
 
-// finish ends an entry that the group says is over. A nil error means that it is over for no reason of its own: the caller, if one
-// still waits, is served by asking anew.
+// finish ends an entry that the group says is over. A nil error means that it is over for no reason
+// of its own: the caller, if one still waits, is served by asking anew.
 func (c *Core) finish(e *entry, err error) {
 	if r := e.req; r != nil && r.stage != stageReleasing {
 		switch {
@@ -229,7 +236,8 @@ func (c *Core) finish(e *entry, err error) {
 	c.drop(e, nil)
 }
 
-// codeError returns the error for a request that ended with the given code; nil for one that is to be asked anew.
+// codeError returns the error for a request that ended with the given code; nil for one that is to
+// be asked anew.
 func codeError(code lockfsm.Code) error {
 	switch code {
 	case lockfsm.Finished, lockfsm.Done:
@@ -273,7 +281,8 @@ func heldError(key string, r *session.Reply) *HeldError {
 		key = string(r.Key)
 	}
 	return &HeldError{
-		Key: key, Session: r.Holder, Record: bytes.Clone(r.Record), Token: r.Token, SinceUnixMS: r.Since, Waiters: int(r.Waiters), Value: bytes.Clone(r.Value),
+		Key: key, Session: r.Holder, Record: bytes.Clone(r.Record), Token: r.Token, SinceUnixMS: r.Since,
+		Waiters: int(r.Waiters), Value: bytes.Clone(r.Value),
 	}
 }
 
@@ -297,7 +306,8 @@ func (c *Core) forbidden(r *session.Reply) {
 	}
 }
 
-// evicted takes the word that others have ended a request. One whose caller still waits had been granted and was given back; it is asked anew.
+// evicted takes the word that others have ended a request. One whose caller still waits had been
+// granted and was given back; it is asked anew.
 func (c *Core) evicted(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -334,7 +344,8 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 		return
 	}
 	if e.stays && r.Code == lockfsm.TooManySessions {
-		c.drop(e, fmt.Errorf("%w: the hold could not stay, and has ended", ErrNoRoom)) // there was nowhere to leave it, and it has ended
+		// there was nowhere to leave it, and it has ended
+		c.drop(e, fmt.Errorf("%w: the hold could not stay, and has ended", ErrNoRoom))
 		return
 	}
 	if err := BudgetErrorOf(r.Code, r.Budget); e.stays && err != nil {

@@ -9,12 +9,15 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is how a client finds its leader: whom it asks, when it turns to another, and what that ends.
+// This file is how a client finds its leader: whom it asks, when it turns to another, and what that
+// ends.
 
-// linked reports whether the present attachment's question is on its way, so that commands of this epoch may follow it.
+// linked reports whether the present attachment's question is on its way, so that commands of this
+// epoch may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// seek leaves whatever there was and asks again at the given time: aim, if it names somebody, else the next target in turn.
+// seek leaves whatever there was and asks again at the given time: aim, if it names somebody, else
+// the next target in turn.
 func (c *Core) seek(now, at clock.Time, aim session.Target) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -27,7 +30,8 @@ func (c *Core) seek(now, at clock.Time, aim session.Target) {
 	c.dropFrees()
 }
 
-// dropFrees forgets the commands that were to free entries: the next Attach leaves these entries out, which frees them as well.
+// dropFrees forgets the commands that were to free entries: the next Attach leaves these entries
+// out, which frees them as well.
 func (c *Core) dropFrees() {
 	for i, e := range c.frees {
 		e.due, c.frees[i] = false, nil
@@ -35,8 +39,8 @@ func (c *Core) dropFrees() {
 	c.frees = c.frees[:0]
 }
 
-// move turns to another target at once, or after a wait when that has been done too often: two voters that name each other must not
-// make us run in circles at the speed of the network.
+// move turns to another target at once, or after a wait when that has been done too often: two
+// voters that name each other must not make us run in circles at the speed of the network.
 func (c *Core) move(now clock.Time, aim session.Target) {
 	c.calm(now)
 	c.moves++
@@ -86,8 +90,9 @@ func (c *Core) nextTarget() session.Target {
 	return to
 }
 
-// ask puts the question "do you lead?" to a target, in the form of what we want from the leader: a session, or an attachment of ours.
-// A target that somebody has named is believed: requests are pipelined behind Attach, and it gets more time to answer.
+// ask puts the question "do you lead?" to a target, in the form of what we want from the leader: a
+// session, or an attachment of ours. A target that somebody has named is believed: requests are
+// pipelined behind Attach, and it gets more time to answer.
 func (c *Core) ask(now clock.Time, to session.Target, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
 		if c.WantsNonce() {
@@ -108,7 +113,8 @@ func (c *Core) ask(now clock.Time, to session.Target, believed bool) {
 	c.answerBy = now.Add(wait)
 }
 
-// unanswered gives a silent target up. One that others say leads may only be slow, so it gets more time when we come back.
+// unanswered gives a silent target up. One that others say leads may only be slow, so it gets more
+// time when we come back.
 func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
 		c.patience = min(2*c.patience, renewEvery(c.ttl()))
@@ -132,8 +138,9 @@ func (c *Core) tickAttached(now clock.Time) {
 	c.renewDue = true
 }
 
-// renewAt returns when the next renewal is due. Apart from the lease, a renewal is how a leader is noticed that has fallen silent without
-// its stream ending: so one comes every second while calls wait, and soon after a command that is not answered.
+// renewAt returns when the next renewal is due. Apart from the lease, a renewal is how a leader is
+// noticed that has fallen silent without its stream ending: so one comes every second while calls
+// wait, and soon after a command that is not answered.
 func (c *Core) renewAt() clock.Time {
 	every := renewEvery(c.lease.ttl)
 	if c.waiting > 0 {
@@ -146,8 +153,9 @@ func (c *Core) renewAt() clock.Time {
 	return at
 }
 
-// deaf reports whether a command has been without an answer for as long as a whole round of renewal, while renewals were answered: a
-// frame was lost, which must not happen, and which a new attachment repairs.
+// deaf reports whether a command has been without an answer for as long as a whole round of
+// renewal, while renewals were answered: a frame was lost, which must not happen, and which a new
+// attachment repairs.
 func (c *Core) deaf(now clock.Time) bool {
 	for e := c.sent.head; e != nil; e = e.next {
 		if e.open > 0 && now.Sub(e.asked) >= renewEvery(c.lease.ttl) {
@@ -173,10 +181,12 @@ func (c *Core) SendFailed(now clock.Time) {
 	}
 }
 
-// termMost is above every term that a group reaches: one above it would make each true leader an old one.
+// termMost is above every term that a group reaches: one above it would make each true leader an
+// old one.
 const termMost = 1 << 56
 
-// redirected handles a voter's word on who leads: the answer to our question, the end of our attachment, or news for a former asker.
+// redirected handles a voter's word on who leads: the answer to our question, the end of our
+// attachment, or news for a former asker.
 func (c *Core) redirected(now clock.Time, from session.Peer, r *session.Reply) {
 	if c.closed || r.Term > termMost {
 		return
@@ -203,8 +213,8 @@ func (c *Core) redirected(now clock.Time, from session.Peer, r *session.Reply) {
 	}
 }
 
-// sessionGone begins anew after the group has said that the session is over: it frees everything of ours, and what our callers still
-// wait for is asked anew under a new session.
+// sessionGone begins anew after the group has said that the session is over: it frees everything of
+// ours, and what our callers still wait for is asked anew under a new session.
 func (c *Core) sessionGone(now clock.Time) {
 	leader := c.target
 	if c.closing {
@@ -216,9 +226,9 @@ func (c *Core) sessionGone(now clock.Time) {
 	c.move(now, leader)
 }
 
-// forgetSession ends everything that was said under the session. Releases that wait for confirmation end with the given error; where the end of the
-// session frees the lock, with nil, that is no confirmation for a lock with a delay: it can stay taken. end is
-// for the news.
+// forgetSession ends everything that was said under the session. Releases that wait for
+// confirmation end with the given error; where the end of the session frees the lock, with nil,
+// that is no confirmation for a lock with a delay: it can stay taken. end is for the news.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {
 		c.tally.ended = end
@@ -253,8 +263,9 @@ func (c *Core) askAgain(again []*entry) {
 	c.unsent.merge(again)
 }
 
-// CloseSession closes the session as soon as it is attached; Closed says when that is done. It refuses with ErrStillHeld while a lock
-// is held. Calls that wait end with ErrClosed, and so do later ones.
+// CloseSession closes the session as soon as it is attached; Closed says when that is done. It
+// refuses with ErrStillHeld while a lock is held. Calls that wait end with ErrClosed, and so do
+// later ones.
 func (c *Core) CloseSession(now clock.Time) error {
 	c.begin(now)
 	if c.closed || c.closing {
@@ -278,8 +289,9 @@ func (c *Core) finishClose() {
 	c.closed, c.phase, c.retryAt, c.askDue = true, Seeking, 0, false
 }
 
-// Leaving marks the session's instance as leaving, at the group, now and on every later attachment. Calls that wait end with
-// ErrLeaving, and later ones get it: a lock that was granted to one of them now would be left behind.
+// Leaving marks the session's instance as leaving, at the group, now and on every later attachment.
+// Calls that wait end with ErrLeaving, and later ones get it: a lock that was granted to one of
+// them now would be left behind.
 func (c *Core) Leaving(now clock.Time) {
 	c.begin(now)
 	if !c.leaving {

@@ -28,7 +28,8 @@ func TestShortTTLAsksFaster(t *testing.T) {
 	b := newBench(t)
 	b.core = NewCore(b.now, 1200*time.Millisecond)
 	b.giveNonce()
-	b.core.Rebind(b.now, []byte("me"), []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"}, {Peer: nodeidtest.ID(2), Addr: "b"}})
+	b.core.Rebind(b.now, []byte("me"), []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"},
+		{Peer: nodeidtest.ID(2), Addr: "b"}})
 	b.want("1: open nonce 2")
 	b.advance(199 * time.Millisecond)
 	b.want("")
@@ -65,7 +66,8 @@ func TestRedirectToNobodyWaits(t *testing.T) {
 	}
 }
 
-// A voter that was asked tells later who leads: the client goes there at once, from a wait or from another question.
+// A voter that was asked tells later who leads: the client goes there at once, from a wait or from
+// another question.
 func TestPushedRedirectMovesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -163,7 +165,8 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 	b.want("3: attach 4 live next 1, renew 4")
 }
 
-// Requests follow Attach in the same frame if somebody has named the target, and wait for Attached if it was only a guess.
+// Requests follow Attach in the same frame if somebody has named the target, and wait for Attached
+// if it was only a guess.
 func TestPipelining(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -219,7 +222,8 @@ func TestFullGroupIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.want("1: open nonce 1")
-	b.reply(nodeidtest.ID(1), session.Reply{Kind: session.ReplyOpened, Nonce: lockfsm.Nonce{1}, Code: lockfsm.TooManySessions})
+	b.reply(nodeidtest.ID(1), session.Reply{Kind: session.ReplyOpened, Nonce: lockfsm.Nonce{1},
+		Code: lockfsm.TooManySessions})
 	b.want("")
 	b.advance(50 * time.Millisecond)
 	b.want("2: open nonce 1")

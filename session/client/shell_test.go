@@ -55,7 +55,8 @@ func TestShellLockAndRelease(t *testing.T) {
 	})
 }
 
-// Release always releases; ctx bounds only the wait. Without a leader the confirmation comes when there is one.
+// Release always releases; ctx bounds only the wait. Without a leader the confirmation comes when
+// there is one.
 func TestShellReleaseWithEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -96,7 +97,8 @@ func TestShellContextEndsWithoutALeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		before = time.Now()
-		if _, err := w.clients[nodeidtest.ID(100)].Acquire(t.Context(), "x", true); err != ErrNoLeader || time.Since(before) > time.Second {
+		if _, err := w.clients[nodeidtest.ID(100)].Acquire(t.Context(), "x", true); err != ErrNoLeader ||
+			time.Since(before) > time.Second {
 			t.Fatalf("try: %v after %v", err, time.Since(before)) // one of the two seconds is over
 		}
 		w.empty()

@@ -14,7 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// A client that is cut off loses its locks at its own deadline, before anybody else can have them, and is told.
+// A client that is cut off loses its locks at its own deadline, before anybody else can have them,
+// and is told.
 func TestShellLeaseRunsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -65,8 +66,9 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() clock.Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// The process was stopped past its deadline: the first call of Err says so, before any timer has fired or any goroutine has run; and
-// nothing that the goroutine reads afterwards makes the hold look held again.
+// The process was stopped past its deadline: the first call of Err says so, before any timer has
+// fired or any goroutine has run; and nothing that the goroutine reads afterwards makes the hold
+// look held again.
 func TestShellErrIsExactAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -93,7 +95,8 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 		default:
 			t.Fatal("lost, and Done is open")
 		}
-		leaping.leap.Advance(-worldTTL) // as if the goroutine had read the clock before the pause and published a renewal after it
+		// as if the goroutine had read the clock before the pause and published a renewal after it
+		leaping.leap.Advance(-worldTTL)
 		goOn()
 		synctest.Wait()
 		if fresh.Err() != nil {
@@ -113,7 +116,8 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 	})
 }
 
-// A renewal in the inbox that is read after the deadline revives no hold that existed, whatever the order of the goroutines.
+// A renewal in the inbox that is read after the deadline revives no hold that existed, whatever the
+// order of the goroutines.
 func TestShellLateRenewalRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -122,7 +126,8 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 		w.elect(nodeidtest.ID(1))
 		h := w.lock(nodeidtest.ID(100), "x")
 		time.Sleep(worldTTL/3 - time.Millisecond)
-		// The renewal leaves in a millisecond and is acknowledged at once; the process stops with the answer in its inbox.
+		// The renewal leaves in a millisecond and is acknowledged at once; the process stops with
+		// the answer in its inbox.
 		stops := sync.OnceFunc(func() { leaping.leap.Advance(worldTTL) })
 		w.mu.Lock()
 		w.onReply = stops
@@ -146,7 +151,8 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 	})
 }
 
-// The release is in the inbox when the goroutine finds that the lease has run out: Release returns, and says so.
+// The release is in the inbox when the goroutine finds that the lease has run out: Release returns,
+// and says so.
 func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
 	for name, release := range map[string]func(*Hold, context.Context) error{
 		"release": (*Hold).Release, "detach": (*Hold).Detach,
@@ -185,7 +191,8 @@ func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) er
 	})
 }
 
-// Lost holds are marked before the deadline is published: whoever reads a deadline that was extended after the loss finds the mark.
+// Lost holds are marked before the deadline is published: whoever reads a deadline that was
+// extended after the loss finds the mark.
 func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL)}
@@ -252,7 +259,8 @@ func TestShellRebind(t *testing.T) {
 	})
 }
 
-// At its very deadline a hold is lost: another may have the lock from then on. The same holds for the end that the request has set.
+// At its very deadline a hold is lost: another may have the lock from then on. The same holds for
+// the end that the request has set.
 func TestErrAtTheDeadline(t *testing.T) {
 	const deadline = clock.Time(1000)
 	for name, row := range map[string]struct {
@@ -274,7 +282,8 @@ func TestErrAtTheDeadline(t *testing.T) {
 		c.deadline.Store(int64(deadline))
 		h := &Hold{client: c, limit: row.limit}
 		err := h.Err()
-		if (err == nil) != (row.want == nil) || row.want != nil && !errors.Is(err, row.want) || err != nil && h.Until() > row.at {
+		if (err == nil) != (row.want == nil) || row.want != nil && !errors.Is(err, row.want) ||
+			err != nil && h.Until() > row.at {
 			t.Errorf("%s: %v, held until %v; want %v", name, err, h.Until(), row.want)
 		}
 		if given := len(c.inbox) == 1 && c.inbox[0].kind == inputExpired; given != (row.want != nil) {

@@ -14,8 +14,9 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// What a client takes in between two turns is bounded, for its leader and for all others, and each turn has all of it: a client that counts on
-// from turn to turn hears no other voter before long, and then its leader no more.
+// What a client takes in between two turns is bounded, for its leader and for all others, and each
+// turn has all of it: a client that counts on from turn to turn hears no other voter before long,
+// and then its leader no more.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	leader, other := nodeidtest.ID(1), nodeidtest.ID(2)
 	for name, row := range map[string]struct {
@@ -34,7 +35,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &Client{wake: make(chan struct{}, 1), core: NewCore(1, worldTTL), config: Config{
-				Clock: new(clock.Manual), Random: func([]byte) {}, Send: func(session.Target, []byte, []byte) error { return nil },
+				Clock: new(clock.Manual), Random: func([]byte) {},
+				Send: func(session.Target, []byte, []byte) error { return nil },
 			}}
 			frame := make([]byte, row.size)
 			for turn := range 5 {
@@ -70,8 +72,9 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// Whatever is not taken, once and at whatever moment, the one who handed it over knows, and a call that waits ends all the same: a frame of the
-// client, a proposal of the keeper, a frame of replies.
+// Whatever is not taken, once and at whatever moment, the one who handed it over knows, and a call
+// that waits ends all the same: a frame of the client, a proposal of the keeper, a frame of
+// replies.
 func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 	for _, what := range []string{"send", "propose", "reply"} {
 		for n := int64(1); n <= 16; n++ {
@@ -109,8 +112,10 @@ func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 					if left.Load() > 0 {
 						t.Skip("there are not so many")
 					}
-					if took := time.Since(began); took >= time.Second { // after two seconds of silence a client attaches anew
-						t.Errorf("it took %v until all calls had ended: that something was refused is known at once", took)
+					// after two seconds of silence a client attaches anew
+					if took := time.Since(began); took >= time.Second {
+						t.Errorf("it took %v until all calls had ended: that something was refused is known at once",
+							took)
 					}
 					w.empty()
 				})

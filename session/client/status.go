@@ -26,8 +26,10 @@ func (p Phase) String() string {
 
 // Status describes a client at one moment, for people, programs and leak tests.
 type Status struct {
-	Phase    Phase
-	Asked    session.Peer      // the instance that it is attached to, or asks now because a voter has named it or it is one; zero: none
+	Phase Phase
+	// the instance that it is attached to, or asks now because a voter has named it or it is one;
+	// zero: none
+	Asked    session.Peer
 	Leader   session.Target    // the leader it is attached to; zero unless Phase is Attached
 	Session  lockfsm.SessionID // 0: none
 	TTL      time.Duration     // as granted by the group; 0 without a session
@@ -35,8 +37,8 @@ type Status struct {
 	Deadline clock.Time        // when every hold is lost unless a renewal is acknowledged before
 	Lease    LeaseState
 	Ended    SessionEnd // why the session before is over, if there is or was another
-	// GraceUntil is about when the grace of the group ends; until then requests queue and nothing is granted. Zero if it is over, or not
-	// attached.
+	// GraceUntil is about when the grace of the group ends; until then requests queue and nothing
+	// is granted. Zero if it is over, or not attached.
 	GraceUntil clock.Time
 	Requests   int // everything unfinished: waiting, held, and releases that are not confirmed
 	Waiting    int // calls that wait for an answer

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// This file is about calls that wait for a state of the client, or for the end of its session, rather than for a lock.
+// This file is about calls that wait for a state of the client, or for the end of its session,
+// rather than for a lock.
 
 // waiter is a call that waits for something other than a lock.
 type waiter struct {
@@ -15,19 +16,20 @@ type waiter struct {
 	held   chan []string     // one slot; of inputHeld alone
 }
 
-// WaitAttached waits until the client is attached to a leader, which proves that the group can commit. It returns ctx's error or
-// ErrClosed if that ends first.
+// WaitAttached waits until the client is attached to a leader, which proves that the group can
+// commit. It returns ctx's error or ErrClosed if that ends first.
 func (c *Client) WaitAttached(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached })
 }
 
-// WaitReady waits until the client is attached and the group is past its grace, so that a free lock is granted at once. Errors as with
-// WaitAttached.
+// WaitReady waits until the client is attached and the group is past its grace, so that a free lock
+// is granted at once. Errors as with WaitAttached.
 func (c *Client) WaitReady(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached && s.GraceUntil == 0 })
 }
 
-// WaitReleased waits until no lock is held. Errors as with WaitAttached; that of ctx names the keys that are.
+// WaitReleased waits until no lock is held. Errors as with WaitAttached; that of ctx names the keys
+// that are.
 func (c *Client) WaitReleased(ctx context.Context) error {
 	err := c.wait(ctx, inputWait, func(s Status) bool { return s.Held == 0 })
 	if err == nil || err == ErrClosed {
@@ -45,8 +47,9 @@ func (c *Client) WaitReleased(ctx context.Context) error {
 	}
 }
 
-// CloseSession ends the session in the group at once, rather than with its lease, and waits for that. It refuses with ErrStillHeld
-// while a lock is held. Calls that wait end with ErrClosed, later ones get it. Without a leader it waits for one as long as ctx allows.
+// CloseSession ends the session in the group at once, rather than with its lease, and waits for
+// that. It refuses with ErrStillHeld while a lock is held. Calls that wait end with ErrClosed,
+// later ones get it. Without a leader it waits for one as long as ctx allows.
 func (c *Client) CloseSession(ctx context.Context) error { return c.wait(ctx, inputCloseSession, nil) }
 
 func (c *Client) wait(ctx context.Context, kind inputKind, done func(Status) bool) error {

@@ -19,7 +19,8 @@ import (
 
 var errNoLink = errors.New("no link")
 
-// world is a few clients and one or two keepers in a bubble, over a network of plain calls and a log that commits at once.
+// world is a few clients and one or two keepers in a bubble, over a network of plain calls and a
+// log that commits at once.
 type world struct {
 	t       *testing.T
 	clock   clock.Clock
@@ -48,20 +49,23 @@ const worldTTL = 6 * time.Second
 
 func newWorld(t *testing.T, clients int, keepers ...session.Peer) *world {
 	m, err := lockfsm.New(lockfsm.Charter{
-		Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: lockfsm.RulesVersion, SessionTTL: worldTTL, Limits: lockfsm.DefaultLimits(),
+		Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: lockfsm.RulesVersion, SessionTTL: worldTTL,
+		Limits: lockfsm.DefaultLimits(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, clock: clock.Monotonic(), machine: m, clients: make(map[session.Peer]*Client), keepers: make(map[session.Peer]*keeper.Keeper), cut: make(map[session.Peer]bool)}
+	w := &world{t: t, clock: clock.Monotonic(), machine: m, clients: make(map[session.Peer]*Client),
+		keepers: make(map[session.Peer]*keeper.Keeper), cut: make(map[session.Peer]bool)}
 	var targets []session.Target
 	for _, k := range keepers {
 		targets = append(targets, session.Target{Peer: k})
 		w.keepers[k] = keeper.New(keeper.Config{
 			Clock: w.clock,
 			Outlets: keeper.Outlets{
-				Propose: func(term uint64, blob []byte) bool { return w.propose(k, term, blob) },
-				Confirm: func(term, round uint64) { w.confirm(k, term, round) }, Reply: func(to session.Peer, b []byte) error { return w.reply(k, to, b) },
+				Propose:    func(term uint64, blob []byte) bool { return w.propose(k, term, blob) },
+				Confirm:    func(term, round uint64) { w.confirm(k, term, round) },
+				Reply:      func(to session.Peer, b []byte) error { return w.reply(k, to, b) },
 				WallUnixMS: func() int64 { return 1 },
 			},
 		})
@@ -184,7 +188,8 @@ func (w *world) elect(leader session.Peer) {
 		return
 	}
 	born := w.machine.Born()
-	w.keepers[leader].Leads(keeper.Leadership{Term: w.term, Sessions: w.machine.Sessions(), Born: born, GraceOver: w.machine.GraceOver(), BornAt: w.clock.Now()})
+	w.keepers[leader].Leads(keeper.Leadership{Term: w.term, Sessions: w.machine.Sessions(), Born: born,
+		GraceOver: w.machine.GraceOver(), BornAt: w.clock.Now()})
 	w.keepers[leader].AllBound()
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// What the leader adopts goes to the log once for each time that it is asked for, and nothing but the newest of what waits.
+// What the leader adopts goes to the log once for each time that it is asked for, and nothing but
+// the newest of what waits.
 func TestAdoptIsProposed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -59,7 +60,8 @@ func TestRaiseIsProposed(t *testing.T) {
 	}
 }
 
-// What the log did not take stays due; it ends with the term, and nothing of another term is taken in.
+// What the log did not take stays due; it ends with the term, and nothing of another term is taken
+// in.
 func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -125,7 +127,8 @@ func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	}
 }
 
-// A session that lives keeps the TTL that it was opened with, and its keeper the deadline, also across a change of leader.
+// A session that lives keeps the TTL that it was opened with, and its keeper the deadline, also
+// across a change of leader.
 func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -140,7 +143,8 @@ func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 				t.Errorf("session %d has a TTL of %v here, want %v", id, got, ttl)
 			}
 		}
-		b.core.Role(b.now, Role{Term: b.term + 1, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+		b.core.Role(b.now, Role{Term: b.term + 1, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9),
+			Addr: "self"}})
 		b.term++
 		b.leads()
 	}
@@ -165,7 +169,8 @@ func TestKeeperProposesAdoptAndRaise(t *testing.T) {
 			}
 			return true
 		},
-			Confirm: func(_, _ uint64) {}, Reply: func(session.Peer, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 }},
+			Confirm: func(_, _ uint64) {}, Reply: func(session.Peer, []byte) error { return nil },
+			WallUnixMS: func() int64 { return 1 }},
 	})
 	defer k.Close()
 	k.Role(Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})

@@ -10,9 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The first turn of a new leader may find the Attach of every instance in its inbox. All are taken in order of arrival, with a bounded
-// proposal in each turn, and a few turns are all it takes: no client waits for longer than that, whatever its lease has left, so there is
-// nothing that an order by lease could save. What arrives twice, since a client has asked again meanwhile, changes nothing.
+// The first turn of a new leader may find the Attach of every instance in its inbox. All are taken
+// in order of arrival, with a bounded proposal in each turn, and a few turns are all it takes: no
+// client waits for longer than that, whatever its lease has left, so there is nothing that an order
+// by lease could save. What arrives twice, since a client has asked again meanwhile, changes
+// nothing.
 func TestAttachStorm(t *testing.T) {
 	t.Parallel()
 	const sessions, locks = 10_000, 8
@@ -44,7 +46,8 @@ func TestAttachStorm(t *testing.T) {
 	}
 	nonce := func(n int) lockfsm.Nonce { return lockfsm.Nonce{1, byte(n), byte(n >> 8), byte(n >> 16)} }
 	for n := 1; n <= sessions; n++ {
-		b.send(nodeidtest.ID(uint64(n)), lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(n), TTL: benchTTL, Record: []byte("r")})
+		b.send(nodeidtest.ID(uint64(n)), lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(n), TTL: benchTTL,
+			Record: []byte("r")})
 	}
 	turns("open", 10, func(p session.Peer, r session.Reply) { ids[nodeidtest.Number(p)] = r.Session })
 	for n := 1; n <= sessions; n++ {
@@ -64,9 +67,11 @@ func TestAttachStorm(t *testing.T) {
 	attached, renewed, states := 0, 0, 0
 	for epoch := lockfsm.Epoch(2); epoch <= 3; epoch++ { // each client asks twice
 		for n := 1; n <= sessions; n++ {
-			c := lockfsm.Command{Kind: lockfsm.Attach, Session: ids[n], Epoch: epoch, Number: locks + 1, Nonce: nonce(n)}
+			c := lockfsm.Command{Kind: lockfsm.Attach, Session: ids[n], Epoch: epoch, Number: locks +
+				1, Nonce: nonce(n)}
 			c.Live = []lockfsm.Range{{First: 1, Last: locks}}
-			b.core.Receive(b.now, nodeidtest.ID(uint64(n)), session.Renewal{Session: ids[n], Epoch: epoch, Seq: uint64(epoch)}.Append(nil), c.Append(nil))
+			b.core.Receive(b.now, nodeidtest.ID(uint64(n)), session.Renewal{Session: ids[n], Epoch: epoch,
+				Seq: uint64(epoch)}.Append(nil), c.Append(nil))
 		}
 	}
 	began := time.Now()
@@ -82,6 +87,7 @@ func TestAttachStorm(t *testing.T) {
 	})
 	t.Logf("%d sessions with %d locks each are attached again in %v", sessions, locks, time.Since(began))
 	if attached != sessions || renewed != sessions || states != sessions*locks {
-		t.Errorf("%d sessions are attached and %d renewed, of %d; %d states are told", attached, renewed, sessions, states)
+		t.Errorf("%d sessions are attached and %d renewed, of %d; %d states are told", attached, renewed, sessions,
+			states)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 const benchTTL = 6 * time.Second
 
-// bench is a keeper core on a bench, with a real machine behind it: the test is its clock, its log and its peers. It leads term 5
-// unless a test says otherwise.
+// bench is a keeper core on a bench, with a real machine behind it: the test is its clock, its log
+// and its peers. It leads term 5 unless a test says otherwise.
 type bench struct {
 	t       *testing.T
 	core    *Core
@@ -36,12 +36,14 @@ type bench struct {
 
 func newBench(t *testing.T, grace time.Duration) *bench {
 	m, err := lockfsm.New(lockfsm.Charter{
-		Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: benchTTL, Grace: grace, Limits: lockfsm.DefaultLimits(),
+		Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: benchTTL, Grace: grace,
+		Limits: lockfsm.DefaultLimits(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, core: NewCore(), machine: m, now: clock.Time(time.Hour), term: 5, full: make(map[session.Peer]bool), heard: make(map[lockfsm.SessionID]uint64)}
+	b := &bench{t: t, core: NewCore(), machine: m, now: clock.Time(time.Hour), term: 5,
+		full: make(map[session.Peer]bool), heard: make(map[lockfsm.SessionID]uint64)}
 	return b
 }
 
@@ -60,8 +62,9 @@ func leadingBench(t *testing.T) *bench {
 
 func (b *bench) leads() {
 	b.core.Leads(b.now, Leadership{
-		Term: b.term, Sessions: b.machine.Sessions(), Born: b.machine.Born(), GraceOver: b.machine.GraceOver(), BornAt: b.now,
-		Grace: b.machine.Charter().Grace,
+		Term: b.term, Sessions: b.machine.Sessions(), Born: b.machine.Born(), GraceOver: b.machine.GraceOver(),
+		BornAt: b.now,
+		Grace:  b.machine.Charter().Grace,
 	})
 }
 
@@ -152,7 +155,8 @@ func (b *bench) pump() {
 	if term, blob := b.core.Proposal(1); blob != nil {
 		b.core.Proposed(true)
 		b.index++
-		b.machine.ApplyEntry(b.index, term, blob, func(r *lockfsm.Result) { b.core.Applied(b.now, []lockfsm.Result{*r}) })
+		b.machine.ApplyEntry(b.index, term, blob,
+			func(r *lockfsm.Result) { b.core.Applied(b.now, []lockfsm.Result{*r}) })
 	}
 	if term, round, ok := b.core.Round(); ok {
 		b.core.Confirmed(b.now, term, round)
@@ -179,10 +183,12 @@ func (b *bench) send(from session.Peer, cmds ...lockfsm.Command) {
 }
 
 func (b *bench) renew(from session.Peer, id lockfsm.SessionID, epoch lockfsm.Epoch, seq uint64) {
-	b.core.Receive(b.now, from, session.Renewal{Session: id, Epoch: epoch, Seq: seq, Heard: b.heard[id]}.Append(nil), nil)
+	b.core.Receive(b.now, from, session.Renewal{Session: id, Epoch: epoch, Seq: seq, Heard: b.heard[id]}.Append(nil),
+		nil)
 }
 
-// said writes what a peer was told in the last turn: "opened done, attached 1 done, state 3 granted".
+// said writes what a peer was told in the last turn: "opened done, attached 1 done, state 3
+// granted".
 func (b *bench) said(to session.Peer) string {
 	var parts []string
 	for _, r := range b.replies[to] {
@@ -205,7 +211,8 @@ func (b *bench) said(to session.Peer) string {
 		case session.ReplyRenewed:
 			s = fmt.Sprint("renewed ", r.Seq)
 		case session.ReplyEnded:
-			s = fmt.Sprint("ended ", r.Epoch, " ", [...]string{"", "unknown", "no session", "overloaded", "refused"}[r.Reason])
+			s = fmt.Sprint("ended ", r.Epoch, " ", [...]string{"", "unknown", "no session", "overloaded",
+				"refused"}[r.Reason])
 		case session.ReplyRedirect:
 			s = fmt.Sprint("redirect ", r.Term, " ", nodeidtest.Number(r.Leader))
 		}
@@ -224,7 +231,8 @@ func (b *bench) want(to session.Peer, said string) {
 // open opens a session for a peer and attaches it with epoch 1.
 func (b *bench) open(from session.Peer) lockfsm.SessionID {
 	b.t.Helper()
-	b.send(from, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{from[nodeid.Size-1], byte(b.index)}, TTL: benchTTL, Record: []byte("r")})
+	b.send(from, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{from[nodeid.Size-1], byte(b.index)},
+		TTL: benchTTL, Record: []byte("r")})
 	b.step()
 	b.want(from, "opened done")
 	id := b.replies[from][0].Session
@@ -239,7 +247,8 @@ func (b *bench) attach(from session.Peer, id lockfsm.SessionID, epoch lockfsm.Ep
 	b.want(from, fmt.Sprint("attached ", epoch, " done"))
 }
 
-// attachCmd is an Attach with the nonce that the session was opened with, if this bench has opened it.
+// attachCmd is an Attach with the nonce that the session was opened with, if this bench has opened
+// it.
 func (b *bench) attachCmd(id lockfsm.SessionID, epoch lockfsm.Epoch) lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch, Number: 1, Nonce: lockfsm.Nonce{0xee}}
 	for _, s := range b.machine.Sessions() {

@@ -50,9 +50,11 @@ func (k *Core) Check() error {
 			expiring++
 		}
 	}
-	if attachments != len(k.attachments) || opens != len(k.opens) || queued != k.queued || sum != queued || expiring != k.expiring || len(k.roll) != len(k.peers) {
+	if attachments != len(k.attachments) || opens != len(k.opens) || queued != k.queued || sum != queued ||
+		expiring != k.expiring || len(k.roll) != len(k.peers) {
 		return fmt.Errorf("attachments %d %d, opens %d %d, queued %d %d %d, expiring %d %d, peers %d %d",
-			attachments, len(k.attachments), opens, len(k.opens), queued, k.queued, sum, expiring, k.expiring, len(k.roll), len(k.peers))
+			attachments, len(k.attachments), opens, len(k.opens), queued, k.queued, sum, expiring, k.expiring,
+			len(k.roll), len(k.peers))
 	}
 	return nil
 }
@@ -74,5 +76,6 @@ func (k *Core) Kept(id lockfsm.SessionID) (kept Kept, ok bool) {
 		return Kept{}, false
 	}
 	a := k.attachments[id]
-	return Kept{Deadline: s.deadline.Add(k.stalled), Expiring: s.expiring, Renewing: a != nil && (a.waits || a.flies)}, true
+	return Kept{Deadline: s.deadline.Add(k.stalled), Expiring: s.expiring, Renewing: a != nil &&
+		(a.waits || a.flies)}, true
 }

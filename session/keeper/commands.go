@@ -7,7 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is the way of commands through the keeper: checked by their header, passed on byte for byte but for Open, one proposal per turn.
+// This file is the way of commands through the keeper: checked by their header, passed on byte for
+// byte but for Open, one proposal per turn.
 
 // piece is a run of commands that waits to be proposed: some of one attachment, or one Open.
 type piece struct {
@@ -22,9 +23,10 @@ func (k *Core) Receive(now clock.Time, from session.Peer, renewals, commands []b
 	k.ReceiveUnder(now, from, nil, renewals, commands)
 }
 
-// ReceiveUnder takes one frame of a peer, whose certificate grants these rights on the connection on which it came. Nil is a full instance.
-// The bytes belong to the core from then on.
-func (k *Core) ReceiveUnder(now clock.Time, from session.Peer, rights *capability.Capability, renewals, commands []byte) {
+// ReceiveUnder takes one frame of a peer, whose certificate grants these rights on the connection
+// on which it came. Nil is a full instance. The bytes belong to the core from then on.
+func (k *Core) ReceiveUnder(now clock.Time, from session.Peer, rights *capability.Capability, renewals,
+	commands []byte) {
 	k.begin(now)
 	if from.IsZero() {
 		return
@@ -47,8 +49,8 @@ func (k *Core) ReceiveUnder(now clock.Time, from session.Peer, rights *capabilit
 	}
 }
 
-// takeCommands queues the commands of a frame, in runs of the same attachment. It reports false if there is something among them that
-// no client may send.
+// takeCommands queues the commands of a frame, in runs of the same attachment. It reports false if
+// there is something among them that no client may send.
 func (k *Core) takeCommands(p *keptPeer, frame []byte) bool {
 	run := piece{peer: p}
 	for len(frame) > 0 {
@@ -85,8 +87,8 @@ func (k *Core) takeCommands(p *keptPeer, frame []byte) bool {
 	return len(frame) == 0
 }
 
-// admit judges one command. It returns the piece to which the command belongs, without its bytes; one without a peer if the command is
-// not to be proposed; false if no client may send it.
+// admit judges one command. It returns the piece to which the command belongs, without its bytes;
+// one without a peer if the command is not to be proposed; false if no client may send it.
 func (k *Core) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool) {
 	switch h.Kind {
 	case lockfsm.Open:
@@ -112,7 +114,8 @@ type pendingOpen struct {
 	opener lockfsm.Opener
 }
 
-// admitOpen lets an Open pass once for each nonce, with what the session is to belong to, which is not the client's to say.
+// admitOpen lets an Open pass once for each nonce, with what the session is to belong to, which is
+// not the client's to say.
 func (k *Core) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
@@ -151,8 +154,9 @@ func (k *Core) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 	return piece{peer: p, nonce: c.Nonce, bytes: c.Append(nil)}, true
 }
 
-// admitAttach begins an attachment, which takes the place of one with a lower epoch. A peer to which the session does not belong is
-// refused here, before it can displace the legitimate attachment.
+// admitAttach begins an attachment, which takes the place of one with a lower epoch. A peer to
+// which the session does not belong is refused here, before it can displace the legitimate
+// attachment.
 func (k *Core) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool) {
 	nonce, err := lockfsm.PeekNonce(command)
 	if err != nil {
@@ -231,8 +235,9 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *keptPeer {
 	return p
 }
 
-// Proposal returns the blob to propose in this turn, and its term; nil if there is nothing to propose. The leader's wall clock leads
-// the blob. Proposed must be called with what became of it. The bytes are fresh.
+// Proposal returns the blob to propose in this turn, and its term; nil if there is nothing to
+// propose. The leader's wall clock leads the blob. Proposed must be called with what became of it.
+// The bytes are fresh.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
 	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {
@@ -256,7 +261,8 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	}
 	if a := k.adoptDue; a != nil && k.born {
 		blob = lockfsm.Command{
-			Kind: lockfsm.Adopt, TTL: a.ttl, Settings: a.settings, SessionBytes: a.budgets.Session, GroupBytes: a.budgets.Group,
+			Kind: lockfsm.Adopt, TTL: a.ttl, Settings: a.settings, SessionBytes: a.budgets.Session,
+			GroupBytes: a.budgets.Group,
 		}.Append(blob)
 	}
 	if k.raiseDue != 0 && k.born {
@@ -274,8 +280,8 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	return k.role.Term, blob
 }
 
-// Proposed says whether the log took the last blob. If not, its attachments end; what the keeper itself wants stays due, and an
-// expiring session stays marked.
+// Proposed says whether the log took the last blob. If not, its attachments end; what the keeper
+// itself wants stays due, and an expiring session stays marked.
 func (k *Core) Proposed(accepted bool) {
 	for _, p := range k.blob {
 		k.queued -= len(p.bytes)

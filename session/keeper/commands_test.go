@@ -95,13 +95,16 @@ func TestOnlyTheAttachedMaySpeak(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted")
 }
 
-// What no client may send ends the sender's attachments and is never proposed; nobody else is harmed.
+// What no client may send ends the sender's attachments and is never proposed; nobody else is
+// harmed.
 func TestHostileCommands(t *testing.T) {
 	t.Parallel()
-	kinds := []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire, lockfsm.Adopt, 200}
+	kinds := []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire,
+		lockfsm.Adopt, 200}
 	var frames [][]byte
 	for _, kind := range kinds {
-		frames = append(frames, lockfsm.Command{Kind: kind, Session: 1, Term: 5, Version: 9, TTL: benchTTL, Settings: []byte("s")}.Append(nil))
+		frames = append(frames, lockfsm.Command{Kind: kind, Session: 1, Term: 5, Version: 9, TTL: benchTTL,
+			Settings: []byte("s")}.Append(nil))
 	}
 	frames = append(frames, []byte{0xff}, []byte{5, 1, 2, 3, 4, 5}, bytes.Repeat([]byte{0x80}, 40))
 	for i, bad := range frames {
@@ -147,7 +150,8 @@ func TestHostileAmountsAreBounded(t *testing.T) {
 		t.Errorf("%d attachments of sessions that are not there", n)
 	}
 	for i := range 3 * peerOpens {
-		b.send(nodeidtest.ID(3), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{3, byte(i), byte(i >> 8)}, TTL: benchTTL})
+		b.send(nodeidtest.ID(3), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{3, byte(i), byte(i >> 8)},
+			TTL: benchTTL})
 	}
 	if n := b.core.Status().Opens; n != min(peerOpens, peerSessions) {
 		t.Errorf("%d opens of one peer", n)

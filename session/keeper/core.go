@@ -23,7 +23,9 @@ const (
 	peerBytes       = 8 << 20                // of them from one peer
 	peerAttachments = 1024
 	peerOpens       = 64
-	peerSessions    = 256 // opened by one peer and not over: a client needs one, its user may open more, and some are left behind when they begin anew
+	// opened by one peer and not over: a client needs one, its user may open more, and some are
+	// left behind when they begin anew
+	peerSessions    = 256
 	frameRenewals   = 4096
 	maxAskers       = 4096
 	expiresPerBlob  = 4096
@@ -47,21 +49,23 @@ type Leadership struct {
 	Grace     time.Duration
 }
 
-// Core decides everything that a [Keeper] does. It is a plain value in memory: no goroutine, no clock, no random source. Feed
-// it inputs, each with the time; then call Turn, and come back at the latest at Next. It is not
-// safe for concurrent use. The simulation uses it without the shell.
+// Core decides everything that a [Keeper] does. It is a plain value in memory: no goroutine, no
+// clock, no random source. Feed it inputs, each with the time; then call Turn, and come back at the
+// latest at Next. It is not safe for concurrent use. The simulation uses it without the shell.
 type Core struct {
-	// Vouch returns the hash of the capability that the certificate of a connected peer has, zero for a full instance, and whether the
-	// record with which it opens a session says of it what the connection proves. It is set before the first input, or nil for zero
-	// and true. It must be a function of the peer's connection alone.
+	// Vouch returns the hash of the capability that the certificate of a connected peer has, zero
+	// for a full instance, and whether the record with which it opens a session says of it what the
+	// connection proves. It is set before the first input, or nil for zero and true. It must be a
+	// function of the peer's connection alone.
 	Vouch func(from session.Peer, record []byte) (capability [32]byte, ok bool)
 
-	// Stamp returns the record with which a peer that has these rights opens a session, with what its certificate says. Nil leaves it as
-	// it is. It is not called for full instances.
+	// Stamp returns the record with which a peer that has these rights opens a session, with what
+	// its certificate says. Nil leaves it as it is. It is not called for full instances.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 
-	// Step is how many sessions a turn enters at the beginning of a lead, and looks at for their deadlines, at most. It is set before
-	// the first input. Zero means what a real leader does, thousands; simulations set less, so that a few sessions take several turns.
+	// Step is how many sessions a turn enters at the beginning of a lead, and looks at for their
+	// deadlines, at most. It is set before the first input. Zero means what a real leader does,
+	// thousands; simulations set less, so that a few sessions take several turns.
 	Step int
 
 	role   Role
@@ -70,32 +74,34 @@ type Core struct {
 	bornAt clock.Time
 	grace  time.Duration
 
-	graceOver            bool
-	allBound, bornSent   bool
-	graceDue, graceSent  bool
-	adoptDue             *adoption  // asked for and not proposed yet
-	raiseDue             uint32     // likewise; 0: nothing
-	proposeAt            clock.Time // not before, after a refusal
-	opens                map[lockfsm.Nonce]pendingOpen
-	opened               map[session.Peer]int // living sessions by the instance that opened them
-	queue                []piece
-	queued               int
-	blob                 []piece // of the last proposal
-	blobExpires          int
-	sessions             map[lockfsm.SessionID]*keptSession
-	entering             entering // not in sessions yet
-	attachments          map[lockfsm.SessionID]*attachment
-	expiries             expiryHeap
-	expiriesLeft         bool // some are to be looked at in the next turn
-	expireDue            []lockfsm.SessionID
-	expiring             int
-	now                  clock.Time
-	stalled              time.Duration // all stalls so far; deadlines are counted on a clock that stood still during them
-	waiters, flying      []*attachment // whose renewal waits for a round to begin, or to be confirmed
-	round                uint64
-	roundAt              clock.Time
-	peers                map[session.Peer]*keptPeer
-	roll, touched, owing []*keptPeer // all peers; those touched in this turn; those who were not told yet that an attachment ended
+	graceOver           bool
+	allBound, bornSent  bool
+	graceDue, graceSent bool
+	adoptDue            *adoption  // asked for and not proposed yet
+	raiseDue            uint32     // likewise; 0: nothing
+	proposeAt           clock.Time // not before, after a refusal
+	opens               map[lockfsm.Nonce]pendingOpen
+	opened              map[session.Peer]int // living sessions by the instance that opened them
+	queue               []piece
+	queued              int
+	blob                []piece // of the last proposal
+	blobExpires         int
+	sessions            map[lockfsm.SessionID]*keptSession
+	entering            entering // not in sessions yet
+	attachments         map[lockfsm.SessionID]*attachment
+	expiries            expiryHeap
+	expiriesLeft        bool // some are to be looked at in the next turn
+	expireDue           []lockfsm.SessionID
+	expiring            int
+	now                 clock.Time
+	// all stalls so far; deadlines are counted on a clock that stood still during them
+	stalled         time.Duration
+	waiters, flying []*attachment // whose renewal waits for a round to begin, or to be confirmed
+	round           uint64
+	roundAt         clock.Time
+	peers           map[session.Peer]*keptPeer
+	// all peers; those touched in this turn; those who were not told yet that an attachment ended
+	roll, touched, owing []*keptPeer
 	askers               []session.Peer
 	asking               map[session.Peer]struct{}
 }
@@ -105,8 +111,8 @@ func NewCore() *Core {
 	return &Core{peers: make(map[session.Peer]*keptPeer), asking: make(map[session.Peer]struct{})}
 }
 
-// Role takes every change of term, of leader or of this voter's part. All queues are thrown away and all attachments end: nothing that
-// arrived in one term is proposed or acknowledged in another.
+// Role takes every change of term, of leader or of this voter's part. All queues are thrown away
+// and all attachments end: nothing that arrived in one term is proposed or acknowledged in another.
 func (k *Core) Role(now clock.Time, r Role) {
 	k.begin(now)
 	if r == k.role {
@@ -152,8 +158,8 @@ func (k *Core) throwAway() (attached []*keptPeer) {
 	return attached
 }
 
-// Leads takes that the first entry of the own term is applied, in order with Applied. Every session gets its full TTL, since the
-// core does not know when its last renewal was acknowledged.
+// Leads takes that the first entry of the own term is applied, in order with Applied. Every session
+// gets its full TTL, since the core does not know when its last renewal was acknowledged.
 func (k *Core) Leads(now clock.Time, l Leadership) {
 	k.begin(now)
 	if l.Term != k.role.Term || !k.role.Leading || k.led {
@@ -181,8 +187,8 @@ type adoption struct {
 	budgets  session.Budgets
 }
 
-// ProposeAdopt asks the core to change what the group was founded with if it still leads in the given term, as soon as it may. It keeps the
-// settings.
+// ProposeAdopt asks the core to change what the group was founded with if it still leads in the
+// given term, as soon as it may. It keeps the settings.
 func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
@@ -190,7 +196,8 @@ func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, sett
 	}
 }
 
-// ProposeRaise asks the core to lift the group to a version of the rules if it still leads in the given term, as soon as it may.
+// ProposeRaise asks the core to lift the group to a version of the rules if it still leads in the
+// given term, as soon as it may.
 func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
@@ -198,13 +205,14 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 	}
 }
 
-// serving reports whether client commands are taken: only a leader that has applied its own first entry knows the state that it is
-// asked about, and before Born there is no group.
+// serving reports whether client commands are taken: only a leader that has applied its own first
+// entry knows the state that it is asked about, and before Born there is no group.
 func (k *Core) serving() bool { return k.led && k.born }
 
-// begin comes first in every input. It notices stalls: a keeper that was held up has not read the renewals that arrived meanwhile, so
-// that time does not count toward any deadline. A stall is noticed only if it lasts beyond the time at which a turn is due: one that
-// ends earlier leaves a whole watchBefore until the next deadline, in which everything that waits is read.
+// begin comes first in every input. It notices stalls: a keeper that was held up has not read the
+// renewals that arrived meanwhile, so that time does not count toward any deadline. A stall is
+// noticed only if it lasts beyond the time at which a turn is due: one that ends earlier leaves a
+// whole watchBefore until the next deadline, in which everything that waits is read.
 func (k *Core) begin(now clock.Time) {
 	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap
@@ -212,9 +220,10 @@ func (k *Core) begin(now clock.Time) {
 	k.now = now
 }
 
-// lookAt returns when the keeper looks at the deadlines again: watchBefore ahead of the next one, when it finds out whether a renewal
-// has moved that deadline, and if not, every tickEvery, so that a keeper that is awake meets the deadline. It never looks twice in
-// tickEvery, so thousands of deadlines cost no more turns than one.
+// lookAt returns when the keeper looks at the deadlines again: watchBefore ahead of the next one,
+// when it finds out whether a renewal has moved that deadline, and if not, every tickEvery, so that
+// a keeper that is awake meets the deadline. It never looks twice in tickEvery, so thousands of
+// deadlines cost no more turns than one.
 func (k *Core) lookAt() clock.Time {
 	at := k.now.Add(tickEvery)
 	if len(k.expiries) > 0 {
@@ -224,8 +233,8 @@ func (k *Core) lookAt() clock.Time {
 	return at
 }
 
-// Tick lets time pass. It must come behind everything that has arrived: what waits in a queue may be the renewal of a session that is
-// due.
+// Tick lets time pass. It must come behind everything that has arrived: what waits in a queue may
+// be the renewal of a session that is due.
 func (k *Core) Tick(now clock.Time) {
 	k.begin(now)
 	k.enterSome()

@@ -9,12 +9,13 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// deafLimit is how soon after its client went deaf a session has to be over: a TTL in which what it has heard is still recent, a TTL of
-// lease, and the keeper's looking round.
+// deafLimit is how soon after its client went deaf a session has to be over: a TTL in which what it
+// has heard is still recent, a TTL of lease, and the keeper's looking round.
 const deafLimit = 2*benchTTL + 2*tickEvery
 
-// A waiter that is heard and hears nothing is granted the lock, and must not keep it: neither by renewing on one attachment nor by
-// attaching again and again, which is what a client does that hears nothing.
+// A waiter that is heard and hears nothing is granted the lock, and must not keep it: neither by
+// renewing on one attachment nor by attaching again and again, which is what a client does that
+// hears nothing.
 func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {
@@ -39,9 +40,11 @@ func TestDeafWaiterLosesItsTurn(t *testing.T) {
 					epoch++
 					attach := b.attachCmd(deaf, epoch)
 					attach.Number, attach.Live = 2, []lockfsm.Range{{First: 1, Last: 1}}
-					b.core.Receive(b.now, nodeidtest.ID(2), session.Renewal{Session: deaf, Epoch: epoch, Seq: seq, Heard: 0}.Append(nil), attach.Append(nil))
+					b.core.Receive(b.now, nodeidtest.ID(2), session.Renewal{Session: deaf, Epoch: epoch, Seq: seq,
+						Heard: 0}.Append(nil), attach.Append(nil))
 				} else {
-					b.core.Receive(b.now, nodeidtest.ID(2), session.Renewal{Session: deaf, Epoch: 1, Seq: seq, Heard: 0}.Append(nil), nil)
+					b.core.Receive(b.now, nodeidtest.ID(2), session.Renewal{Session: deaf, Epoch: 1, Seq: seq,
+						Heard: 0}.Append(nil), nil)
 				}
 			}
 			b.step()
@@ -49,11 +52,13 @@ func TestDeafWaiterLosesItsTurn(t *testing.T) {
 				served = served || r.Kind == session.ReplyState && r.Code == lockfsm.Granted
 			}
 			if b.now.Sub(since) > deafLimit {
-				t.Fatalf("attaching again %v: the next waiter is not granted the lock after %v", again, b.now.Sub(since))
+				t.Fatalf("attaching again %v: the next waiter is not granted the lock after %v", again,
+					b.now.Sub(since))
 			}
 		}
 		if b.now.Sub(since) < benchTTL {
-			t.Errorf("attaching again %v: the waiter has lost its turn after %v, sooner than a TTL", again, b.now.Sub(since))
+			t.Errorf("attaching again %v: the waiter has lost its turn after %v, sooner than a TTL", again,
+				b.now.Sub(since))
 		}
 		if !b.alive(holder) || !b.alive(next) {
 			t.Error("one that hears has lost its session")
@@ -61,7 +66,8 @@ func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	}
 }
 
-// What a client has heard of late counts, over any number of attachments, and Attached is heard as well as Renewed.
+// What a client has heard of late counts, over any number of attachments, and Attached is heard as
+// well as Renewed.
 func TestHearingIsRemembered(t *testing.T) {
 	t.Parallel()
 	for name, heard := range map[string]struct {
@@ -80,14 +86,17 @@ func TestHearingIsRemembered(t *testing.T) {
 		b.step()
 		b.want(nodeidtest.ID(1), "renewed 1")
 		b.pass(benchTTL - tickEvery)
-		b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 1, Seq: 2, Heard: 0}.Append(nil), nil)
+		b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 1, Seq: 2, Heard: 0}.Append(nil),
+			nil)
 		b.step()
 		b.want(nodeidtest.ID(1), "renewed 2")
 		b.pass(tickEvery)
-		b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 3, Heard: 0}.Append(nil), b.attachCmd(id, 2).Append(nil))
+		b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 3, Heard: 0}.Append(nil),
+			b.attachCmd(id, 2).Append(nil))
 		b.step()
 		b.want(nodeidtest.ID(1), "attached 2 done")
-		b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 9, Heard: heard.seq}.Append(nil), nil)
+		b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 9,
+			Heard: heard.seq}.Append(nil), nil)
 		b.step()
 		if got := b.said(nodeidtest.ID(1)); got != heard.want {
 			t.Errorf("%s: told %q, want %q", name, got, heard.want)
@@ -95,7 +104,8 @@ func TestHearingIsRemembered(t *testing.T) {
 	}
 }
 
-// A leader that was held up did not hear anybody say what he has heard: that time does not count, as for the deadlines.
+// A leader that was held up did not hear anybody say what he has heard: that time does not count,
+// as for the deadlines.
 func TestStallIsNoDeafness(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -114,7 +124,8 @@ func TestToldIsBounded(t *testing.T) {
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))
 	for seq := range uint64(100) {
-		b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 1, Seq: seq + 1, Heard: 0}.Append(nil), nil)
+		b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 1, Seq: seq +
+			1, Heard: 0}.Append(nil), nil)
 		b.step()
 	}
 	if got := b.core.session(id).told.Count(); got != 8 {

@@ -29,7 +29,8 @@ func (b *bench) expired(delay time.Duration) lockfsm.Token {
 	return token
 }
 
-// TestASessionThatIsEndedByForceIsForgotten: nothing of it is left when its last delayed lock was ended by others.
+// TestASessionThatIsEndedByForceIsForgotten: nothing of it is left when its last delayed lock was
+// ended by others.
 func TestASessionThatIsEndedByForceIsForgotten(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

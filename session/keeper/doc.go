@@ -4,8 +4,8 @@
 // [Core] decides everything, as a plain value in memory; [Keeper], in keeper.go and no other file,
 // is the thin shell that owns the clock and the goroutine. A keeper admits the commands of clients,
 // passes them to the log unread, turns the results of applied commands into replies, acknowledges
-// renewals when a quorum has confirmed that it leads, and decides which sessions are over. The trust
-// window, which is the promise of the lease, is in the comment of package session.
+// renewals when a quorum has confirmed that it leads, and decides which sessions are over. The
+// trust window, which is the promise of the lease, is in the comment of package session.
 //
 // # Guarantees
 //
@@ -18,14 +18,14 @@
 //   - A session's record is checked when its Open arrives ([Core].Vouch): the instance and the
 //     address in it are those of the connection, or none.
 //
-//   - A peer that is no full instance gets only locks whose keys its certificate grants, each key of
-//     each request, and its sessions belong to that capability: they cannot be attached under
+//   - A peer that is no full instance gets only locks whose keys its certificate grants, each key
+//     of each request, and its sessions belong to that capability: they cannot be attached under
 //     another.
 //
-//   - A turn does a bounded amount of work for sessions: a lead begins, and sessions whose deadlines
-//     come together are looked at, 4,096 in a turn. No answer shows how far the steps are: what names
-//     a session enters it, the TTL that a new leader gives counts from the beginning of its lead, and
-//     an Open waits until all sessions are entered.
+//   - A turn does a bounded amount of work for sessions: a lead begins, and sessions whose
+//     deadlines come together are looked at, 4,096 in a turn. No answer shows how far the steps
+//     are: what names a session enters it, the TTL that a new leader gives counts from the
+//     beginning of its lead, and an Open waits until all sessions are entered.
 //
 // # Concurrency
 //
@@ -45,8 +45,8 @@
 //
 // # Limits
 //
-// A keeper takes 1,024 attachments, 256 living sessions and 8 MiB of waiting commands from one peer,
-// 32 MiB from all, and remembers 4,096 peers that asked for a leader. Of the renewals of one
+// A keeper takes 1,024 attachments, 256 living sessions and 8 MiB of waiting commands from one
+// peer, 32 MiB from all, and remembers 4,096 peers that asked for a leader. Of the renewals of one
 // attachment it keeps the newest, and of what a session has been told and has not named yet the
 // newest 8. Of what arrives during one turn it reads 8 MiB of a peer and 64 MiB in all.
 //
@@ -55,8 +55,8 @@
 // Driving the core on the goroutine of the log was measured: in memory with 1,024 callers it was 10
 // to 30 % slower, since two processors no longer work at the same time.
 //
-// A mutex around the core, with no goroutine, inbox or copies, was measured too: each frame is then a
-// turn of its own. In twelve pairs of runs, in memory, a lock and its release took 5 % more processor
-// time from one caller on the leader, 3 % from one on a follower, 13 % from 64 callers and 5 % from
-// 1,024, and 6 % less where 64 callers waited for one lock.
+// A mutex around the core, with no goroutine, inbox or copies, was measured too: each frame is then
+// a turn of its own. In twelve pairs of runs, in memory, a lock and its release took 5 % more
+// processor time from one caller on the leader, 3 % from one on a follower, 13 % from 64 callers
+// and 5 % from 1,024, and 6 % less where 64 callers waited for one lock.
 package keeper

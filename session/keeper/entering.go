@@ -13,7 +13,8 @@ import (
 // steps, and every answer is the one that it would be if all were entered:
 //
 //   - A session that is named is entered first, so none is refused for being late in the list.
-//   - A session that is not entered is not expired. Its deadline is the same whenever it is entered.
+//   - A session that is not entered is not expired. Its deadline is the same whenever it is
+//     entered.
 //   - How many sessions an instance has opened is known when all are entered. An Open that arrives
 //     earlier is not answered; its client asks again.
 
@@ -37,7 +38,8 @@ func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 	return place, found && !e.done[place]
 }
 
-// beginEntering notes the sessions with which the lead begins. The core keeps the slice until all are entered.
+// beginEntering notes the sessions with which the lead begins. The core keeps the slice until all
+// are entered.
 func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
 	n := len(sessions)
 	k.entering = entering{sessions: sessions, done: make([]bool, n), left: n, since: k.elapsed()}

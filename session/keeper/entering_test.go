@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// newLead returns a bench whose keeper has just begun to lead a group of so many sessions, one of each peer from 1 on, and enters step
-// of them in a turn. ids[i] is that of peer i; its epoch is 1.
+// newLead returns a bench whose keeper has just begun to lead a group of so many sessions, one of
+// each peer from 1 on, and enters step of them in a turn. ids[i] is that of peer i; its epoch is 1.
 func newLead(t *testing.T, sessions, step int) (b *bench, ids []lockfsm.SessionID) {
 	t.Helper()
 	b = leadingBench(t)
@@ -36,8 +36,8 @@ func (b *bench) next(step int) {
 	b.leads()
 }
 
-// A new leader enters a bounded number of sessions in each turn, has the next turn at once, and gives each session its full TTL from
-// the beginning of the lead, however late it is entered.
+// A new leader enters a bounded number of sessions in each turn, has the next turn at once, and
+// gives each session its full TTL from the beginning of the lead, however late it is entered.
 func TestALeadBeginsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 50, 7
@@ -79,7 +79,8 @@ func TestASessionThatIsNotEnteredIsServed(t *testing.T) {
 	if kept, ok := b.core.Kept(last); !ok || kept.Deadline != began.Add(benchTTL) {
 		t.Errorf("kept is %+v, %v", kept, ok)
 	}
-	if left := b.core.Left(b.now, []lockfsm.SessionID{ids[sessions-1], 1 << 40}); left[0] != benchTTL-time.Second || left[1] != 0 {
+	if left := b.core.Left(b.now, []lockfsm.SessionID{ids[sessions-1], 1 << 40}); left[0] != benchTTL-time.Second ||
+		left[1] != 0 {
 		t.Errorf("left is %v", left)
 	}
 	b.send(nodeidtest.ID(1), b.attachCmd(last, 2))
@@ -125,12 +126,14 @@ func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	}
 }
 
-// An Open is not answered before it is known how many sessions its peer has; then it is, and the bound holds.
+// An Open is not answered before it is known how many sessions its peer has; then it is, and the
+// bound holds.
 func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	open := func(n int) {
-		b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1, byte(n), byte(n >> 8)}, TTL: benchTTL})
+		b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1, byte(n), byte(n >> 8)},
+			TTL: benchTTL})
 		b.step()
 	}
 	for n := range peerSessions {
@@ -151,7 +154,8 @@ func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	}
 }
 
-// Sessions whose deadlines come together are ended in steps: each turn looks at a bounded number, and the next one is due at once.
+// Sessions whose deadlines come together are ended in steps: each turn looks at a bounded number,
+// and the next one is due at once.
 func TestMassExpiryIsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -175,7 +179,8 @@ func TestMassExpiryIsInSteps(t *testing.T) {
 	}
 }
 
-// Sessions that were renewed in time are looked at in steps too, since after a lead has begun they all have the same first deadline.
+// Sessions that were renewed in time are looked at in steps too, since after a lead has begun they
+// all have the same first deadline.
 func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -209,13 +214,15 @@ func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	}
 }
 
-// BenchmarkLead is what the beginning of a lead, and the end of all its sessions, cost with a million of them. The longest turn is what
-// everything else has to wait for: once with the steps of a real leader, and once in one step.
+// BenchmarkLead is what the beginning of a lead, and the end of all its sessions, cost with a
+// million of them. The longest turn is what everything else has to wait for: once with the steps of
+// a real leader, and once in one step.
 func BenchmarkLead(b *testing.B) {
 	const million = 1_000_000
 	all := make([]lockfsm.SessionInfo, million)
 	for i := range all {
-		all[i] = lockfsm.SessionInfo{ID: lockfsm.SessionID(i + 1), Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(i + 1))}, TTL: benchTTL}
+		all[i] = lockfsm.SessionInfo{ID: lockfsm.SessionID(i + 1),
+			Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(i + 1))}, TTL: benchTTL}
 	}
 	for name, step := range map[string]int{"steps": 0, "whole": million} {
 		b.Run(name, func(b *testing.B) {

@@ -8,19 +8,25 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// FuzzKeeper gives any renewals and commands to a keeper that leads, from a peer with an attachment. Another peer must not suffer.
+// FuzzKeeper gives any renewals and commands to a keeper that leads, from a peer with an
+// attachment. Another peer must not suffer.
 func FuzzKeeper(f *testing.F) {
 	f.Add(session.Renewal{Session: 1, Epoch: 1, Seq: 1, Heard: 0}.Append(nil), acquireCmd(1, 1, 1, "x").Append(nil))
 	f.Add([]byte{0xff}, []byte{3, 1, 2, 3})
-	f.Add([]byte(nil), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}.Append(lockfsm.Command{Kind: lockfsm.Attach, Session: 1, Epoch: 2, Number: 1, Nonce: lockfsm.Nonce{1}}.Append(nil)))
+	f.Add([]byte(nil), lockfsm.Command{Kind: lockfsm.Open,
+		Nonce: lockfsm.Nonce{1}}.Append(lockfsm.Command{Kind: lockfsm.Attach, Session: 1, Epoch: 2, Number: 1,
+		Nonce: lockfsm.Nonce{1}}.Append(nil)))
 	f.Add([]byte(nil), lockfsm.Command{Kind: lockfsm.Expire, Session: 1, Term: 5}.Append(nil))
 	f.Fuzz(func(t *testing.T, renewals, commands []byte) {
 		b := leadingBench(t)
 		one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
 		b.core.Receive(b.now, nodeidtest.ID(1), renewals, commands)
 		b.step()
-		for _, kind := range []lockfsm.Kind{lockfsm.Acquire, lockfsm.Release} { // the same as our own, as far as it can be
-			b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: one, Epoch: 1, Seq: 1, Heard: 0}.Append(renewals), lockfsm.Command{Kind: kind, Session: one, Epoch: 1, Number: 1, Key: "x"}.Append(commands))
+		// the same as our own, as far as it can be
+		for _, kind := range []lockfsm.Kind{lockfsm.Acquire, lockfsm.Release} {
+			b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: one, Epoch: 1, Seq: 1,
+				Heard: 0}.Append(renewals), lockfsm.Command{Kind: kind, Session: one, Epoch: 1, Number: 1,
+				Key: "x"}.Append(commands))
 			b.step()
 		}
 		b.renew(nodeidtest.ID(2), two, 1, 1)

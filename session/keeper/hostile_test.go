@@ -8,9 +8,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is about members that send what is well formed and absurd. Each test fails if the rule that it names is taken out.
+// This file is about members that send what is well formed and absurd. Each test fails if the rule
+// that it names is taken out.
 
-// Session IDs are no secret: holders are shown to whoever waits. Only the nonce opens the door, with this leader and with the next.
+// Session IDs are no secret: holders are shown to whoever waits. Only the nonce opens the door,
+// with this leader and with the next.
 func TestNobodyTakesAnothersSession(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -21,7 +23,8 @@ func TestNobodyTakesAnothersSession(t *testing.T) {
 	steal := lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 99, Number: 2, Nonce: lockfsm.Nonce{0xbd}}
 	attack := func() {
 		t.Helper()
-		b.send(nodeidtest.ID(2), steal, acquireCmd(id, 99, 3, "y"), lockfsm.Command{Kind: lockfsm.Close, Session: id, Epoch: 99})
+		b.send(nodeidtest.ID(2), steal, acquireCmd(id, 99, 3, "y"), lockfsm.Command{Kind: lockfsm.Close, Session: id,
+			Epoch: 99})
 		b.renew(nodeidtest.ID(2), id, 99, 1)
 		b.turn()
 		b.want(nodeidtest.ID(2), "attached 99 no session, ended 99 unknown")
@@ -48,7 +51,8 @@ func TestNobodyTakesAnothersSession(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted, attached 2 done")
 }
 
-// A guess at a session that is not there yet must not end the attachment of its owner, who comes with the same epoch.
+// A guess at a session that is not there yet must not end the attachment of its owner, who comes
+// with the same epoch.
 func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -63,10 +67,12 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 		t.Fatal("no session")
 	}
 	b.core.gone(id) // as if it were not applied here yet
-	b.send(nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1, Number: 1, Nonce: lockfsm.Nonce{2}})
+	b.send(nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1, Number: 1,
+		Nonce: lockfsm.Nonce{2}})
 	b.turn()
 	b.core.Down(b.now, nodeidtest.ID(2))
-	b.core.keep(&lockfsm.SessionInfo{ID: id, Opener: lockfsm.Opener{Instance: nodeidtest.ID(1)}, Nonce: lockfsm.Nonce{1}, TTL: benchTTL}, b.core.elapsed())
+	b.core.keep(&lockfsm.SessionInfo{ID: id, Opener: lockfsm.Opener{Instance: nodeidtest.ID(1)},
+		Nonce: lockfsm.Nonce{1}, TTL: benchTTL}, b.core.elapsed())
 	b.send(nodeidtest.ID(1), b.attachCmd(id, 1))
 	b.apply() // the guess comes out of the log first
 	b.turn()
@@ -76,7 +82,8 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	b.want(nodeidtest.ID(1), "attached 1 done")
 }
 
-// One instance cannot use up the sessions of the group, however often it asks, nor by keeping them alive across leaders.
+// One instance cannot use up the sessions of the group, however often it asks, nor by keeping them
+// alive across leaders.
 func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -84,7 +91,8 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	opens := func(n int) (refused int) {
 		for range n {
 			nonce++
-			b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1, byte(nonce), byte(nonce >> 8)}, TTL: benchTTL})
+			b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open,
+				Nonce: lockfsm.Nonce{1, byte(nonce), byte(nonce >> 8)}, TTL: benchTTL})
 			b.step()
 			for _, r := range b.replies[nodeidtest.ID(1)] {
 				if r.Code == lockfsm.TooManySessions {
@@ -126,7 +134,8 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	}
 }
 
-// What arrives during one turn is bounded for each peer, renewals and empty frames too, so a flood never costs another peer a frame.
+// What arrives during one turn is bounded for each peer, renewals and empty frames too, so a flood
+// never costs another peer a frame.
 func TestFloodCostsOnlyItsSender(t *testing.T) {
 	t.Parallel()
 	for name, frame := range map[string][2]int{"commands": {0, 1 << 20}, "renewals": {1 << 20, 0}, "crumbs": {1, 0}} {
@@ -139,7 +148,8 @@ func TestFloodCostsOnlyItsSender(t *testing.T) {
 		if last := in[len(in)-1]; last.kind != inputReceive || last.peer != nodeidtest.ID(6) {
 			t.Errorf("%s: the frame of another peer became kind %d of peer %d", name, last.kind, last.peer)
 		}
-		if last := in[len(in)-2]; last.kind != inputDropped || last.peer != nodeidtest.ID(5) || len(last.commands)+len(last.renewals) > 0 {
+		if last := in[len(in)-2]; last.kind != inputDropped || last.peer != nodeidtest.ID(5) ||
+			len(last.commands)+len(last.renewals) > 0 {
 			t.Errorf("%s: the flood ends with kind %d of peer %d", name, last.kind, last.peer)
 		}
 		if k.inbox.bytes > peerInboxBytes+2*inputBytes || len(in) > peerInboxBytes/inputBytes+2 {

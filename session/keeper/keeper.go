@@ -29,9 +29,10 @@ type Config struct {
 	Stamp func(rights *capability.Capability, record []byte) []byte
 }
 
-// Keeper is the leader's end of all sessions. One runs on every voter; those that do not lead redirect. All methods are safe for
-// concurrent use, do not block, and are carried out in the order of the calls. One goroutine, started by New and stopped by Close,
-// owns the core; the others append to its inbox and wake it.
+// Keeper is the leader's end of all sessions. One runs on every voter; those that do not lead
+// redirect. All methods are safe for concurrent use, do not block, and are carried out in the order
+// of the calls. One goroutine, started by New and stopped by Close, owns the core; the others
+// append to its inbox and wake it.
 type Keeper struct {
 	config Config
 	wake   chan struct{}
@@ -48,8 +49,8 @@ type Keeper struct {
 	spare inbox
 }
 
-// inbox is what has happened to a keeper since its last turn. Results are copied into two slices that are used again, so a busy
-// leader does not allocate for them.
+// inbox is what has happened to a keeper since its last turn. Results are copied into two slices
+// that are used again, so a busy leader does not allocate for them.
 type inbox struct {
 	inputs  []input
 	results []lockfsm.Result
@@ -114,7 +115,8 @@ func (k *Keeper) post(in input) {
 	k.put(func(b *inbox) { b.inputs = append(b.inputs, in) })
 }
 
-// put changes the inbox. Whoever puts the first input into an empty one must wake the goroutine, and nobody else need: it takes out the whole inbox.
+// put changes the inbox. Whoever puts the first input into an empty one must wake the goroutine,
+// and nobody else need: it takes out the whole inbox.
 func (k *Keeper) put(change func(*inbox)) {
 	k.mu.Lock()
 	first := len(k.inbox.inputs) == 0
@@ -139,8 +141,9 @@ func (k *Keeper) Receive(from session.Peer, renewals, commands []byte) {
 	k.ReceiveUnder(from, nil, renewals, commands)
 }
 
-// ReceiveUnder takes one frame of a peer, in the order in which they came, and what the certificate of the connection grants on which it
-// came. Nil is a full instance. The bytes belong to the keeper afterwards.
+// ReceiveUnder takes one frame of a peer, in the order in which they came, and what the certificate
+// of the connection grants on which it came. Nil is a full instance. The bytes belong to the keeper
+// afterwards.
 func (k *Keeper) ReceiveUnder(from session.Peer, rights *capability.Capability, renewals, commands []byte) {
 	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
 }
@@ -151,11 +154,12 @@ func (k *Keeper) Down(peer session.Peer) { k.post(input{kind: inputDown, peer: p
 // Role tells every change of term, leader or this voter's part.
 func (k *Keeper) Role(r Role) { k.post(input{kind: inputRole, role: &r}) }
 
-// Leads tells that the first entry of the own term is applied, in order with Applied. The keeper keeps l.Sessions.
+// Leads tells that the first entry of the own term is applied, in order with Applied. The keeper
+// keeps l.Sessions.
 func (k *Keeper) Leads(l Leadership) { k.post(input{kind: inputLeads, leads: &l}) }
 
-// Confirmed tells that the round asked for by Confirm is done and that everything committed before it is applied, in order with
-// Applied.
+// Confirmed tells that the round asked for by Confirm is done and that everything committed before
+// it is applied, in order with Applied.
 func (k *Keeper) Confirmed(term, round uint64) {
 	k.post(input{kind: inputConfirmed, term: term, round: round})
 }
@@ -163,20 +167,23 @@ func (k *Keeper) Confirmed(term, round uint64) {
 // AllBound tells that every instance on the list of the group is bound to it.
 func (k *Keeper) AllBound() { k.post(input{kind: inputAllBound}) }
 
-// ProposeAdopt asks the keeper to change what the group was founded with, if it leads in the given term: the TTL of the sessions to come, 0 for no
-// change, the settings, none for no change, and the budgets. A later call takes the place of one that was not proposed yet. It is forgotten when the term is
-// over: whoever wants it calls again. The keeper keeps the settings.
+// ProposeAdopt asks the keeper to change what the group was founded with, if it leads in the given
+// term: the TTL of the sessions to come, 0 for no change, the settings, none for no change, and the
+// budgets. A later call takes the place of one that was not proposed yet. It is forgotten when the
+// term is over: whoever wants it calls again. The keeper keeps the settings.
 func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.post(input{kind: inputAdopt, term: term, adopt: &adoption{ttl, settings, budgets}})
 }
 
-// ProposeRaise asks the keeper to lift the group to a version of the rules, if it leads in the given term. Every replica that does not know
-// that version ends by it. It is forgotten when the term is over: whoever wants it calls again.
+// ProposeRaise asks the keeper to lift the group to a version of the rules, if it leads in the
+// given term. Every replica that does not know that version ends by it. It is forgotten when the
+// term is over: whoever wants it calls again.
 func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(input{kind: inputRaise, term: term, version: version})
 }
 
-// Applied takes the result of an applied command, in the order of the log. It is copied before it returns.
+// Applied takes the result of an applied command, in the order of the log. It is copied before it
+// returns.
 func (k *Keeper) Applied(result *lockfsm.Result) {
 	k.put(func(b *inbox) { b.applied(result) })
 }
@@ -237,8 +244,9 @@ func (b *inbox) reset() {
 	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
 }
 
-// Left returns for each of these sessions how much time the keeper gives it, if nothing more is heard of it; 0 for one that it does not know, or
-// if it does not lead. It waits for the keeper's goroutine, and returns nil if that or ctx has ended.
+// Left returns for each of these sessions how much time the keeper gives it, if nothing more is
+// heard of it; 0 for one that it does not know, or if it does not lead. It waits for the keeper's
+// goroutine, and returns nil if that or ctx has ended.
 func (k *Keeper) Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration {
 	q := &leftQuestion{sessions: sessions, answer: make(chan []time.Duration, 1)}
 	k.post(input{kind: inputLeft, left: q})
@@ -267,8 +275,9 @@ func (k *Keeper) Close() {
 	<-k.ended
 }
 
-// run is the goroutine that owns the core. It waits for an input or for the core's next deadline, whichever comes first. It does not yield
-// before a turn, as the other owners do: what it hands on is gathered by the log and by the senders, who do.
+// run is the goroutine that owns the core. It waits for an input or for the core's next deadline,
+// whichever comes first. It does not yield before a turn, as the other owners do: what it hands on
+// is gathered by the log and by the senders, who do.
 func (k *Keeper) run() {
 	defer close(k.ended)
 	alarm := clock.NewAlarm(k.config.Clock)
@@ -286,7 +295,8 @@ func (k *Keeper) run() {
 	}
 }
 
-// turn takes in all that has arrived, then lets time pass, so that a session is never expired over a renewal that lies in the inbox.
+// turn takes in all that has arrived, then lets time pass, so that a session is never expired over
+// a renewal that lies in the inbox.
 func (k *Keeper) turn() (open bool) {
 	k.mu.Lock()
 	in, closed := k.inbox, k.closed

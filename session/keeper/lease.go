@@ -18,12 +18,13 @@ type keptSession struct {
 	epoch    lockfsm.Epoch  // in the applied state
 	ttl      time.Duration
 	deadline clock.Time // on the keeper's own clock, see elapsed
-	// expiring: an expiry is decided. Renewals are not acknowledged any more; they wait for its outcome, which is the end of the session
-	// or the end of the term.
+	// expiring: an expiry is decided. Renewals are not acknowledged any more; they wait for its
+	// outcome, which is the end of the session or the end of the term.
 	expiring bool
-	// Of a client that hears nothing, renewals do not count: it could be granted a lock and never know. heard is when the newest message
-	// was sent of which a renewal has said that it was heard; told are those of which none has said so yet. Both outlast the attachment,
-	// because who hears nothing attaches again and again.
+	// Of a client that hears nothing, renewals do not count: it could be granted a lock and never
+	// know. heard is when the newest message was sent of which a renewal has said that it was
+	// heard; told are those of which none has said so yet. Both outlast the attachment, because who
+	// hears nothing attaches again and again.
 	heard clock.Time
 	told  session.Sent
 }
@@ -31,17 +32,20 @@ type keptSession struct {
 // tells notes that an answer to the given renewal is sent now.
 func (k *Core) tells(s *keptSession, seq uint64) { s.told.Note(seq, k.elapsed()) }
 
-// hears takes what a renewal says that its client has heard, and reports whether it is recent: sent less than a TTL ago. A client whose
-// lease still runs has always heard something as recent as that.
+// hears takes what a renewal says that its client has heard, and reports whether it is recent: sent
+// less than a TTL ago. A client whose lease still runs has always heard something as recent as
+// that.
 func (k *Core) hears(s *keptSession, seq uint64) bool {
 	if sent, ok := s.told.Acknowledged(seq); ok {
 		s.heard = max(s.heard, sent)
 	}
-	// This rule would cover for the one that ack-while-expiring breaks, so that plant switches off both.
+	// This rule would cover for the one that ack-while-expiring breaks, so that plant switches off
+	// both.
 	return k.elapsed().Sub(s.heard) < s.ttl
 }
 
-// Left returns how much time each of these sessions has left, 0 for one that is not known, or if this keeper does not lead.
+// Left returns how much time each of these sessions has left, 0 for one that is not known, or if
+// this keeper does not lead.
 func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duration {
 	k.begin(now)
 	left := make([]time.Duration, len(sessions))
@@ -74,8 +78,8 @@ func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
 
-// openerOf returns what a session that a peer opens belongs to. With a record it reports false if that says what the connection does not
-// prove.
+// openerOf returns what a session that a peer opens belongs to. With a record it reports false if
+// that says what the connection does not prove.
 func (k *Core) openerOf(p *keptPeer, record []byte) (o lockfsm.Opener, ok bool) {
 	o.Instance, ok = p.id, true
 	if k.Vouch != nil {
@@ -87,7 +91,8 @@ func (k *Core) openerOf(p *keptPeer, record []byte) (o lockfsm.Opener, ok bool) 
 	return o, ok
 }
 
-// owns reports whether a peer that knows this nonce may speak for a session. The nonce alone proves nothing: every voter has it.
+// owns reports whether a peer that knows this nonce may speak for a session. The nonce alone proves
+// nothing: every voter has it.
 func (k *Core) owns(p *keptPeer, nonce lockfsm.Nonce, s *keptSession) bool {
 	opener, _ := k.openerOf(p, nil)
 	return nonce == s.nonce && opener == s.opener
@@ -115,8 +120,9 @@ func (k *Core) takeRenewals(p *keptPeer, frame []byte) bool {
 	return true
 }
 
-// await puts an attachment with a renewal among those that wait for the next round. Renewals behind an Attach that is not applied wait
-// for that first: until then the session's epoch in the state is another.
+// await puts an attachment with a renewal among those that wait for the next round. Renewals behind
+// an Attach that is not applied wait for that first: until then the session's epoch in the state is
+// another.
 func (k *Core) await(a *attachment) {
 	if a.waits && a.live && !a.inWaiters {
 		a.inWaiters = true
@@ -124,8 +130,9 @@ func (k *Core) await(a *attachment) {
 	}
 }
 
-// Round returns the round that is to be asked for in this turn, if any: one for all renewals that wait. While one is not confirmed
-// the next ones gather; one that takes long is asked again, and the confirmation of a later round is good for the earlier ones.
+// Round returns the round that is to be asked for in this turn, if any: one for all renewals that
+// wait. While one is not confirmed the next ones gather; one that takes long is asked again, and
+// the confirmation of a later round is good for the earlier ones.
 func (k *Core) Round() (term, round uint64, ok bool) {
 	late := len(k.flying) > 0 && k.now.Sub(k.roundAt) >= roundAgain
 	if len(k.flying) > 0 && !late || len(k.flying)+len(k.waiters) == 0 {
@@ -154,9 +161,10 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 	return k.role.Term, k.round, true
 }
 
-// Confirmed says that a quorum has confirmed our lead after Round returned the given round, and that everything committed by then is
-// applied. It comes in order with Applied. The renewals of that round and of those before it are acknowledged, if their sessions are
-// still there, still at that epoch and not about to expire.
+// Confirmed says that a quorum has confirmed our lead after Round returned the given round, and
+// that everything committed by then is applied. It comes in order with Applied. The renewals of
+// that round and of those before it are acknowledged, if their sessions are still there, still at
+// that epoch and not about to expire.
 func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.begin(now)
 	if term != k.role.Term || !k.led {
@@ -184,9 +192,10 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.flying = kept
 }
 
-// expire decides which sessions are over. One whose renewal has arrived and is not confirmed yet is not. Thousands can be due at the
-// same time, as after a lead has begun; those beyond one step are looked at in the next turn, which is due at once. A session that is
-// looked at late lives a little longer, and may still be renewed.
+// expire decides which sessions are over. One whose renewal has arrived and is not confirmed yet is
+// not. Thousands can be due at the same time, as after a lead has begun; those beyond one step are
+// looked at in the next turn, which is due at once. A session that is looked at late lives a little
+// longer, and may still be renewed.
 func (k *Core) expire() {
 	now := k.elapsed()
 	k.expiriesLeft = false
@@ -225,8 +234,9 @@ type expiry struct {
 	session lockfsm.SessionID
 }
 
-// expiryHeap is a heap with the earliest expiry first, and of two at the same time that of the older session. A renewal does not touch
-// it: an expiry that comes up too early is put back, once per TTL and session.
+// expiryHeap is a heap with the earliest expiry first, and of two at the same time that of the
+// older session. A renewal does not touch it: an expiry that comes up too early is put back, once
+// per TTL and session.
 type expiryHeap []expiry
 
 func (h expiryHeap) less(i, j int) bool {

@@ -80,7 +80,8 @@ func TestOneRoundForAllThatWait(t *testing.T) {
 	}
 }
 
-// A round that takes long is asked again, and its late confirmation still counts for what waited for it.
+// A round that takes long is asked again, and its late confirmation still counts for what waited
+// for it.
 func TestSlowRoundIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -103,7 +104,8 @@ func TestRenewalBehindAttachWaitsForIt(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))
-	b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 1, Heard: 0}.Append(nil), b.attachCmd(id, 2).Append(nil))
+	b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 1, Heard: 0}.Append(nil),
+		b.attachCmd(id, 2).Append(nil))
 	b.turn()
 	b.want(nodeidtest.ID(1), "")
 	if b.round != 0 {
@@ -140,8 +142,8 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.want(nodeidtest.ID(2), "ended 2 unknown")
 }
 
-// An instance that has learned all that is said of a session, its nonce too, as every voter has, cannot attach it, open it or free what
-// it holds, and its holder notices nothing of the attempt.
+// An instance that has learned all that is said of a session, its nonce too, as every voter has,
+// cannot attach it, open it or free what it holds, and its holder notices nothing of the attempt.
 func TestASessionIsNotStolen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -178,9 +180,11 @@ func TestARecordIsCheckedAtOpen(t *testing.T) {
 	b.core.Vouch = func(_ session.Peer, record []byte) (capability [32]byte, ok bool) {
 		return [32]byte{7}, string(record) == "true"
 	}
-	b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, TTL: benchTTL, Record: []byte("false")})
+	b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, TTL: benchTTL,
+		Record: []byte("false")})
 	b.send(nodeidtest.ID(2), lockfsm.Command{
-		Kind: lockfsm.Open, Nonce: lockfsm.Nonce{2}, TTL: benchTTL, Record: []byte("true"), Opener: lockfsm.Opener{Instance: nodeidtest.ID(9)},
+		Kind: lockfsm.Open, Nonce: lockfsm.Nonce{2}, TTL: benchTTL, Record: []byte("true"),
+		Opener: lockfsm.Opener{Instance: nodeidtest.ID(9)},
 	})
 	b.step()
 	b.want(nodeidtest.ID(1), "")
@@ -238,7 +242,8 @@ func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 		id := b.open(nodeidtest.ID(1))
 		b.pass(benchTTL - 10*time.Millisecond)
 		if behindAttach {
-			b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 1, Heard: 0}.Append(nil), b.attachCmd(id, 2).Append(nil))
+			b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 1,
+				Heard: 0}.Append(nil), b.attachCmd(id, 2).Append(nil))
 		} else {
 			b.renew(nodeidtest.ID(1), id, 1, 1)
 		}
@@ -322,7 +327,8 @@ func applyOne(m *lockfsm.Machine, index, term uint64, batch []byte) (last lockfs
 	return last
 }
 
-// A keeper that was held up did not read the renewals that came meanwhile: that time counts for nobody.
+// A keeper that was held up did not read the renewals that came meanwhile: that time counts for
+// nobody.
 func TestStallExtendsAllDeadlines(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

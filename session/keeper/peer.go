@@ -27,15 +27,16 @@ type keptPeer struct {
 	place       int // in the roll
 }
 
-// owedEnd is the news that an attachment is over, for a peer whose queue was full: it is repeated until it is accepted, since the
-// client cannot know that something was dropped.
+// owedEnd is the news that an attachment is over, for a peer whose queue was full: it is repeated
+// until it is accepted, since the client cannot know that something was dropped.
 type owedEnd struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
 	reason  session.EndReason
 }
 
-// attachment is a session's way to its client: at most one per session, the one with the highest epoch that was asked for.
+// attachment is a session's way to its client: at most one per session, the one with the highest
+// epoch that was asked for.
 type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
@@ -43,16 +44,17 @@ type attachment struct {
 	peer    *keptPeer
 	live    bool // its Attach is applied: the session's epoch in the state is this one
 	over    bool
-	// A renewal that arrives waits for the next round to begin, if its client still hears us; then it flies until that round is
-	// confirmed. Only the newest of each is kept: acknowledging it covers those before it.
+	// A renewal that arrives waits for the next round to begin, if its client still hears us; then
+	// it flies until that round is confirmed. Only the newest of each is kept: acknowledging it
+	// covers those before it.
 	waits, flies    bool
 	waitSeq, flySeq uint64
 	round           uint64
 	inWaiters       bool
 }
 
-// PeerReplies is what one peer is to be told in this turn: one frame, more only if there is much to say. The bytes belong to whoever
-// sends them.
+// PeerReplies is what one peer is to be told in this turn: one frame, more only if there is much to
+// say. The bytes belong to whoever sends them.
 type PeerReplies struct {
 	Peer   session.Peer
 	Frames [][]byte
@@ -120,8 +122,9 @@ func (k *Core) payOwed() {
 	}
 }
 
-// Replied says whether the transport took all frames for a peer. If not, the peer loses its attachments, because something of each may
-// have been in what was dropped; their clients are told when there is room again.
+// Replied says whether the transport took all frames for a peer. If not, the peer loses its
+// attachments, because something of each may have been in what was dropped; their clients are told
+// when there is room again.
 func (k *Core) Replied(now clock.Time, id session.Peer, accepted bool) {
 	p := k.peers[id]
 	if p == nil {
@@ -181,7 +184,8 @@ func (k *Core) strike(p *keptPeer) {
 	k.roll = k.roll[:len(k.roll)-1]
 }
 
-// Dropped says that a frame of the peer was not even read, because too much waits. Its attachments end.
+// Dropped says that a frame of the peer was not even read, because too much waits. Its attachments
+// end.
 func (k *Core) Dropped(now clock.Time, id session.Peer) {
 	k.begin(now)
 	if p := k.peers[id]; p != nil {
@@ -191,7 +195,8 @@ func (k *Core) Dropped(now clock.Time, id session.Peer) {
 	}
 }
 
-// Down says that the last stream to a peer has ended: its attachments are over, its sessions live on to the end of their leases.
+// Down says that the last stream to a peer has ended: its attachments are over, its sessions live
+// on to the end of their leases.
 func (k *Core) Down(now clock.Time, id session.Peer) {
 	k.begin(now)
 	if _, ok := k.asking[id]; ok {
@@ -243,7 +248,8 @@ func (k *Core) redirect(p *keptPeer) {
 	}
 }
 
-// remember notes a peer that wants to know who leads. When there are too many the oldest is forgotten: it will ask again.
+// remember notes a peer that wants to know who leads. When there are too many the oldest is
+// forgotten: it will ask again.
 func (k *Core) remember(id session.Peer) {
 	if _, ok := k.asking[id]; ok {
 		return
@@ -256,8 +262,8 @@ func (k *Core) remember(id session.Peer) {
 	k.askers = append(k.askers, id)
 }
 
-// tellAskers tells everybody who has asked in vain who leads now. They stay remembered until their stream ends: the next leader may
-// fall silent too, and then nobody else would tell them.
+// tellAskers tells everybody who has asked in vain who leads now. They stay remembered until their
+// stream ends: the next leader may fall silent too, and then nobody else would tell them.
 func (k *Core) tellAskers() {
 	for _, id := range k.askers {
 		k.redirect(k.peer(id))

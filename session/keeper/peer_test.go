@@ -60,7 +60,8 @@ func TestDroppedFrameEndsThePeersAttachments(t *testing.T) {
 	b.want(nodeidtest.ID(1), "ended 1 overloaded")
 }
 
-// Results go to whom they concern: what an unlock fires goes to the waiter's session, in the turn in which it is applied.
+// Results go to whom they concern: what an unlock fires goes to the waiter's session, in the turn
+// in which it is applied.
 func TestFiredChangesAreTold(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -72,7 +73,8 @@ func TestFiredChangesAreTold(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted")
 	b.want(nodeidtest.ID(2), "state 1 waiting")
 	b.want(nodeidtest.ID(3), "state 1 waiting")
-	if r := b.replies[nodeidtest.ID(3)][1]; r.Kind != session.ReplyBehind || r.Number != 1 || r.Holder != one || r.Waiters != 2 {
+	if r := b.replies[nodeidtest.ID(3)][1]; r.Kind != session.ReplyBehind || r.Number != 1 || r.Holder != one ||
+		r.Waiters != 2 {
 		t.Errorf("who is in the way: %+v", r)
 	}
 	b.core.Down(b.now, nodeidtest.ID(3))
@@ -89,16 +91,19 @@ func TestFiredChangesAreTold(t *testing.T) {
 	b.send(nodeidtest.ID(3), c)
 	b.step()
 	b.want(nodeidtest.ID(3), "state 1 granted, attached 2 done")
-	b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Acquire, Session: one, Epoch: 1, Number: 2, Key: "x", Try: true})
+	b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Acquire, Session: one, Epoch: 1, Number: 2, Key: "x",
+		Try: true})
 	b.step()
 	b.want(nodeidtest.ID(1), "held 2")
-	if r := b.replies[nodeidtest.ID(1)][0]; r.Holder != three || string(r.Record) != "r" || r.Token == 0 || r.Since != 1_700_000_000_000 {
+	if r := b.replies[nodeidtest.ID(1)][0]; r.Holder != three || string(r.Record) != "r" || r.Token == 0 ||
+		r.Since != 1_700_000_000_000 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// While an Attach is on its way to the log, one with the same or a lower epoch does not take its place, and one of another
-// instance never does; and no peer is told anything under an epoch that is not applied.
+// While an Attach is on its way to the log, one with the same or a lower epoch does not take its
+// place, and one of another instance never does; and no peer is told anything under an epoch that
+// is not applied.
 func TestAttachOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -189,9 +194,9 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	b.attach(nodeidtest.ID(1), id, 2)
 }
 
-// TestARepeatedAttachIsNoStranger: the frame of an Attach that comes twice, before or after the Attach
-// is applied, is answered once. Answered as Stale the client would take its session for gone, and its
-// releases for confirmed. What comes of an older Attach is Stale.
+// TestARepeatedAttachIsNoStranger: the frame of an Attach that comes twice, before or after the
+// Attach is applied, is answered once. Answered as Stale the client would take its session for
+// gone, and its releases for confirmed. What comes of an older Attach is Stale.
 func TestARepeatedAttachIsNoStranger(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -29,7 +29,8 @@ func newCrowd(b testing.TB, instances int) *crowd {
 		return n
 	}
 	for i := range c.ids {
-		c.core.Receive(c.now, nodeidtest.ID(uint64(i+1)), nil, lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(i), TTL: benchTTL, Record: []byte("r")}.Append(nil))
+		c.core.Receive(c.now, nodeidtest.ID(uint64(i+1)), nil, lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(i),
+			TTL: benchTTL, Record: []byte("r")}.Append(nil))
 		if i%100 == 99 || i == len(c.ids)-1 {
 			c.run()
 		}
@@ -37,7 +38,8 @@ func newCrowd(b testing.TB, instances int) *crowd {
 	for _, s := range c.machine.Sessions() {
 		i := int(binary.BigEndian.Uint64(s.Nonce[:])) - 1
 		c.ids[i] = s.ID
-		c.core.Receive(c.now, nodeidtest.ID(uint64(i+1)), nil, lockfsm.Command{Kind: lockfsm.Attach, Session: s.ID, Epoch: 1, Number: 1, Nonce: s.Nonce}.Append(nil))
+		c.core.Receive(c.now, nodeidtest.ID(uint64(i+1)), nil, lockfsm.Command{Kind: lockfsm.Attach, Session: s.ID,
+			Epoch: 1, Number: 1, Nonce: s.Nonce}.Append(nil))
 		c.run()
 	}
 	if c.heard = nil; len(c.core.attachments) != instances {
@@ -55,8 +57,9 @@ func (c *crowd) run() {
 	}
 }
 
-// TestRenewalsCostTheSameInACrowd: what an instance costs the leader does not grow with those that are at rest beside it. The best of many
-// times, and eight times as long at most: a look at all of them would take fifty times as long.
+// TestRenewalsCostTheSameInACrowd: what an instance costs the leader does not grow with those that
+// are at rest beside it. The best of many times, and eight times as long at most: a look at all of
+// them would take fifty times as long.
 func TestRenewalsCostTheSameInACrowd(t *testing.T) {
 	const renewals = 200
 	cost := func(instances int) time.Duration {
@@ -88,8 +91,8 @@ func (c *crowd) renewNext(next *int) {
 	c.core.Receive(c.now, nodeidtest.ID(uint64(i+1)), c.frame, nil)
 }
 
-// BenchmarkRenewals is what one second of renewals costs the leader's sessions: each instance renews three times per TTL, and the turns come
-// a hundred times a second.
+// BenchmarkRenewals is what one second of renewals costs the leader's sessions: each instance
+// renews three times per TTL, and the turns come a hundred times a second.
 func BenchmarkRenewals(b *testing.B) {
 	for _, instances := range []int{100, 1000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("instances=%d", instances), func(b *testing.B) {

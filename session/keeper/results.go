@@ -8,9 +8,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file turns the results of applied commands into replies and into what the keeper itself must know.
+// This file turns the results of applied commands into replies and into what the keeper itself must
+// know.
 
-// Applied takes results in the order of the log. Those before Leads are not for us: Leads tells what they amount to.
+// Applied takes results in the order of the log. Those before Leads are not for us: Leads tells
+// what they amount to.
 func (k *Core) Applied(now clock.Time, results []lockfsm.Result) {
 	k.begin(now)
 	if !k.led {
@@ -103,7 +105,8 @@ func (k *Core) tellGraceOver() {
 	}
 }
 
-// appliedAttach makes an attachment live. The states come first: Attached says that they are complete.
+// appliedAttach makes an attachment live. The states come first: Attached says that they are
+// complete.
 func (k *Core) appliedAttach(r *lockfsm.Result) {
 	if s := k.session(r.Session); s != nil && r.Code == lockfsm.Done {
 		s.epoch = r.Epoch
@@ -159,13 +162,15 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 		kind = session.ReplyHeld
 	}
 	k.reply(a.peer, &session.Reply{
-		Kind: kind, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Holder: r.Holder.Session, Record: r.Holder.Record,
-		Token: r.Holder.Token, Since: r.Holder.SinceUnixMS, Waiters: int64(r.Holder.Waiters), Value: r.Holder.Value,
+		Kind: kind, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Holder: r.Holder.Session,
+		Record: r.Holder.Record,
+		Token:  r.Holder.Token, Since: r.Holder.SinceUnixMS, Waiters: int64(r.Holder.Waiters), Value: r.Holder.Value,
 		Key: []byte(r.Holder.Key),
 	})
 }
 
-// appliedEvict tells the client whose request was ended by others, or taken up. One that is not attached here learns with its next Attach that it is over.
+// appliedEvict tells the client whose request was ended by others, or taken up. One that is not
+// attached here learns with its next Attach that it is over.
 func (k *Core) appliedEvict(r *lockfsm.Result) {
 	if r.Evicted == nil {
 		return
@@ -182,8 +187,8 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 	}
 }
 
-// fired tells a session's client what has become of one of its requests. A session that is not attached here learns it from its next
-// Attach.
+// fired tells a session's client what has become of one of its requests. A session that is not
+// attached here learns it from its next Attach.
 func (k *Core) fired(c *lockfsm.Change) {
 	if a := k.attachments[c.Session]; a != nil && a.live {
 		k.tell(a, c)

@@ -8,8 +8,9 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is what the keeper refuses to peers that are no full instances. Only Acquire needs a right: what ends a request or a session of
-// the peer's own needs none, and nothing else may come from a client.
+// This file is what the keeper refuses to peers that are no full instances. Only Acquire needs a
+// right: what ends a request or a session of the peer's own needs none, and nothing else may come
+// from a client.
 
 // mayAcquire reports whether a peer may have each key of an Acquire, and tells it if not.
 func (k *Core) mayAcquire(p *keptPeer, command []byte) bool {
@@ -30,7 +31,8 @@ func (k *Core) mayAcquire(p *keptPeer, command []byte) bool {
 	return true
 }
 
-// shownTo returns a circle as a peer may see it: keys that its rights do not show are one link that counts them.
+// shownTo returns a circle as a peer may see it: keys that its rights do not show are one link that
+// counts them.
 func shownTo(rights *capability.Capability, circle []lockfsm.Link) []lockfsm.Link {
 	if rights == nil {
 		return circle

@@ -34,7 +34,8 @@ func (b *bench) sendUnder(from session.Peer, rights *capability.Capability, cmds
 // openUnder is open on such a connection.
 func (b *bench) openUnder(from session.Peer, rights *capability.Capability) lockfsm.SessionID {
 	b.t.Helper()
-	b.sendUnder(from, rights, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{from[15], 7}, TTL: benchTTL, Record: []byte("r")})
+	b.sendUnder(from, rights, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{from[15], 7}, TTL: benchTTL,
+		Record: []byte("r")})
 	b.step()
 	b.want(from, "opened done")
 	id := b.replies[from][0].Session
@@ -44,7 +45,8 @@ func (b *bench) openUnder(from session.Peer, rights *capability.Capability) lock
 	return id
 }
 
-// Every key of a request must be granted; what is refused changes nothing, is told by name, and the session goes on.
+// Every key of a request must be granted; what is refused changes nothing, is told by name, and the
+// session goes on.
 func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 	t.Parallel()
 	rights := granted(t, "lock a/*", "lock one", "read b", "write c", "force d", "read d")
@@ -53,7 +55,8 @@ func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 		bad  string
 	}{
 		{[]string{"a/x"}, ""}, {[]string{"one"}, ""}, {[]string{"a/"}, ""}, {[]string{"a/x", "a/y", "one"}, ""},
-		{[]string{"a"}, "a"}, {[]string{"one-more"}, "one-more"}, {[]string{"b"}, "b"}, {[]string{"c"}, "c"}, {[]string{"d"}, "d"},
+		{[]string{"a"}, "a"}, {[]string{"one-more"}, "one-more"}, {[]string{"b"}, "b"}, {[]string{"c"}, "c"},
+		{[]string{"d"}, "d"},
 		{[]string{"a/x", "b"}, "b"}, {[]string{"a/x", "a/y", "z"}, "z"}, {[]string{"B", "a/x"}, "B"},
 	} {
 		for _, try := range []bool{false, true} {
@@ -66,7 +69,8 @@ func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 			b.step()
 			refused := false
 			for _, r := range b.replies[peer] {
-				refused = refused || r.Kind == session.ReplyForbidden && string(r.Key) == c.bad && string(r.Value) == "cron-host" && r.Number == 1
+				refused = refused || r.Kind == session.ReplyForbidden && string(r.Key) == c.bad &&
+					string(r.Value) == "cron-host" && r.Number == 1
 			}
 			if held := len(b.machine.Entries()); refused != (c.bad != "") || refused != (held == 0) {
 				t.Errorf("%q: told %+v, %d entries", c.keys, b.replies[peer], held)
@@ -78,7 +82,8 @@ func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 	}
 }
 
-// The same process opens a session under one capability and attaches it under another, or under none.
+// The same process opens a session under one capability and attaches it under another, or under
+// none.
 func TestASessionBelongsToItsCapability(t *testing.T) {
 	t.Parallel()
 	a, other := granted(t, "lock a/*"), granted(t, "lock b/*")
@@ -122,8 +127,10 @@ func TestACircleHidesForeignKeys(t *testing.T) {
 	if !found {
 		t.Fatalf("no circle: %+v", b.replies[guest])
 	}
-	shown := shownTo(rights, []lockfsm.Link{{Key: "a/2"}, {Key: "secret", Record: []byte("who")}, {Key: "other"}, {Key: "a/1"}})
-	if text := fmt.Sprint(shown); len(shown) != 3 || strings.Contains(text, "secret") || strings.Contains(text, "other ") || !strings.HasPrefix(shown[2].Key, "2 outside") {
+	shown := shownTo(rights, []lockfsm.Link{{Key: "a/2"}, {Key: "secret", Record: []byte("who")}, {Key: "other"},
+		{Key: "a/1"}})
+	if text := fmt.Sprint(shown); len(shown) != 3 || strings.Contains(text, "secret") ||
+		strings.Contains(text, "other ") || !strings.HasPrefix(shown[2].Key, "2 outside") {
 		t.Errorf("shown: %+v", shown)
 	}
 	if all := []lockfsm.Link{{Key: "x"}}; len(shownTo(nil, all)) != 1 || shownTo(nil, all)[0].Key != "x" {
@@ -134,7 +141,8 @@ func TestACircleHidesForeignKeys(t *testing.T) {
 func TestNotAllowedErrors(t *testing.T) {
 	t.Parallel()
 	e := &session.NotAllowedError{Verb: "lock", Key: "b", For: "cron-host"}
-	if !errors.Is(e, session.ErrNotAllowed) || !strings.Contains(e.Error(), `"cron-host"`) || !strings.Contains(e.Error(), `lock on "b"`) {
+	if !errors.Is(e, session.ErrNotAllowed) || !strings.Contains(e.Error(), `"cron-host"`) ||
+		!strings.Contains(e.Error(), `lock on "b"`) {
 		t.Error(e)
 	}
 	if e := (&session.NotAllowedError{Verb: "root", For: "x"}); !strings.Contains(e.Error(), "root secret") {

@@ -16,13 +16,15 @@ import (
 // idleKeeper is a keeper without its goroutine: the test has the turns.
 func idleKeeper() *Keeper {
 	return &Keeper{core: NewCore(), wake: make(chan struct{}, 1), config: Config{
-		Clock: new(clock.Manual), Outlets: Outlets{Propose: func(uint64, []byte) bool { return true }, Confirm: func(uint64, uint64) {},
-			Reply: func(session.Peer, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 }},
+		Clock: new(clock.Manual), Outlets: Outlets{Propose: func(uint64, []byte) bool { return true },
+			Confirm: func(uint64, uint64) {},
+			Reply:   func(session.Peer, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 }},
 	}}
 }
 
-// What a keeper takes in between two turns is bounded, for each peer and for all together, and each turn has all of it: a keeper that counts on
-// from turn to turn is deaf to a peer before long, and then to all.
+// What a keeper takes in between two turns is bounded, for each peer and for all together, and each
+// turn has all of it: a keeper that counts on from turn to turn is deaf to a peer before long, and
+// then to all.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {
@@ -30,9 +32,10 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 		renewals, commands []byte
 		dropped            int // notes in each turn that something was
 	}{
-		"commands of a peer":           {peers: 1, frames: 1, commands: large},
-		"renewals of a peer":           {peers: 1, frames: 1, renewals: large},
-		"both of a peer":               {peers: 1, frames: 1, renewals: large[:len(large)/2], commands: large[len(large)/2:]},
+		"commands of a peer": {peers: 1, frames: 1, commands: large},
+		"renewals of a peer": {peers: 1, frames: 1, renewals: large},
+		"both of a peer": {peers: 1, frames: 1, renewals: large[:len(large)/2],
+			commands: large[len(large)/2:]},
 		"small frames of a peer":       {peers: 1, frames: peerInboxBytes / inputBytes},
 		"all peers":                    {peers: 8, frames: 1, commands: large},
 		"a peer that floods":           {peers: 1, frames: 4, commands: large, dropped: 1},
@@ -57,8 +60,10 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 						frames++
 					}
 				}
-				if dropped != row.dropped || dropped == 0 && frames != int(row.peers*row.frames) || k.inbox.bytes > inboxBytes+int(row.peers)*inputBytes {
-					t.Fatalf("turn %d: %d frames are taken in, %d notes that one was dropped, want %d; %d bytes", turn, frames, dropped, row.dropped, k.inbox.bytes)
+				if dropped != row.dropped || dropped == 0 && frames != int(row.peers*row.frames) ||
+					k.inbox.bytes > inboxBytes+int(row.peers)*inputBytes {
+					t.Fatalf("turn %d: %d frames are taken in, %d notes that one was dropped, want %d; %d bytes",
+						turn, frames, dropped, row.dropped, k.inbox.bytes)
 				}
 				if !k.turn() {
 					t.Fatal("closed")
@@ -99,7 +104,8 @@ func TestAppliedResultsAreCopied(t *testing.T) {
 		t.Errorf("%d inputs for results that follow each other", n)
 	}
 	for i, r := range k.inbox.results {
-		if len(r.States) != 1 || len(r.Fired) != 2 || r.States[0].Session != lockfsm.SessionID(i*10) || r.Fired[1].Session != lockfsm.SessionID(i*10+2) {
+		if len(r.States) != 1 || len(r.Fired) != 2 || r.States[0].Session != lockfsm.SessionID(i*10) ||
+			r.Fired[1].Session != lockfsm.SessionID(i*10+2) {
 			t.Fatalf("result %d has become %+v", i, r)
 		}
 	}
@@ -151,7 +157,8 @@ func TestAppliedResultsKeepTheirPlace(t *testing.T) {
 			results = in.to
 		}
 	}
-	if want := []inputKind{inputDown, inputApplied, inputReceive, inputApplied, inputReceive}; !slices.Equal(order, want) {
+	if want := []inputKind{inputDown, inputApplied, inputReceive, inputApplied, inputReceive}; !slices.Equal(order,
+		want) {
 		t.Errorf("the inputs are %v, want %v", order, want)
 	}
 }

@@ -89,7 +89,8 @@ func (o *office) reply(to session.Peer, frame []byte) error {
 func (o *office) lead(term uint64) {
 	o.Role(Role{Term: term, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9)}})
 	o.mu.Lock()
-	l := Leadership{Term: term, Sessions: o.machine.Sessions(), Born: o.machine.Born(), GraceOver: o.machine.GraceOver()}
+	l := Leadership{Term: term, Sessions: o.machine.Sessions(), Born: o.machine.Born(),
+		GraceOver: o.machine.GraceOver()}
 	o.mu.Unlock()
 	o.Leads(l)
 	if !l.Born {
@@ -158,7 +159,8 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 		},
 		"another leader": func(o *office, _ lockfsm.SessionID) {
 			o.Role(Role{Term: 6, Leader: session.Target{Peer: nodeidtest.ID(3)}})
-			if told, s := o.told(peer), o.Status(); !slices.Contains(told, session.ReplyRedirect) || s.Leading || s.Term != 6 {
+			if told, s := o.told(peer), o.Status(); !slices.Contains(told, session.ReplyRedirect) || s.Leading ||
+				s.Term != 6 {
 				o.t.Errorf("the peer was told %v, %+v", told, s)
 			}
 		},
@@ -246,13 +248,15 @@ func TestShellWhatIsRefusedOnce(t *testing.T) {
 					o.mu.Unlock()
 					o.send(peer, acquireCmd(id, epoch, lockfsm.Number(epoch), "x"))
 					time.Sleep(2 * retryAfter)
-					if told, s := o.told(peer), o.Status(); !slices.Contains(told, session.ReplyEnded) || s.Attachments != 0 {
+					if told, s := o.told(peer), o.Status(); !slices.Contains(told, session.ReplyEnded) ||
+						s.Attachments != 0 {
 						t.Fatalf("the peer was told %v; %+v", told, s)
 					}
 					again := lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch + 1, Number: 1}
 					again.Nonce = lockfsm.Nonce{7}
 					o.send(peer, again)
-					if told, s := o.told(peer), o.Status(); !slices.Contains(told, session.ReplyAttached) || s.Attachments != 1 {
+					if told, s := o.told(peer), o.Status(); !slices.Contains(told, session.ReplyAttached) ||
+						s.Attachments != 1 {
 						t.Fatalf("when it attached anew the peer was told %v; %+v", told, s)
 					}
 				}
@@ -309,13 +313,17 @@ func TestShellVouchesAndStamps(t *testing.T) {
 		o.Keeper = New(Config{
 			Clock:   clock.Monotonic(),
 			Outlets: Outlets{Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: wall},
-			Vouch:   func(_ session.Peer, record []byte) ([32]byte, bool) { return [32]byte{}, string(record) != "false" },
-			Stamp:   func(_ *capability.Capability, record []byte) []byte { return append(record, " stamped"...) },
+			Vouch: func(_ session.Peer, record []byte) ([32]byte, bool) {
+				return [32]byte{},
+					string(record) != "false"
+			},
+			Stamp: func(_ *capability.Capability, record []byte) []byte { return append(record, " stamped"...) },
 		})
 		defer o.Close()
 		o.lead(5)
 		for i, record := range []string{"false", "true"} {
-			c := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{byte(i + 1)}, TTL: benchTTL, Record: []byte(record)}
+			c := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{byte(i + 1)}, TTL: benchTTL,
+				Record: []byte(record)}
 			o.ReceiveUnder(nodeidtest.ID(uint64(i+1)), &capability.Capability{}, nil, c.Append(nil))
 			synctest.Wait()
 		}

@@ -14,8 +14,8 @@ type Outlets struct {
 	// Confirm asks for a round by which a quorum confirms the lead; Confirmed is called when it is
 	// done.
 	Confirm func(term, round uint64)
-	// Reply hands one frame of replies to the transport, or to the instance's own client. It owns the
-	// bytes afterwards. An error says that the frame will not be sent.
+	// Reply hands one frame of replies to the transport, or to the instance's own client. It owns
+	// the bytes afterwards. An error says that the frame will not be sent.
 	Reply func(to session.Peer, replies []byte) error
 	// WallUnixMS reads the wall clock, for people.
 	WallUnixMS func() int64

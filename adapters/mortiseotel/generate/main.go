@@ -1,4 +1,5 @@
-// Command generate writes dashboard.json and alerts.yml into the directory from which it is run: go run ./generate.
+// Command generate writes dashboard.json and alerts.yml into the directory from which it is run: go
+// run ./generate.
 package main
 
 import (
@@ -13,7 +14,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for name, text := range map[string][]byte{"dashboard.json": append(dashboard, '\n'), "alerts.yml": pages.AlertRules()} {
+	for name, text := range map[string][]byte{"dashboard.json": append(dashboard, '\n'),
+		"alerts.yml": pages.AlertRules()} {
 		if err := os.WriteFile(name, text, 0o644); err != nil {
 			log.Fatal(err)
 		}

@@ -42,7 +42,8 @@ func (c *caller) send(command lockfsm.Command, done func(lockfsm.Result)) {
 	c.w.after(c.w.upTo(500*us), func() { c.w.commit(command, done) })
 }
 
-// draw draws what a call asks for. Chances that are zero draw nothing, so that histories of mutexes are what they were before there were kinds.
+// draw draws what a call asks for. Chances that are zero draw nothing, so that histories of mutexes
+// are what they were before there were kinds.
 func (w *world) draw() lockfsm.Command {
 	a := lockfsm.Command{Kind: lockfsm.Acquire, Key: w.key(w.rng.IntN(w.options.Keys)), Try: w.chance(w.options.Try)}
 	switch o := w.options; {
@@ -76,7 +77,8 @@ func (c *caller) next() {
 	op, number := c.op, c.number
 	asks := w.draw()
 	asks.Number = number
-	c.say(history.Event{Kind: history.Call, Op: op, Key: asks.Key, Keys: asks.Keys, Permits: asks.Permits, Of: asks.Of, Try: asks.Try})
+	c.say(history.Event{Kind: history.Call, Op: op, Key: asks.Key, Keys: asks.Keys, Permits: asks.Permits,
+		Of: asks.Of, Try: asks.Try})
 	over := false // the call has returned, or its process is dead
 	granted := func(t lockfsm.Token) {
 		if !over {
@@ -114,7 +116,8 @@ func (c *caller) next() {
 			if !over {
 				over = true
 				c.say(history.Event{Kind: history.Return, Op: op, Outcome: history.Failed, Err: "context"})
-				c.send(lockfsm.Command{Kind: lockfsm.Cancel, Number: number}, func(lockfsm.Result) { w.after(w.upTo(ms), c.next) })
+				c.send(lockfsm.Command{Kind: lockfsm.Cancel, Number: number},
+					func(lockfsm.Result) { w.after(w.upTo(ms), c.next) })
 			}
 		})
 	}
@@ -141,7 +144,10 @@ func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token) {
 				c.say(history.Event{Kind: history.Lost, Op: op, Until: until})
 				c.open()
 			})
-			w.after(w.upTo(5*ms), func() { w.commit(lockfsm.Command{Kind: lockfsm.Expire, Session: session, Term: term}, nil) })
+			w.after(w.upTo(5*ms), func() {
+				w.commit(lockfsm.Command{Kind: lockfsm.Expire, Session: session,
+					Term: term}, nil)
+			})
 		})
 		return
 	}

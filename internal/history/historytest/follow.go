@@ -2,8 +2,9 @@ package historytest
 
 import "github.com/mortise-lock/mortise/internal/history"
 
-// Follow lets a second group follow: its history begins gap nanoseconds after the end of the first's, which may be negative. What the
-// first group's voters would have said of the ends of its last locks is dropped: it died with them.
+// Follow lets a second group follow: its history begins gap nanoseconds after the end of the
+// first's, which may be negative. What the first group's voters would have said of the ends of its
+// last locks is dropped: it died with them.
 func Follow(first, second []history.Event, gap int64) []history.Event {
 	const tokens = 1 << 40 // how far the second group's tokens lie above the first's
 	end, streams := int64(0), 0

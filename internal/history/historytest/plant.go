@@ -10,8 +10,8 @@ import (
 // Plant is a way to break a right history.
 type Plant struct {
 	Name string
-	// Kinds says that the history must have locks of all kinds. The others are for histories of mutexes alone: where locks are shared, what they
-	// make may be right.
+	// Kinds says that the history must have locks of all kinds. The others are for histories of
+	// mutexes alone: where locks are shared, what they make may be right.
 	Kinds bool
 	// Break returns a copy in which one rule is broken, or nil if the history has no place for it.
 	Break func(events []history.Event) []history.Event
@@ -55,7 +55,8 @@ type hold struct {
 	granted, ended, begun, returns int64
 }
 
-// holds lists the locks that were granted to a caller, let go of and confirmed, in the order of tokens.
+// holds lists the locks that were granted to a caller, let go of and confirmed, in the order of
+// tokens.
 func holds(events []history.Event) []hold {
 	type callID struct {
 		stream int
@@ -68,7 +69,8 @@ func holds(events []history.Event) []hold {
 		h := calls[id]
 		switch {
 		case e.Kind == history.Call:
-			calls[id] = &hold{key: e.Key, stream: e.Stream, op: e.Op, call: i, begun: e.At, ret: -1, unlock: -1, confirmed: -1, grant: -1, end: -1}
+			calls[id] = &hold{key: e.Key, stream: e.Stream, op: e.Op, call: i, begun: e.At, ret: -1, unlock: -1,
+				confirmed: -1, grant: -1, end: -1}
 		case e.Kind == history.Return && e.Outcome == history.Granted:
 			h.token, h.ret, h.returns = e.Token, i, e.At
 			tokens[e.Token] = h
@@ -98,7 +100,8 @@ func holds(events []history.Event) []hold {
 	return all
 }
 
-// pair finds two holds of one key, the second the next grant of that key after the first, in the middle of the history.
+// pair finds two holds of one key, the second the next grant of that key after the first, in the
+// middle of the history.
 func pair(events []history.Event) (a, b hold, ok bool) {
 	all := holds(events)
 	for i := len(all) / 2; i < len(all); i++ {
@@ -129,7 +132,8 @@ func edit(events []history.Event, change func(i int, e *history.Event) bool) []h
 	return out
 }
 
-// doubleGrant lets another process hold a key in the middle of a hold, with a token and an account of the voters of its own.
+// doubleGrant lets another process hold a key in the middle of a hold, with a token and an account
+// of the voters of its own.
 func doubleGrant(events []history.Event) []history.Event {
 	a, _, ok := pair(events)
 	if !ok {
@@ -154,7 +158,8 @@ func doubleGrant(events []history.Event) []history.Event {
 		if e.Kind == history.Grant && e.Token == a.token {
 			grant, end := e, e
 			grant.Seq, grant.Token, grant.Place, grant.At = e.Seq+1, e.Token+1, e.Place+1, max(e.At, from+3)
-			end.Kind, end.Seq, end.Token, end.Place, end.At, end.How = history.End, e.Seq+2, e.Token+1, e.Place+1, max(e.At, from+6), history.ByRelease
+			end.Kind, end.Seq, end.Token, end.Place, end.At, end.How = history.End, e.Seq+2, e.Token+1, e.Place+1,
+				max(e.At, from+6), history.ByRelease
 			out = append(out, grant, end)
 		}
 		if i == a.ret {
@@ -220,7 +225,10 @@ func keptGrant(events []history.Event) []history.Event {
 	}
 	for _, e := range events {
 		if e.Kind == history.End && e.Token == last[e.Key] && !told[e.Token] && open[e.Key] == 0 {
-			return edit(events, func(_ int, x *history.Event) bool { return x.Kind != history.End || x.Token != e.Token })
+			return edit(events, func(_ int, x *history.Event) bool {
+				return x.Kind != history.End ||
+					x.Token != e.Token
+			})
 		}
 	}
 	return nil

@@ -8,7 +8,8 @@ import (
 
 // This file breaks histories of locks of all kinds.
 
-// beside finds two holds of one key that were granted beside each other: the second came, and its caller was told, while the first was held.
+// beside finds two holds of one key that were granted beside each other: the second came, and its
+// caller was told, while the first was held.
 func beside(events []history.Event, fit func(a, b *history.Event) bool) (a, b hold, ok bool) {
 	all := holds(events)
 	for i, a := range all {
@@ -27,9 +28,11 @@ func later(e, than history.Event) bool {
 	return e.Index > than.Index || e.Index == than.Index && e.Seq > than.Seq
 }
 
-// together reports whether the callers of two holds must both have believed to hold them at one time.
+// together reports whether the callers of two holds must both have believed to hold them at one
+// time.
 func together(events []history.Event, a, b hold) bool {
-	return later(events[b.grant], events[a.grant]) && later(events[a.end], events[b.grant]) && events[b.ret].At < events[a.unlock].At
+	return later(events[b.grant], events[a.grant]) && later(events[a.end], events[b.grant]) &&
+		events[b.ret].At < events[a.unlock].At
 }
 
 // change changes what a hold asks for wherever it is spoken of.
@@ -44,7 +47,10 @@ func change(events []history.Event, h hold, to func(e *history.Event)) []history
 
 // writerBesideReaders lets the second of two readers be a writer.
 func writerBesideReaders(events []history.Event) []history.Event {
-	_, b, ok := beside(events, func(a, b *history.Event) bool { return a.Permits == 1 && b.Permits == 1 && a.Of == 0 && b.Of == 0 })
+	_, b, ok := beside(events, func(a, b *history.Event) bool {
+		return a.Permits == 1 && b.Permits == 1 &&
+			a.Of == 0 && b.Of == 0
+	})
 	if !ok {
 		return nil
 	}
@@ -60,7 +66,8 @@ func tooManyPermits(events []history.Event) []history.Event {
 	return change(events, b, func(e *history.Event) { e.Permits = e.Of })
 }
 
-// passed exchanges the places of two grants of one key, the second alone or not, and neither of them several.
+// passed exchanges the places of two grants of one key, the second alone or not, and neither of
+// them several.
 func passed(events []history.Event, alone bool) []history.Event {
 	all := holds(events)
 	for i, a := range all {
@@ -117,7 +124,8 @@ func oneOfSeveralHeld(events []history.Event) []history.Event {
 	for _, a := range all {
 		for _, b := range all {
 			x, y := &events[a.grant], &events[b.grant]
-			if x.Key <= y.Key || x.Permits != 0 || slices.Contains(y.Keys, x.Key) || len(y.Keys) == 0 || !together(events, a, b) {
+			if x.Key <= y.Key || x.Permits != 0 || slices.Contains(y.Keys, x.Key) || len(y.Keys) == 0 ||
+				!together(events, a, b) {
 				continue
 			}
 			return change(events, b, func(e *history.Event) {

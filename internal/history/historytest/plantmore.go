@@ -33,7 +33,10 @@ func lostRelease(events []history.Event) []history.Event {
 			last = last && !(e.Kind == history.Grant && e.Key == h.key && e.Token > h.token)
 		}
 		if last {
-			return edit(events, func(_ int, e *history.Event) bool { return e.Kind != history.End || e.Token != h.token })
+			return edit(events, func(_ int, e *history.Event) bool {
+				return e.Kind != history.End ||
+					e.Token != h.token
+			})
 		}
 	}
 	return nil
@@ -50,7 +53,8 @@ func lostGrant(events []history.Event) []history.Event {
 	})
 }
 
-// longBelief lets a holder believe in his lock until the next one has been told that he holds it: he unlocks, and is lost, later.
+// longBelief lets a holder believe in his lock until the next one has been told that he holds it:
+// he unlocks, and is lost, later.
 func longBelief(events []history.Event) []history.Event {
 	a, b, ok := pair(events)
 	if !ok {
@@ -98,7 +102,8 @@ func disagree(events []history.Event) []history.Event {
 	})
 }
 
-// untold takes away that a holder heard of the loss of his lock, or lets go of it, although he lives on.
+// untold takes away that a holder heard of the loss of his lock, or lets go of it, although he
+// lives on.
 func untold(events []history.Event) []history.Event {
 	last := map[int]int64{}
 	for _, e := range events {

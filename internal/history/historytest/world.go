@@ -35,8 +35,10 @@ const (
 
 // Make makes a right history, with streams numbered by node and life.
 func Make(o Options) []history.Event {
-	w := &world{rng: rand.New(rand.NewPCG(o.Seed, 3)), options: o, now: 1000 * ms, waiting: map[request]func(lockfsm.Token){}}
-	charter := lockfsm.Charter{Group: group, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9, Limits: lockfsm.DefaultLimits()}
+	w := &world{rng: rand.New(rand.NewPCG(o.Seed, 3)), options: o, now: 1000 * ms,
+		waiting: map[request]func(lockfsm.Token){}}
+	charter := lockfsm.Charter{Group: group, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9,
+		Limits: lockfsm.DefaultLimits()}
 	for i := range 2 {
 		m, err := lockfsm.New(charter)
 		if err != nil {

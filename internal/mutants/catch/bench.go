@@ -16,7 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/mutants"
 )
 
-// limit is how long one layer may take against one bug. What takes longer has said nothing: on a busy machine it may just be slow.
+// limit is how long one layer may take against one bug. What takes longer has said nothing: on a
+// busy machine it may just be slow.
 const limit = 4 * time.Minute
 
 // bench is the built test binaries.
@@ -59,7 +60,8 @@ func build(ctx context.Context, layers []mutants.Layer, workers int) (*bench, er
 				return
 			}
 		}
-		building := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", b.binary(packages[i]), "./"+packages[i])
+		building := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", b.binary(packages[i]),
+			"./"+packages[i])
 		if out, err := building.CombinedOutput(); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
@@ -102,7 +104,8 @@ func (b *bench) look(ctx context.Context, l mutants.Layer, bug mutants.Bug, run 
 	c.Env = append(append(os.Environ(), l.Environ(bug)...), "MORTISE_BUG="+bug.Name)
 	begun := time.Now()
 	out, err := c.CombinedOutput()
-	s := sighting{layer: l.Name, failed: err != nil && ctx.Err() == nil, slow: ctx.Err() != nil, took: time.Since(begun), output: out}
+	s := sighting{layer: l.Name, failed: err != nil && ctx.Err() == nil, slow: ctx.Err() != nil,
+		took: time.Since(begun), output: out}
 	if s.failed {
 		s.read()
 	}
@@ -144,7 +147,8 @@ func (b *bench) hunt(ctx context.Context, bug mutants.Bug, every bool) []sightin
 	return all
 }
 
-// healthy reports an error if a layer fails with no bug planted: nothing that it says about a bug would mean anything then.
+// healthy reports an error if a layer fails with no bug planted: nothing that it says about a bug
+// would mean anything then.
 func (b *bench) healthy(ctx context.Context, bugs []mutants.Bug, workers int) error {
 	var failed []error
 	seen := make([]sighting, len(b.layers))
@@ -153,7 +157,8 @@ func (b *bench) healthy(ctx context.Context, bugs []mutants.Bug, workers int) er
 		seen[i] = b.look(ctx, l, mutants.Bug{}, l.Tests(bugs...))
 	}, func(i int) {
 		s := seen[i]
-		fmt.Printf("%-30s %-9s %-10s %-44s %6s %7s\n", "no bug", "", s.layer, s.test, s.seed, s.took.Round(10*time.Millisecond))
+		fmt.Printf("%-30s %-9s %-10s %-44s %6s %7s\n", "no bug", "", s.layer, s.test, s.seed,
+			s.took.Round(10*time.Millisecond))
 		if s.failed || s.slow {
 			failed = append(failed, fmt.Errorf("layer %s fails or hangs with no bug planted:\n%s", s.layer, s.output))
 		}

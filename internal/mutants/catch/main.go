@@ -1,12 +1,15 @@
-// Command catch plants every bug of internal/mutants in turn and runs the checks against it, from the cheapest layer to the dearest, until one
-// of them fails. It prints for each bug which layer and test saw it, at which seed and after how long, and fails if a bug was seen by none, or
-// if a layer fails with no bug planted, which -passed takes for known.
+// Command catch plants every bug of internal/mutants in turn and runs the checks against it, from
+// the cheapest layer to the dearest, until one of them fails. It prints for each bug which layer
+// and test saw it, at which seed and after how long, and fails if a bug was seen by none, or if a
+// layer fails with no bug planted, which -passed takes for known.
 //
 //	go run ./internal/mutants/catch [-some] [-passed] [-every] [-layers a,b] [-j processes] [name ...]
 //
-// Each layer's test binary is built once, with all bugs in it; MORTISE_BUG chooses the bug when it runs. Guarantees: with equal sources
-// the simulations see a bug at the same seed each time. Concurrency: as many processes as -j says. Failure: what a layer printed is shown
-// if it fails with no bug. Limits: a check that hangs says nothing after four minutes, and the next layer is asked.
+// Each layer's test binary is built once, with all bugs in it; MORTISE_BUG chooses the bug when it
+// runs. Guarantees: with equal sources the simulations see a bug at the same seed each time.
+// Concurrency: as many processes as -j says. Failure: what a layer printed is shown if it fails
+// with no bug. Limits: a check that hangs says nothing after four minutes, and the next layer is
+// asked.
 package main
 
 import (
@@ -70,7 +73,8 @@ func run(ctx context.Context, c choice, names []string) error {
 		}
 	}
 	missed := table(ctx, bench, bugs, c.every, c.workers)
-	fmt.Printf("\n%d bugs, %d of them caught, in %v\n", len(bugs), len(bugs)-missed, time.Since(begun).Round(time.Second))
+	fmt.Printf("\n%d bugs, %d of them caught, in %v\n", len(bugs), len(bugs)-missed,
+		time.Since(begun).Round(time.Second))
 	if missed > 0 {
 		return fmt.Errorf("%d planted bugs were caught by nothing", missed)
 	}
@@ -88,7 +92,8 @@ func (c choice) layersFor(bugs []mutants.Bug) []mutants.Layer {
 	})
 }
 
-// each calls f for every index below n, workers at a time, and next in order as the results come in.
+// each calls f for every index below n, workers at a time, and next in order as the results come
+// in.
 func each(n, workers int, f func(int), next func(int)) {
 	slots := make(chan struct{}, max(workers, 1))
 	done := make([]chan struct{}, n)

@@ -1,5 +1,5 @@
-// Command overlay writes the sources with all planted bugs and prints the name of a file for -overlay. It is run in the
-// root of the module:
+// Command overlay writes the sources with all planted bugs and prints the name of a file for
+// -overlay. It is run in the root of the module:
 //
 //	MORTISE_BUG=stale-ack go test -overlay "$(go run ./internal/mutants/overlay)" -run Simulation ./session
 //

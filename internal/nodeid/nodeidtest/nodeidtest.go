@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// ID returns an ID for a number: no number twice the same, in the order of the numbers, and zero for 0.
+// ID returns an ID for a number: no number twice the same, in the order of the numbers, and zero
+// for 0.
 func ID(n uint64) nodeid.ID {
 	var id nodeid.ID
 	binary.BigEndian.PutUint64(id[nodeid.Size-8:], n)

@@ -93,7 +93,8 @@ func beAttacker(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
-	a := &attacker{all: map[string]tally{}, speaker: &attack.Speaker{Label: "mortise", Dial: dial, TLS: source.ClientTLS}}
+	a := &attacker{all: map[string]tally{}, speaker: &attack.Speaker{Label: "mortise", Dial: dial,
+		TLS: source.ClientTLS}}
 	for _, addr := range p.Addrs {
 		k, err := a.meet(ctx, addr)
 		if err != nil {
@@ -160,7 +161,8 @@ func (a *attacker) meet(ctx context.Context, addr string) (known, error) {
 }
 
 // enter connects under an identity of the attacker's own. A refusal is an error.
-func (a *attacker) enter(ctx context.Context, addr string, key nodeid.Key, kind wire.Hello_Kind, change func(*wire.Hello)) (*attack.Conn, *wire.Greeting, error) {
+func (a *attacker) enter(ctx context.Context, addr string, key nodeid.Key, kind wire.Hello_Kind,
+	change func(*wire.Hello)) (*attack.Conn, *wire.Greeting, error) {
 	c, err := a.speaker.Open(ctx, addr)
 	if err != nil {
 		return nil, nil, err

@@ -133,17 +133,20 @@ func (a *attacker) sessions(ctx context.Context, target known) tally {
 	defer c.Close()
 	var all []lockfsm.Command
 	for id := range lockfsm.SessionID(64) {
-		all = append(all, lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1 << 40, Number: 1 << 20, Nonce: newNonce()},
+		all = append(all, lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1 << 40, Number: 1 << 20,
+			Nonce: newNonce()},
 			lockfsm.Command{Kind: lockfsm.Close, Session: id, Epoch: 1})
 	}
 	for range 64 {
-		all = append(all, lockfsm.Command{Kind: lockfsm.Open, Nonce: newNonce(), TTL: time.Hour, Record: make([]byte, lockfsm.MaxRecordBytes)})
+		all = append(all, lockfsm.Command{Kind: lockfsm.Open, Nonce: newNonce(), TTL: time.Hour,
+			Record: make([]byte, lockfsm.MaxRecordBytes)})
 	}
 	err = commands(c, all...)
 	victim := a.others(target)[0]
 	record := fmt.Sprintf(`{"instance":"%v","name":"a","addr":%q,"rules":1}`, nodeid.Of(victim.hello.Key), victim.addr)
 	if err == nil {
-		err = commands(c, lockfsm.Command{Kind: lockfsm.Open, Nonce: newNonce(), TTL: time.Hour, Record: []byte(record)})
+		err = commands(c, lockfsm.Command{Kind: lockfsm.Open, Nonce: newNonce(), TTL: time.Hour,
+			Record: []byte(record)})
 	}
 	c.Ended(300 * time.Millisecond)
 	return refused(err)
@@ -170,7 +173,8 @@ func (a *attacker) budget(ctx context.Context, target known) (t tally) {
 		var all []lockfsm.Command
 		for i := range 100 {
 			all = append(all, lockfsm.Command{
-				Kind: lockfsm.Acquire, Session: id, Epoch: 1, Number: lockfsm.Number(n + i), Key: fmt.Sprintf("filler/%d/%d", session, n+i),
+				Kind: lockfsm.Acquire, Session: id, Epoch: 1, Number: lockfsm.Number(n + i),
+				Key:   fmt.Sprintf("filler/%d/%d", session, n+i),
 				Value: make([]byte, lockfsm.MaxValueBytes),
 			})
 		}

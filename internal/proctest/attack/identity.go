@@ -53,7 +53,8 @@ func (a *attacker) impostor(ctx context.Context, target known) (t tally) {
 	return t
 }
 
-// ask puts questions under one identity. Every question that ends without an answer counts as refused.
+// ask puts questions under one identity. Every question that ends without an answer counts as
+// refused.
 func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies ...[]byte) (t tally) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -82,7 +83,8 @@ func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies
 	return t
 }
 
-// hearsay tells an instance that the attacker is the only voter. Whether it was believed shows in what the instance says of the voters.
+// hearsay tells an instance that the attacker is the only voter. Whether it was believed shows in
+// what the instance says of the voters.
 func (a *attacker) hearsay(ctx context.Context, target known) tally {
 	key := nodeid.NewKey(random)
 	to, group := nodeid.Of(target.hello.Key), target.hello.Group
@@ -122,13 +124,15 @@ func (a *attacker) gossip(ctx context.Context, target known) (t tally) {
 		for _, victim := range a.targets {
 			for _, member := range members {
 				packets = append(packets, attack.Alive(a.speaker.Label, member, rand.Uint32(), attack.Meta{
-					Instance: nodeid.Of(victim.hello.Key), Group: victim.hello.Group ^ uint64(rand.IntN(2)), At: 1 << 50, Leader: true, Name: "a", Addr: "127.0.0.1:9",
+					Instance: nodeid.Of(victim.hello.Key), Group: victim.hello.Group ^ uint64(rand.IntN(2)),
+					At: 1 << 50, Leader: true, Name: "a", Addr: "127.0.0.1:9",
 				}))
 			}
 		}
 		for range 20 {
 			ghost := binary.BigEndian.AppendUint64(nil, rand.Uint64())
-			packets = append(packets, attack.Alive(a.speaker.Label, attack.Member{Name: fmt.Sprintf("%x", ghost), IP: ghost[:4], Port: 7947}, 1, attack.Meta{
+			packets = append(packets, attack.Alive(a.speaker.Label, attack.Member{Name: fmt.Sprintf("%x", ghost),
+				IP: ghost[:4], Port: 7947}, 1, attack.Meta{
 				Instance: nodeid.NewKey(random).ID(), Name: "ghost", Addr: "127.0.0.1:9",
 			}))
 		}
@@ -146,7 +150,8 @@ func (a *attacker) gossipMembers(ctx context.Context, client *attack.Client) (me
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	stream, err := client.Conn(ctx)
-	if err != nil || stream.Send(&wire.Bytes{}) != nil || stream.Send(&wire.Bytes{Data: attack.Exchange(a.speaker.Label)}) != nil {
+	if err != nil || stream.Send(&wire.Bytes{}) != nil ||
+		stream.Send(&wire.Bytes{Data: attack.Exchange(a.speaker.Label)}) != nil {
 		return nil
 	}
 	var answer []byte
@@ -163,7 +168,8 @@ func (a *attacker) gossipMembers(ctx context.Context, client *attack.Client) (me
 	return members[:min(len(members), 16)]
 }
 
-// identities makes links of many instances that never were, which say that they have retired, and end.
+// identities makes links of many instances that never were, which say that they have retired, and
+// end.
 func (a *attacker) identities(ctx context.Context, target known) (t tally) {
 	for _, victim := range a.targets {
 		c, err := a.join(ctx, target, nodeid.NewKey(random), victim.hello.Raft)

@@ -52,7 +52,8 @@ func (s *siege) report(quietFrom, attackFrom, attackTo time.Time) error {
 		s.fault("p99 was %v quiet and %v attacked, and the limit is %d times", quiet.p99, attacked.p99, s.ratio)
 	}
 	granted, failed, lost := outcomes(events, attackFrom, attackTo)
-	fmt.Printf("while attacked: %d calls granted, %d failed, %d locks lost, %d terms\n", granted, failed, lost, len(s.terms))
+	fmt.Printf("while attacked: %d calls granted, %d failed, %d locks lost, %d terms\n", granted, failed, lost,
+		len(s.terms))
 	for _, v := range s.victims {
 		fmt.Printf("instance %s: at most %d MiB resident\n", v.name, v.mib())
 		if v.mib() > s.rss {
@@ -111,7 +112,8 @@ func latencies(events []history.Event, from, to time.Time) spread {
 	for _, e := range events {
 		id := call{e.Stream, e.Op}
 		switch {
-		case e.Kind == history.Call && strings.HasPrefix(e.Key, "probe/") && e.At >= from.UnixNano() && e.At < to.UnixNano():
+		case e.Kind == history.Call && strings.HasPrefix(e.Key, "probe/") && e.At >= from.UnixNano() &&
+			e.At < to.UnixNano():
 			began[id] = e.At
 		case e.Kind == history.Return && began[id] != 0 && e.Outcome == history.Granted:
 			took = append(took, time.Duration(e.At-began[id]))
@@ -125,7 +127,8 @@ func latencies(events []history.Event, from, to time.Time) spread {
 	return spread{len(took), took[len(took)/2], took[len(took)*99/100], took[len(took)-1]}
 }
 
-// outcomes counts what became of calls between two times. A call that its caller gave up has not failed.
+// outcomes counts what became of calls between two times. A call that its caller gave up has not
+// failed.
 func outcomes(events []history.Event, from, to time.Time) (granted, failed, lost int) {
 	for _, e := range events {
 		switch {

@@ -59,7 +59,8 @@ func (v *victim) start(program, secret string, addrs []string, slower int) error
 	defer log.Close()
 	v.cmd = exec.Command(program)
 	v.cmd.Env = append(os.Environ(),
-		"ORDERS_NAME="+v.name, "ORDERS_BIND="+v.addr, "ORDERS_JOIN="+strings.Join(addrs, ","), "ORDERS_REPLICAS="+strconv.Itoa(len(addrs)),
+		"ORDERS_NAME="+v.name, "ORDERS_BIND="+v.addr, "ORDERS_JOIN="+strings.Join(addrs, ","),
+		"ORDERS_REPLICAS="+strconv.Itoa(len(addrs)),
 		"ORDERS_SECRET="+secret,
 		"MT_HISTORY="+filepath.Join(v.dir, v.name+".jsonl"), "MT_PROBE_EVERY=20ms", "MT_SLOWER="+strconv.Itoa(slower))
 	v.cmd.Stderr = log

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// load is the goroutines that take locks. What they see is in the history of the node; nothing here decides at random.
+// load is the goroutines that take locks. What they see is in the history of the node; nothing here
+// decides at random.
 type load struct {
 	node *mortise.Node
 	name string // of the instance
@@ -93,7 +94,8 @@ func (l *load) try() {
 	}
 }
 
-// giveUp waits for the lock that everybody wants, each time for another while, and most often not for long enough.
+// giveUp waits for the lock that everybody wants, each time for another while, and most often not
+// for long enough.
 func (l *load) giveUp() {
 	for n := 0; l.goesOn(nil); n++ {
 		ctx, cancel := context.WithTimeout(l.ctx, time.Duration(1+n%17)*time.Millisecond)
@@ -109,7 +111,8 @@ func (l *load) giveUp() {
 	}
 }
 
-// probe takes and frees a key that nobody else wants, a new one each time: how long that takes is how long a free lock could not be had.
+// probe takes and frees a key that nobody else wants, a new one each time: how long that takes is
+// how long a free lock could not be had.
 func (l *load) probe(pause time.Duration) {
 	for n := 0; l.goesOn(nil); n++ {
 		lock, err := l.node.Lock(l.ctx, fmt.Sprintf("probe/%s/%d/%d", l.name, l.life, n))
@@ -123,7 +126,8 @@ func (l *load) probe(pause time.Duration) {
 	}
 }
 
-// unlock gives a lock back. The wait for the confirmation ends with the node, or when there is no leader for long.
+// unlock gives a lock back. The wait for the confirmation ends with the node, or when there is no
+// leader for long.
 func (l *load) unlock(lock *mortise.Lock) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

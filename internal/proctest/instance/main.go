@@ -1,10 +1,12 @@
-// Instance is what the process tests run: a service with a node in it whose goroutines take locks in every way there is. The node's Config
-// comes from the environment (prefix ORDERS); MT_HISTORY names the file for Config.History, MT_PROBE_EVERY is the pause between two probes.
-// MT_SLOWER, if set, is how many times as long as usual the load pauses. MT_CALLERS, if set, is how many goroutines more
-// lock and unlock a key of their own all the time.
+// Instance is what the process tests run: a service with a node in it whose goroutines take locks
+// in every way there is. The node's Config comes from the environment (prefix ORDERS); MT_HISTORY
+// names the file for Config.History, MT_PROBE_EVERY is the pause between two probes. MT_SLOWER, if
+// set, is how many times as long as usual the load pauses. MT_CALLERS, if set, is how many
+// goroutines more lock and unlock a key of their own all the time.
 //
-// It says what happens as lines of JSON on standard output (an [event] each) and takes lines of JSON on standard input (a [request] each).
-// SIGTERM makes it leave. The end of standard input makes it stop everything and close: so none outlives a test that dies.
+// It says what happens as lines of JSON on standard output (an [event] each) and takes lines of
+// JSON on standard input (a [request] each). SIGTERM makes it leave. The end of standard input
+// makes it stop everything and close: so none outlives a test that dies.
 package main
 
 import (
@@ -25,7 +27,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// leaveWithin bounds Leave: as long as what an orchestrator gives a process by default, less some for the rest.
+// leaveWithin bounds Leave: as long as what an orchestrator gives a process by default, less some
+// for the rest.
 const leaveWithin = 25 * time.Second
 
 func main() {
@@ -92,14 +95,16 @@ func run() error {
 	}
 }
 
-// ready tells when the node can be granted locks for the first time: what a rolling deploy is paced by.
+// ready tells when the node can be granted locks for the first time: what a rolling deploy is paced
+// by.
 func (i *instance) ready() {
 	if err := i.node.Ready(context.Background()); err == nil {
 		i.tell(event{Kind: "ready"})
 	}
 }
 
-// leave leaves the group as a service does on SIGTERM: the load goes on meanwhile, and ends because the node leaves.
+// leave leaves the group as a service does on SIGTERM: the load goes on meanwhile, and ends because
+// the node leaves.
 func (i *instance) leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
 	defer cancel()

@@ -1,6 +1,8 @@
-// Command mortise-judge says whether recorded histories of lock operations are right: see package judge, and Config.History of mortise.
+// Command mortise-judge says whether recorded histories of lock operations are right: see package
+// judge, and Config.History of mortise.
 //
-// It exits with 0 if they are, with 1 if they are not or cannot be judged, and with 2 if it cannot read them.
+// It exits with 0 if they are, with 1 if they are not or cannot be judged, and with 2 if it cannot
+// read them.
 package main
 
 import (
@@ -18,13 +20,17 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	var o judge.Options
-	flag.DurationVar(&o.Uncertainty, "uncertainty", 0, "how far two clocks of the history may be apart: 0 on one machine, some 10ms with NTP")
-	flag.DurationVar(&o.Settle, "settle", time.Minute, "how long the state may keep what is over for its caller: more than a lease, and than any time without a leader")
-	flag.BoolVar(&o.Settled, "settled", false, "the recording goes on until all was over: hold against it what is missing at its end")
+	flag.DurationVar(&o.Uncertainty, "uncertainty", 0,
+		"how far two clocks of the history may be apart: 0 on one machine, some 10ms with NTP")
+	flag.DurationVar(&o.Settle, "settle", time.Minute,
+		"how long the state may keep what is over for its caller: more than a lease, and than any time without a leader")
+	flag.BoolVar(&o.Settled, "settled", false,
+		"the recording goes on until all was over: hold against it what is missing at its end")
 	flag.DurationVar(&o.Timeout, "timeout", 30*time.Second, "how long porcupine may search")
 	flag.StringVar(&o.HTML, "html", "", "write a picture of the first wrong key to this file")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: mortise-judge [flags] FILE...\n\nGive it the histories (Config.History) of all instances, of all their lives.")
+		fmt.Fprintln(flag.CommandLine.Output(),
+			"usage: mortise-judge [flags] FILE...\n\nGive it the histories (Config.History) of all instances, of all their lives.")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -75,6 +81,7 @@ func summary(events []history.Event) string {
 		}
 		from, to = min(from, e.At), max(to, e.At)
 	}
-	return fmt.Sprintf("%d events over %v: %d recorders, %d keys, %d calls, %d locks lost", len(events), time.Duration(to-from).Round(time.Millisecond),
+	return fmt.Sprintf("%d events over %v: %d recorders, %d keys, %d calls, %d locks lost", len(events),
+		time.Duration(to-from).Round(time.Millisecond),
 		counts[history.Header], len(keys), counts[history.Call], counts[history.Lost])
 }

@@ -1,5 +1,5 @@
-// Package pages makes the Prometheus alert rules and the Grafana dashboard. The names of the metrics come from the table, so a metric that is
-// renamed there is renamed here.
+// Package pages makes the Prometheus alert rules and the Grafana dashboard. The names of the
+// metrics come from the table, so a metric that is renamed there is renamed here.
 package pages
 
 import (
@@ -10,15 +10,18 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// Runbook is the page that says what to do; behind it stands the anchor of the alert, its name in lower case.
+// Runbook is the page that says what to do; behind it stands the anchor of the alert, its name in
+// lower case.
 const Runbook = "https://github.com/mortise-lock/mortise/blob/main/docs/OPERATION.md#"
 
 // Alert is one rule.
 type Alert struct {
-	Name        string
-	Expr        string
-	For         string
-	Severity    string // "critical": locks cannot be had, or exclusion is at stake; "warning": somebody should look within a day
+	Name string
+	Expr string
+	For  string
+	// "critical": locks cannot be had, or exclusion is at stake; "warning": somebody should look
+	// within a day
+	Severity    string
 	Summary     string // one line
 	Description string
 }
@@ -42,7 +45,8 @@ func Alerts() []Alert {
 		{"MortiseRetired", fmt.Sprintf("%s == 1", p(table.Failed)), "1m", "critical",
 			"The node on {{ $labels.instance }} has failed and holds nothing any more",
 			"Node.Err and the log say why. The process goes on without locks until the node is started again."},
-		{"MortiseNotReady", fmt.Sprintf("rate(%s[5m]) / rate(%s[5m]) < 0.9", p(table.Available), p(table.Time)), "5m", "critical",
+		{"MortiseNotReady", fmt.Sprintf("rate(%s[5m]) / rate(%s[5m]) < 0.9", p(table.Available), p(table.Time)), "5m",
+			"critical",
 			"{{ $labels.instance }} could be granted locks for {{ $value | humanizePercentage }} of the last 5 minutes only",
 			"It is cut off from the leader, or there is none, or the group is in its grace."},
 		{"MortiseLocksLost", grown(table.Losses, `{reason!~"overdue|forced|stopped|resumed"}`, "10m"), "0s", "critical",
@@ -69,7 +73,8 @@ func Alerts() []Alert {
 		{"MortiseRefused", fmt.Sprintf(`sum by (job, instance, outcome) (rate(%s_count{outcome=~"queue_full|overloaded|not_ready|failed"}[5m])) > 0.1`, p(table.Wait)), "5m", "warning",
 			"Calls of {{ $labels.instance }} for a lock are refused: {{ $labels.outcome }}",
 			"A queue or this instance is full, or a try could not be decided."},
-		{"MortiseDeadlocks", fmt.Sprintf(`sum by (job, instance) (increase(%s_count{outcome="deadlock"}[1h])) > 0`, p(table.Wait)), "0s", "warning",
+		{"MortiseDeadlocks", fmt.Sprintf(`sum by (job, instance) (increase(%s_count{outcome="deadlock"}[1h])) > 0`,
+			p(table.Wait)), "0s", "warning",
 			"A call of {{ $labels.instance }} was refused because it would have closed a circle",
 			"Two places of the program take the same locks in different orders."},
 		{"MortiseLeaderFlaps", fmt.Sprintf("max by (job) (increase(%s[15m])) > 3", p(table.Leader)), "0s", "warning",
@@ -99,7 +104,8 @@ func AlertRules() []byte {
 	b.WriteString("# Made by go run ./generate; change internal/pages/alerts.go instead.\ngroups:\n  - name: mortise\n    rules:\n")
 	for _, a := range Alerts() {
 		fmt.Fprintf(&b, "      - alert: %s\n        expr: %s\n        for: %s\n        labels:\n          severity: %s\n        annotations:\n", a.Name, strconv.Quote(a.Expr), a.For, a.Severity)
-		fmt.Fprintf(&b, "          summary: %s\n          description: %s\n          runbook_url: %s\n", strconv.Quote(a.Summary), strconv.Quote(a.Description), strconv.Quote(a.Link()))
+		fmt.Fprintf(&b, "          summary: %s\n          description: %s\n          runbook_url: %s\n",
+			strconv.Quote(a.Summary), strconv.Quote(a.Description), strconv.Quote(a.Link()))
 	}
 	return []byte(b.String())
 }

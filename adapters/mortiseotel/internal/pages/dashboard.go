@@ -45,7 +45,9 @@ func rows() []struct {
 		panels []panel
 	}{
 		{"Can locks be had?", []panel{
-			{"Share of time in which locks could be granted", "percentunit", []line{{fmt.Sprintf("rate(%s[$__rate_interval]) / rate(%s[$__rate_interval])", now(table.Available), now(table.Time)), "{{instance}}"}}},
+			{"Share of time in which locks could be granted", "percentunit",
+				[]line{{fmt.Sprintf("rate(%s[$__rate_interval]) / rate(%s[$__rate_interval])", now(table.Available),
+					now(table.Time)), "{{instance}}"}}},
 			{"Knows a leader", "short", each(table.LeaderKnown)},
 			{"Leads", "short", each(table.LeaderHere)},
 			{"Failed", "short", each(table.Failed)},
@@ -93,13 +95,15 @@ func Dashboard() ([]byte, error) {
 	y, id := 0, 0
 	for _, row := range rows() {
 		id++
-		panels = append(panels, object{"id": id, "type": "row", "title": row.title, "collapsed": false, "gridPos": object{"h": 1, "w": 24, "x": 0, "y": y}, "panels": []object{}})
+		panels = append(panels, object{"id": id, "type": "row", "title": row.title, "collapsed": false,
+			"gridPos": object{"h": 1, "w": 24, "x": 0, "y": y}, "panels": []object{}})
 		y++
 		for i, p := range row.panels {
 			id++
 			var targets []object
 			for j, l := range p.lines {
-				targets = append(targets, object{"refId": string(rune('A' + j)), "datasource": source, "expr": l.expr, "legendFormat": l.legend})
+				targets = append(targets, object{"refId": string(rune('A' + j)), "datasource": source, "expr": l.expr,
+					"legendFormat": l.legend})
 			}
 			panels = append(panels, object{
 				"id": id, "type": "timeseries", "title": p.title, "datasource": source, "targets": targets,
@@ -111,10 +115,12 @@ func Dashboard() ([]byte, error) {
 	}
 	one := table.Prom(table.Time)
 	variable := func(name, query string) object {
-		return object{"name": name, "type": "query", "datasource": source, "query": query, "refresh": 2, "multi": true, "includeAll": true, "current": object{"text": "All", "value": "$__all"}}
+		return object{"name": name, "type": "query", "datasource": source, "query": query, "refresh": 2,
+			"multi": true, "includeAll": true, "current": object{"text": "All", "value": "$__all"}}
 	}
 	return json.MarshalIndent(object{
-		"title": "mortise", "uid": "mortise", "tags": []string{"mortise"}, "schemaVersion": 39, "version": 1, "editable": true, "refresh": "30s",
+		"title": "mortise", "uid": "mortise", "tags": []string{"mortise"}, "schemaVersion": 39, "version": 1,
+		"editable": true, "refresh": "30s",
 		"time": object{"from": "now-1h", "to": "now"}, "panels": panels,
 		"templating": object{"list": []object{
 			{"name": "datasource", "type": "datasource", "query": "prometheus"},
