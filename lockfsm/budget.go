@@ -28,7 +28,7 @@ const (
 	sessionCharge = 1024 // structs, three maps, the leader's lease, and its place in snapshots
 	entryCharge   = 352  // struct, lookup by number, and its place in snapshots
 	lockCharge    = 256  // struct, lookup by key, and the rounding of the key's memory
-	restCharge    = 192 // what few requests have: see rest
+	restCharge    = 192  // what few requests have: see rest
 	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
 
 	// sessionsReserve is a divisor: one such part of the group's budget is reserved for Open. An

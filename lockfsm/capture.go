@@ -25,7 +25,7 @@ type Capture struct {
 	lastSession uint64 // sessions with a higher ID are newer than the capture
 	lastLock    uint64 // the same for the places of locks
 	locks       int
-	atLocks     bool // the sessions are written
+	atLocks     bool   // the sessions are written
 	before      uint64 // the ID of the session that was written last
 	aside       asides
 	scratch     []byte

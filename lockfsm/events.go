@@ -86,8 +86,7 @@ type happened struct {
 	cause      Cause
 }
 
-// who is the part of a session that its events keep. It is separate because events outlive the
-// session.
+// who: a session as its events store it. It is separate because events outlive the session.
 type who struct {
 	id     SessionID
 	record []byte // never changed, so results may share it
