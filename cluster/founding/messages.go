@@ -111,7 +111,7 @@ func appendVerdict(b []byte, v verdict) []byte {
 
 func decodeVerdict(b []byte) (verdict, error) {
 	r := open(b, kindVerdict)
-	// A refusal that this version has no name for is still a refusal.
+	// An unknown refusal of a newer version is still a refusal.
 	v := verdict{Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(textBytesMax)}
 	return v, r.done()
 }
