@@ -243,7 +243,7 @@ func TestRule5WithADirectory(t *testing.T) {
 		return c.phase
 	}
 	if tick(time.Minute, false) != Bound ||
-		!strings.Contains(c.Waiting(), "its directory keeps the charter until everybody is in reach") {
+		!strings.Contains(c.Waiting(), "its directory keeps the charter until all instances are in reach") {
 		t.Errorf("with the other away it is %v and waits for %q", c.phase, c.Waiting())
 	}
 	if tick(8*time.Second, true) != Bound {
