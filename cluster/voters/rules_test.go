@@ -283,7 +283,7 @@ func TestSentences(t *testing.T) {
 		"a* b c/silent":                `nothing is heard of "c"`,
 		"a* b c/dead | | d":            `"d" is asked to start a replica since there are 2 of 3`,
 		"a* | | b/lost3":               `1 of 1 eligible instances vote, as they should; "b" was lost 3 times in two minutes and is not brought in until it is steady`,
-		"a* b c/gone/dead | d/behind|": `replica 0000000000000003 cannot be replaced yet: waiting for somebody to take the place`,
+		"a* b c/gone/dead | d/behind|": `replica 0000000000000003 cannot be replaced yet: waiting for a replacement`,
 	} {
 		if got := Reconcile(scene(t, line, Settings{Voters: 3})).Why; got != want {
 			t.Errorf("%q: %s, want %s", line, got, want)
