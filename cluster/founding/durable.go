@@ -95,7 +95,7 @@ func (c *Core) unsettled() bool {
 			}
 		}
 	}
-	return heard < min(named, settleMost)
+	return heard < min(named, maxSettle)
 }
 
 // Unsaved records that the State could not be stored, and why. It returns the part of the waiting

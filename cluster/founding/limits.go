@@ -45,11 +45,11 @@ const (
 	electedWithin = 10 * time.Second // a group whose majority answers should have a leader by then
 	rivalFor      = 2 * time.Minute  // for how long the report of another group counts as a reason to ask again
 
-	roundMost   = 3  // addresses behind Join that an instance which is no founder asks at a time
-	searchMost  = 4  // pending questions of a founder's search
-	sampleMost  = 16 // other addresses behind Join that a founder asks for a living group
-	settleMost  = 3  // addresses behind Join that a resumed instance waits for
-	metMost     = 16 // founders that an answer names
+	maxRound    = 3  // addresses behind Join that an instance which is no founder asks at a time
+	maxSearch   = 4  // pending questions of a founder's search
+	maxSample   = 16 // other addresses behind Join that a founder asks for a living group
+	maxSettle   = 3  // addresses behind Join that a resumed instance waits for
+	maxMet      = 16 // founders that an answer names
 	tipsMax     = 64
 	rivalsMax   = 8
 	lifeJump    = 1 << 20   // starts of one directory that others have not learned of; a larger jump is malformed

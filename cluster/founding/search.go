@@ -75,7 +75,7 @@ func (c *Core) askPlaces(random Random) time.Duration {
 	watched, keepers := 0, 0
 	for _, p := range c.places {
 		p.watch = c.watched(p)
-		if !p.watch && keepers < sampleMost && c.keeps(p) {
+		if !p.watch && keepers < maxSample && c.keeps(p) {
 			p.watch = true
 			keepers++
 		}
@@ -137,7 +137,7 @@ func (c *Core) round(random Random) time.Duration {
 	// A connection costs more than a question. So an instance that knows addresses of founders asks
 	// places that have answered, and a new address only in every fourth round.
 	if c.rounds++; len(told) > 0 && c.rounds%4 != 0 {
-		for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool {
+		for _, p := range c.choose(random.Spread, maxRound-len(told), func(p *place) bool {
 			return p.entry != "" &&
 				c.answers(p)
 		}) {
@@ -145,11 +145,11 @@ func (c *Core) round(random Random) time.Duration {
 			told = append(told, p)
 		}
 	}
-	for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool { return p.entry != "" }) {
+	for _, p := range c.choose(random.Spread, maxRound-len(told), func(p *place) bool { return p.entry != "" }) {
 		c.put(p, 0)
 		told = append(told, p)
 	}
-	for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool {
+	for _, p := range c.choose(random.Spread, maxRound-len(told), func(p *place) bool {
 		return p.told ||
 			c.known(p)
 	}) {
@@ -201,13 +201,13 @@ func (c *Core) search(random Random) time.Duration {
 		every = askEverySlow
 	}
 	c.searchAt = c.now + atRandom(every, random.Spread+2)
-	free := searchMost
+	free := maxSearch
 	for _, p := range c.places {
 		if p.pending != 0 && !p.watch {
 			free--
 		}
 	}
-	told := c.choose(random.Spread, min(free, searchMost/2), func(p *place) bool { return !p.watch && p.told })
+	told := c.choose(random.Spread, min(free, maxSearch/2), func(p *place) bool { return !p.watch && p.told })
 	for i, p := range told {
 		c.put(p, atRandom(searchAgain, random.Spread+uint64(i)))
 	}
@@ -260,7 +260,7 @@ func (c *Core) sampled() bool {
 			asked++
 		}
 	}
-	return asked >= min(others, sampleMost)
+	return asked >= min(others, maxSample)
 }
 
 // learn takes further addresses from an answer: of founders that the other has met, of its group's
@@ -290,7 +290,7 @@ func (c *Core) acquainted(asker string) []string {
 		return nil
 	}
 	add := func(addr string) {
-		if addr != asker && len(met) < metMost && !slices.Contains(met, addr) {
+		if addr != asker && len(met) < maxMet && !slices.Contains(met, addr) {
 			met = append(met, addr)
 		}
 	}

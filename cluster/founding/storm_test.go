@@ -169,9 +169,9 @@ func TestAFounderLooksForAGroupOfOthersFirst(t *testing.T) {
 					asked++
 				}
 			}
-			if asked < sampleMost || silent && asked > 2*sampleMost {
+			if asked < maxSample || silent && asked > 2*maxSample {
 				t.Errorf("silent %v: %s asked %d other addresses behind Join, want about %d", silent, s.name, asked,
-					sampleMost)
+					maxSample)
 			}
 		}
 	}
