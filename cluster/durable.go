@@ -53,7 +53,7 @@ func (c *Cluster) begin() error {
 // settings and names.
 func (s *stored) fits(cfg *Config) error {
 	if s.identity.Label != cfg.Label {
-		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or set the name of the cluster right",
+		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or correct the name of the cluster",
 			ErrDirectory, s.identity.Label, cfg.Label)
 	}
 	st := &s.state
@@ -76,7 +76,7 @@ func (s *stored) fits(cfg *Config) error {
 			"last", s.identity.Name, "now", cfg.Name)
 	}
 	if which := founding.Difference(cfg.Settings, st.Settings); which != "" && !st.Settings.Solo {
-		cfg.Logger.Warn(which+" differs from the group's, which holds: make it equal on all instances", "group",
+		cfg.Logger.Warn(which+" differs from the group's setting, which is in effect: make it equal on all instances", "group",
 			idText(st.Group))
 	}
 	return nil

@@ -372,7 +372,7 @@ func (c *Core) prospects() string {
 	case 2*len(alive) <= voters:
 		return text + "; it goes on with its locks when a majority is in reach"
 	case lost > electedWithin:
-		return text + ", and none is elected since " + clockText(c.sinceWall) + ": see to the network between them"
+		return text + ", and none is elected since " + clockText(c.sinceWall) + ": check the network between them"
 	case len(silent) > 0:
 		return text + "; the others elect a leader"
 	}

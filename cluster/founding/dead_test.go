@@ -79,7 +79,7 @@ func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	c.now += electedWithin
 	c.tell("n2:1", life(2, 2))
 	c.tell("n3:1", life(3, 0))
-	if c.ends(); !strings.Contains(c.Waiting(), "see to the network between them") {
+	if c.ends(); !strings.Contains(c.Waiting(), "check the network between them") {
 		t.Errorf("it waits for %q", c.Waiting())
 	}
 }

@@ -191,9 +191,9 @@ func (c *Core) waitingDurable() string {
 	switch {
 	case len(gone) > 0:
 	case c.now-c.since > electedWithin:
-		return text + "; all its voters answer, and none is elected: see to their disks, and to the network between them"
+		return text + "; all its voters answer, and none is elected: check their disks and the network between them"
 	default:
-		return text + "; all its voters answer, and elect one"
+		return text + "; all its voters answer and are electing one"
 	}
 	return text + "; of its voters, " + some(gone) +
 		" cannot be reached: bring them back, with their directories. Nothing is granted until " +

@@ -125,7 +125,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 		{"others know an earlier life", true, told(3, "a:1"), ""},
 		{"others know this life", false, told(life, "a:2"), ""},
 		{"others know nothing", true, told(0, ""), ""},
-		{"others know a later life here", true, told(5, "a:2"), "older copy, its"},
+		{"others know a later life here", true, told(5, "a:2"), "older copy, and its"},
 		{"others know a later life elsewhere", false, told(5, "z:1"),
 			"older copy, or another process runs from a copy of it at z:1"},
 		{"others know this life elsewhere", true, told(life, "z:1"), "z:1"},

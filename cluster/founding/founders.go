@@ -25,7 +25,7 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	if missing := c.silentFounders(ch); len(missing) > 0 {
 		text := "no answer from " + some(missing)
 		if ch == nil {
-			text = "missing of the Founders: " + some(missing)
+			text = "missing founders: " + some(missing)
 		}
 		return RefusedSilence, text + c.absent() + c.muted()
 	}
@@ -33,7 +33,7 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 		return RefusedSilence, c.silence(list)
 	}
 	if !c.sampled() {
-		return RefusedSilence, "it still asks other addresses behind Join whether a group lives"
+		return RefusedSilence, "it is still asking other addresses behind Join for a running group"
 	}
 	return Accepted, ""
 }
@@ -121,11 +121,11 @@ func (c *Core) waitingJoiner() string {
 	}
 	if len(met) == 0 && len(others) > 0 {
 		return text + "; it has met none of them (" + some(missing) + "), and sees " + some(others) +
-			": if these are to found, the Name of each (the host name by default) has to stand in Founders, and that of this one (" +
+			": to let these found the group, list the Name of each (the host name by default) in Founders, and that of this one (" +
 			strconv.Quote(c.name) + ") too"
 	}
 	if len(missing) > 0 {
-		return text + "; of the Founders it has not met " + some(missing) + c.absent()
+		return text + "; it has not met the founders " + some(missing) + c.absent()
 	}
 	return text + "; it has met all the Founders"
 }

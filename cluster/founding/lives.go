@@ -84,7 +84,7 @@ func (c *Core) recognise(who *Who) {
 	}
 	switch {
 	case who.AskerLife > c.life && who.AskerAddr == c.addr:
-		c.bar("this directory was restored from an older copy, its instance has been started since then: " + wayOutOld)
+		c.bar("this directory was restored from an older copy, and its instance was started since then: " + wayOutOld)
 	case who.AskerLife > c.life:
 		c.bar("this directory was restored from an older copy, or another process runs from a copy of it at " +
 			who.AskerAddr + ": " + wayOutOld)

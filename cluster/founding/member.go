@@ -65,7 +65,7 @@ func (c *Core) adopt() bool {
 	}
 	warning := ""
 	if which := c.settings.difference(with.Settings); which != "" {
-		warning = which + " differs from the group's, which holds: make it equal on all instances"
+		warning = which + " differs from the group's setting, which is in effect: make it equal on all instances"
 	}
 	c.rulesOf, c.leader, c.supersedes = with.Settings, false, slices.Clone(with.Supersedes)
 	c.belong(with.Group, with.At, with.Voters, warning)

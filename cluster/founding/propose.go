@@ -111,7 +111,7 @@ func (c *Core) missing(list []candidate) string {
 		}
 		if apart := time.Duration(latest.wall-l.wall) * time.Millisecond; apart > c.settings.slack() {
 			return "the clock of " + nameOf(l.name, l.addr) + " is " + apart.String() + " behind that of " +
-				nameOf(latest.name, latest.addr) + ": set them right"
+				nameOf(latest.name, latest.addr) + ": correct them"
 		}
 		if l.obstacle != "" {
 			return nameOf(l.name, l.addr) + " is not ready: " + l.obstacle

@@ -34,7 +34,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 		return errors.New("group " + name +
 			" is not known to be born: start all instances of it, then it is born, or the attempt ends by itself")
 	case c.settling:
-		return errors.New("this instance has just been started and looks around first: try again in two seconds")
+		return errors.New("this instance has just been started and is still looking for other instances: try again in two seconds")
 	}
 	if text := c.led(); text != "" {
 		return errors.New("group " + name + " is not lost: " + text +

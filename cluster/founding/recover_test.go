@@ -40,7 +40,7 @@ func TestWhoMayRecover(t *testing.T) {
 			"not lost: this instance knows its leader"},
 		"hears of a leader": {sees(leading), `not lost: "b" (b:1) knows its leader`},
 		"bound":             {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be born"},
-		"looks around":      {func(c *Core) uint64 { *c = *resumed(Member); return 99 }, "two seconds"},
+		"still looking for other":      {func(c *Core) uint64 { *c = *resumed(Member); return 99 }, "two seconds"},
 		"its directory is full": {func(c *Core) uint64 { c.Unsaved(Output{}, "full"); return 99 },
 			"cannot be written"},
 		"it is not the instance": {func(c *Core) uint64 { c.bar("copied"); return 99 }, "copied"},

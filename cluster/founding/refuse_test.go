@@ -147,7 +147,7 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Bound, Group: 98,
 				Durable: true})
 		}, RefusedClaim},
-		{"nobody listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Refused) },
+		{"nothing listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Refused) },
 			Accepted},
 		{"a stranger listens at a Join address",
 			func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Foreign) }, Accepted},
@@ -407,7 +407,7 @@ func TestWaitingNamesWhereNobodyIs(t *testing.T) {
 	c.end("y:1", Refused)
 	c.joinToo("z:1")
 	c.end("z:1", Foreign)
-	want := "birth waits: 2 of 3 instances (Replicas: 3) are here (a, b); nobody listens at y:1; another cluster or another program listens at z:1"
+	want := "founding waits: 2 of 3 instances (Replicas: 3) are here (a, b); nothing listens at y:1; another cluster or another program listens at z:1"
 	if got := c.Waiting(); got != want {
 		t.Errorf("waits for\n%q, want\n%q", got, want)
 	}
@@ -426,8 +426,8 @@ func TestFoundersThatMatchNobody(t *testing.T) {
 	c.Places([]Entry{{Name: "x", Addrs: []string{"a:1", "b:1"}, Resolved: always}}, nil)
 	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "host-2", Addr: "b:1", Settings: s, Rules: 3,
 		WallUnixMS: 1_000_000})
-	want := `; it has met none of them ("n1", "n2", "n3"), and sees "host-2" (b:1): if these are to found, the Name of each ` +
-		`(the host name by default) has to stand in Founders, and that of this one ("a") too`
+	want := `; it has met none of them ("n1", "n2", "n3"), and sees "host-2" (b:1): to let these found the group, list the Name of each ` +
+		`(the host name by default) in Founders, and that of this one ("a") too`
 	if got := c.Waiting(); !strings.HasSuffix(got, want) {
 		t.Errorf("waits for\n%q, want at its end\n%q", got, want)
 	}
@@ -452,26 +452,26 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 		want     string
 	}{
 		"cut off": {replicas(3), literal, false, "",
-			"birth waits: no answer from b:1, c:1, which Join leads to. If these machines are gone, " +
+			"founding waits: no answer from b:1, c:1, which Join leads to. If these machines are gone, " +
 				"take them out of Join, or out of the records of its names"},
 		"one of three is silent": {replicas(3), literal, true, "",
-			"birth waits: no answer from c:1, which Join names. If that machine is gone, " +
+			"founding waits: no answer from c:1, which Join names. If that machine is gone, " +
 				"take it out of Join, or start with Replicas: 2"},
 		"two of four are missing": {replicas(4), literal, true, "",
-			"birth waits: no answer from c:1, which Join names. If that machine is gone, " +
+			"founding waits: no answer from c:1, which Join names. If that machine is gone, " +
 				"take it out of Join"},
 		"by name": {replicas(3), byName, false, "",
-			"birth waits: no answer from x (b:1), x (c:1), which Join leads to. If these machines are gone, " +
+			"founding waits: no answer from x (b:1), x (c:1), which Join leads to. If these machines are gone, " +
 				"take them out of Join, or out of the records of its names"},
 		"founders": {founders, literal, false, "",
-			`birth waits: missing of the Founders: "b", "c"; no answer from b:1, c:1, which Join leads to. ` +
+			`founding waits: missing founders: "b", "c"; no answer from b:1, c:1, which Join leads to. ` +
 				"If these machines are gone, take them out of Join, or out of the records of its names and, if they are founders, out of Founders"},
-		"no secret there": {replicas(3), literal, true, plainText, "birth waits: c:1 cannot be asked: " + plainText},
+		"no secret there": {replicas(3), literal, true, plainText, "founding waits: c:1 cannot be asked: " + plainText},
 		"no secret at one, nothing from the other": {replicas(3), literal, false, plainText,
-			"birth waits: c:1 cannot be asked: " + plainText +
+			"founding waits: c:1 cannot be asked: " + plainText +
 				"; no answer from b:1, which Join names. If that machine is gone, take it out of Join"},
 		"no secret at a founder": {founders, literal, true, plainText,
-			`birth waits: missing of the Founders: "c"; c:1 cannot be asked: ` + plainText},
+			`founding waits: missing founders: "c"; c:1 cannot be asked: ` + plainText},
 	} {
 		t.Run(name, func(t *testing.T) {
 			core := newborn(c.settings)

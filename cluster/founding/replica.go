@@ -90,7 +90,7 @@ func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	case c.phase != Member || c.group != p.Group || c.settings.Solo:
 		return Declined, "it does not belong to group " + groupName(p.Group)
 	case c.settling:
-		return Declined, "it has just been started again and looks around first"
+		return Declined, "it has just been started again and is still looking for other instances"
 	case c.unfit != "":
 		return Declined, c.unfit
 	}

@@ -190,7 +190,7 @@ func TestWhoMayBePrepared(t *testing.T) {
 		"a newborn": {func(c *Core, _ *Prepare) { c.phase, c.group = Newborn, 0 }, false,
 			"does not belong"},
 		"bound":           {func(c *Core, _ *Prepare) { c.phase = Bound }, false, "does not belong"},
-		"it looks around": {func(c *Core, _ *Prepare) { c.settling = true }, false, "looks around"},
+		"it looks around": {func(c *Core, _ *Prepare) { c.settling = true }, false, "still looking for other"},
 		"it cannot store it": {func(c *Core, _ *Prepare) { c.Unsaved(Output{}, "full") }, false,
 			"cannot be written (full)"},
 		"it is not who it says": {func(c *Core, _ *Prepare) { c.bar("copied") }, true, ""},

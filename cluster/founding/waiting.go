@@ -19,7 +19,7 @@ func (c *Core) Waiting() string {
 	case c.settings.Solo:
 		return c.unfit
 	case c.settling:
-		return "looking whether another process runs from a copy of this directory"
+		return "checking whether another process runs from a copy of this directory"
 	case c.phase == Newborn:
 		return c.waitingNewborn()
 	case c.phase == Bound:
@@ -44,15 +44,15 @@ func (c *Core) waitingNewborn() string {
 	_, obstacle := c.obstacle(nil)
 	switch {
 	case obstacle != "" && c.settings.founds(c.name):
-		return "birth waits: " + obstacle
+		return "founding waits: " + obstacle
 	case missing != "":
-		return "birth waits: " + missing
+		return "founding waits: " + missing
 	case list[0].instance != c.instance:
-		return "birth waits for the charter of " + nameOf(list[0].name, list[0].addr)
+		return "founding waits for the charter of " + nameOf(list[0].name, list[0].addr)
 	}
 	ch := c.charterFor(list, Random{Group: 1, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	if refusal, detail := c.judge(&ch); refusal != Accepted {
-		return "birth waits: this instance " + refusal.String() + orEmpty(": ", detail)
+		return "founding waits: this instance " + refusal.String() + orEmpty(": ", detail)
 	}
 	return ""
 }
@@ -114,7 +114,7 @@ func (c *Core) cutOff() string {
 		return "group " + groupName(c.group) + " has a leader, and this instance is connecting to it"
 	}
 	text = "group " + groupName(c.group) + " has a leader, which this instance does not reach, but " + text +
-		": see to the network between this instance and the voters"
+		": check the network between this instance and the voters"
 	if c.durable && c.lost() {
 		text += "; if all the voters that it knows are gone for good, empty its directory: it then joins as a new instance"
 	}
@@ -212,11 +212,11 @@ func (c *Core) founderMissing(list []candidate) string {
 		case n == 0:
 			missing = append(missing, strconv.Quote(f))
 		case n > 1:
-			return strconv.Itoa(n) + " instances are called " + strconv.Quote(f) + ": a founder's name must be its own"
+			return strconv.Itoa(n) + " instances are called " + strconv.Quote(f) + ": each founder needs a name of its own"
 		}
 	}
 	if len(missing) > 0 {
-		return "missing of the Founders: " + some(missing) + c.absent()
+		return "missing founders: " + some(missing) + c.absent()
 	}
 	return ""
 }

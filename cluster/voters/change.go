@@ -72,7 +72,7 @@ func (s *survey) sentence(step Step, said []*member) string {
 		case slices.Contains(step.Promote, m.ID):
 			parts = append(parts, m.label()+" gets a vote")
 		case slices.Contains(step.Demote, m.ID):
-			parts = append(parts, m.label()+" goes on as a learner")
+			parts = append(parts, m.label()+" becomes a learner")
 		default:
 			parts = append(parts, m.label()+" is removed"+m.reason())
 		}
@@ -92,7 +92,7 @@ func (m *member) reason() string {
 	case m.foreign:
 		return " (it is no founder)"
 	case m.double:
-		return " (its process has another)"
+		return " (its process has another replica)"
 	}
 	return " (it is not needed)"
 }

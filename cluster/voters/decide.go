@@ -28,7 +28,7 @@ func (s *survey) decide() (Step, bool) {
 	case pending:
 		return s.none("a change of voters is in flight"), true
 	case !majority(s.voters):
-		return s.none(fmt.Sprintf("only %d of %d voters are heard of: no change can be committed", active(s.voters),
+		return s.none(fmt.Sprintf("only %d of %d voters are in contact: no change can be committed", active(s.voters),
 			len(s.voters))), true
 	case s.target == 0:
 		return s.none(s.noHeir()), false
@@ -95,7 +95,7 @@ func (s *survey) handOver() (Step, bool) {
 	}
 	ready := where(heirs, func(m *member) bool { return m.Full })
 	if len(ready) == 0 {
-		step := s.none("the leader goes, and waits for a voter that has all of its log")
+		step := s.none("the leader leaves and waits for a voter that has all of its log")
 		step.Next = poll
 		return step, true
 	}
@@ -104,7 +104,7 @@ func (s *survey) handOver() (Step, bool) {
 			cmp.Compare(a.ID, b.ID))
 	})
 	return Step{Kind: Transfer, ID: to.ID, Instance: to.Instance, Next: again,
-		Why: "the leader goes: it hands the lead to " + to.label() + " first"}, true
+		Why: "the leader leaves: it hands the lead to " + to.label() + " first"}, true
 }
 
 // succeeds reports whether one of the voters could take over from a leader that leaves.
@@ -134,7 +134,7 @@ func (s *survey) waitsFor() string {
 	case len(going) > 0:
 		return strings.Join(going, ", ") + " cannot be replaced yet: waiting for a replacement"
 	case len(silent) > 0:
-		return "nothing is heard of " + strings.Join(silent, ", ")
+		return "no contact with " + strings.Join(silent, ", ")
 	case len(behind) > 0:
 		return "waiting until " + strings.Join(behind, ", ") + " has caught up and has a session"
 	case len(s.voters) != s.target || len(s.learners) < s.wanted-s.target:
