@@ -27,7 +27,7 @@ const charterAt = 1
 type spreading struct {
 	announcements []*announcement // to be made
 	attached      []Voter         // to be told once, a few at a time
-	telling       int             // of those, under way
+	telling       int             // announcements to attached ones under way
 	before        []Voter         // the replicas before the last changes, until a look shows which instance leads
 	pullAt        time.Duration   // no instance is asked for a newer configuration before this time
 	pulls         int

@@ -14,9 +14,11 @@
 // addresses are still asked meanwhile. Status.Waiting also names entries that lead to no instance,
 // or only to this one, and what to do.
 //
-//	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied ──▶ inbox ──▶ owner ──▶ Host
-//	Configured, Retired, Look, Stray, Consult, Recover, Adopt               │
-//	                                      questions, lookups, joins (helpers) ◀─────┴──▶ view (Status, Members, Voter, Report)
+//	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied,
+//	Configured, Retired, Look, Stray, Consult, Recover, Adopt ──▶ inbox ──▶ owner ──▶ Host
+//	                                                                         │
+//	                             questions, lookups, joins (helpers) ◀───────┴──▶ view
+//	                                                        (Status, Members, Voter, Report)
 //
 // In a turn the owner feeds the core the collected inputs, stores what Core.Tick has decided, tells
 // the Host what Core.Follow returns, and starts what Core.Act asks for. The owner itself decides
@@ -30,11 +32,12 @@
 // Once the group is born, its leader looks after its voters. Package voters decides; this package
 // connects it to the log and the network:
 //
-//	Host.Facts ──▶ Core.Act ──▶ step: Prepare             ──▶ a question to that instance ──▶ its founding.Core ──▶ its Host.Prepared
-//	   ▲  Look()     │                AddLearner, Change,
-//	   │             │                Transfer            ──▶ Host.Carry ──▶ the log
-//	   │             └──▶ probes: is that life over?                          │ applied
-//	   └──────────────────────────────────────────────────────────────────────┴──▶ Configured ──▶ address book, gossip, Host.Voters
+//	Host.Facts ──▶ Core.Act ──▶ step: Prepare ──▶ a question to that instance
+//	   ▲  Look()     │            │               ──▶ its founding.Core ──▶ its Host.Prepared
+//	   │             │            └─ AddLearner, Change, Transfer ──▶ Host.Carry ──▶ the log
+//	   │             └──▶ probes: is that life over?                                   │ applied
+//	   └───────────────────────────────────────────────────────────────────────────────┤
+//	                               address book, gossip, Host.Voters ◀── Configured ◀──┘
 //
 // The leader looks when the host calls Look, but at most every 50 ms; also when the last step asks
 // for it, and once a second.
@@ -94,12 +97,14 @@
 // others post to its inbox, a slice that is swapped whole, or read the view that it publishes.
 // These goroutines exist:
 //
-//	owner       by Start            owns everything; woken by its inbox and one timer; ended by Close
-//	helpers     by the owner        one per question, lookup, gossip join and goodbye under way; each bounded in time, ended by Close.
-//	lookups     by helpers          one per entry of Join under way, see discovery.Attempt: its context ends after two seconds and
-//	                                with Close. If it ignores its context (Config.JoinFunc, a file on a dead disk), Close returns
-//	                                without it a second later
-//	gossip      by gossip.Start     its own, see that package; ended by Close
+//	owner    by Start         owns everything; woken by its inbox and one timer; ended by Close
+//	helpers  by the owner     one per question, lookup, gossip join and goodbye under way;
+//	                          each bounded in time, ended by Close
+//	lookups  by helpers       one per entry of Join under way, see discovery.Attempt: its context
+//	                          ends after two seconds and with Close. If it ignores its context
+//	                          (Config.JoinFunc, a file on a dead disk), Close returns without it
+//	                          a second later
+//	gossip   by gossip.Start  its own, see that package; ended by Close
 //
 // The owner blocks while Records saves, a few milliseconds on a healthy disk. Questions wait
 // meanwhile, and are dropped after a second. It saves a handful of times in a life, and when a

@@ -53,7 +53,8 @@ func (c *Cluster) begin() error {
 // settings and names.
 func (s *stored) fits(cfg *Config) error {
 	if s.identity.Label != cfg.Label {
-		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or correct the name of the cluster",
+		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or "+
+			"correct the name of the cluster",
 			ErrDirectory, s.identity.Label, cfg.Label)
 	}
 	st := &s.state
@@ -66,17 +67,21 @@ func (s *stored) fits(cfg *Config) error {
 	}
 	if st.Settings.Solo != cfg.Settings.Solo {
 		if st.Settings.Solo {
-			return fmt.Errorf("%w: it holds group %s, which was founded without Join and is closed: start without Join, or empty the directory",
+			return fmt.Errorf("%w: it holds group %s, which was founded without Join and is closed: start without "+
+				"Join, or empty the directory",
 				ErrDirectory, idText(st.Group))
 		}
-		return fmt.Errorf("%w: it holds group %s, which has other instances: set Join as before, or empty the directory", ErrDirectory, idText(st.Group))
+		return fmt.Errorf("%w: it holds group %s, which has other instances: set Join as before, or empty the "+
+			"directory", ErrDirectory, idText(st.Group))
 	}
 	if s.identity.Name != cfg.Name {
-		cfg.Logger.Warn("the directory was last used under another name; if it is a copy, stop this instance and empty it",
+		cfg.Logger.Warn("the directory was last used under another name; if it is a copy, stop this instance and "+
+			"empty it",
 			"last", s.identity.Name, "now", cfg.Name)
 	}
 	if which := founding.Difference(cfg.Settings, st.Settings); which != "" && !st.Settings.Solo {
-		cfg.Logger.Warn(which+" differs from the group's setting, which is in effect: make it equal on all instances", "group",
+		cfg.Logger.Warn(which+" differs from the group's setting, which is in effect: make it equal on all "+
+			"instances", "group",
 			idText(st.Group))
 	}
 	return nil
@@ -127,7 +132,8 @@ func (c *Cluster) persist(out *founding.Output) bool {
 		return true
 	}
 	*out = c.own.core.Unsaved(*out, err.Error())
-	c.own.unsaved = fmt.Errorf("%w: %w: this instance no longer votes and takes no part in founding a group; repair or empty it, and start the instance again", ErrUnsaved, err)
+	c.own.unsaved = fmt.Errorf("%w: %w: this instance no longer votes and takes no part in founding a group; "+
+		"repair or empty it, and start the instance again", ErrUnsaved, err)
 	return false
 }
 

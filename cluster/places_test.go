@@ -101,9 +101,9 @@ func TestEveryFormOfJoinLeadsToTheOthers(t *testing.T) {
 // part.
 const slowest = 12500 * time.Millisecond
 
-// TestSomebodyAtANewAddressIsFoundBehindItsName: it finds nobody itself, so the others have to
+// TestInstanceAtANewAddressIsFoundBehindItsName: it finds nobody itself, so the others have to
 // look.
-func TestSomebodyAtANewAddressIsFoundBehindItsName(t *testing.T) {
+func TestInstanceAtANewAddressIsFoundBehindItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

@@ -65,7 +65,8 @@ func unseal(name string, b []byte) ([]byte, error) {
 }
 
 func damaged(name string) error {
-	return fmt.Errorf("%w: its record %q is missing or damaged: empty the directory, the instance then joins as a new one", ErrDirectory, name)
+	return fmt.Errorf("%w: its record %q is missing or damaged: empty the directory, the instance then joins as a "+
+		"new one", ErrDirectory, name)
 }
 
 // identity identifies the owner of a directory.

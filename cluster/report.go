@@ -53,7 +53,8 @@ func (c *Cluster) namesake(members []Member) string {
 		": only one of the two can vote; give each instance a Name of its own"
 	if !said.twinned {
 		said.twinned = true
-		c.cfg.Logger.Warn("another instance has the name of this one: only one of the two can vote; give each instance a Name of its own",
+		c.cfg.Logger.Warn("another instance has the name of this one: only one of the two can vote; give each "+
+			"instance a Name of its own",
 			"name", c.cfg.Name, "addr", members[i].Addr, "instance", members[i].Instance)
 	}
 	return text
@@ -123,7 +124,8 @@ func (c *Cluster) waiting() string {
 		}
 		return waiting + c.own.join.Trouble(waiting)
 	}
-	text := "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them and start them again"
+	text := "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them " +
+		"and start them again"
 	if now, at := c.now(), c.own.said.groupAt; at == 0 || now-at >= loudEvery {
 		c.own.said.groupAt = now
 		c.cfg.Logger.Error(text, "this", idText(c.own.core.Founding.Group()), "other", idText(m.Group), "at", m.Addr,

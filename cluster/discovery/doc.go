@@ -5,9 +5,9 @@
 // list. A user's function may add addresses. All of them lead to lines host:port, and the hosts of
 // these to IP addresses.
 //
-//	entry ──▶ list of host:port ──▶ IP addresses of each host ──▶ Result ──▶ Join ──▶ Entries, Trouble
-//	          DNS, file, function   DNS, 16 at a time
-//	          └───────────── Attempt.Run ─────────────┘
+//	entry ──▶ list of host:port ──▶ IP addresses of each host ──▶ Result ──▶ Join
+//	          DNS, file, function   DNS, 16 at a time                        │
+//	          └───────────── Attempt.Run ─────────────┘                      └──▶ Entries, Trouble
 //
 // [Join] decides which lookups are due ([Join.Due]). Its owner runs them on other goroutines
 // ([Attempt.Run]) and passes it the results ([Join.Take]). [Lookup] does one lookup for a program

@@ -216,8 +216,8 @@ func (c *Core) later(after time.Duration) (list []Configuration) {
 	return list
 }
 
-// majority reports whether the voters that meant selects are a majority: of both halves if the
-// configuration is joint.
+// majority reports whether meant selects a majority of the voters. A joint configuration needs a
+// majority of each half.
 func (g *Configuration) majority(meant func(Voter) bool) bool {
 	half := func(in func(Voter) bool) bool {
 		n, all := 0, 0

@@ -197,7 +197,8 @@ func (c *Core) waitingDurable() string {
 	}
 	return text + "; of its voters, " + some(gone) +
 		" cannot be reached: bring them back, with their directories. Nothing is granted until " +
-		"then, and no state is lost (a holder keeps its lock until its lease runs out); if they are gone for good, Recover gives the group up"
+		"then, and no state is lost (a holder keeps its lock until its lease runs out); if they are gone for " +
+		"good, Recover gives the group up"
 }
 
 func (c *Core) voterName(v Voter) string {

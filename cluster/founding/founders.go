@@ -99,7 +99,8 @@ func (c *Core) muted() string { return orEmpty("; ", c.silence(c.mute())) }
 
 // waitingJoiner returns what a newborn that is no founder waits for.
 func (c *Core) waitingJoiner() string {
-	text := "this instance is not one of the Founders: it joins as soon as it meets a member of a group that has a leader"
+	text := "this instance is not one of the Founders: it joins as soon as it meets a member of a group that has " +
+		"a leader"
 	var met, others []string
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, metFor)
@@ -121,7 +122,8 @@ func (c *Core) waitingJoiner() string {
 	}
 	if len(met) == 0 && len(others) > 0 {
 		return text + "; it has met none of them (" + some(missing) + "), and sees " + some(others) +
-			": to let these found the group, list the Name of each (the host name by default) in Founders, and that of this one (" +
+			": to let these found the group, list the Name of each (the host name by default) in Founders, and " +
+			"that of this one (" +
 			strconv.Quote(c.name) + ") too"
 	}
 	if len(missing) > 0 {

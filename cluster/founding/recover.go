@@ -24,7 +24,8 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 	case c.barred != "":
 		return errors.New(c.barred)
 	case c.phase == Newborn:
-		return errors.New("this instance belongs to no group, so there is none to give up: call it on the instances that keep group " + name)
+		return errors.New("this instance belongs to no group, so there is none to give up: call it on the " +
+			"instances that keep group " + name)
 	case c.group != group:
 		return errors.New("this instance belongs to group " + groupName(c.group) + ", not to " + name +
 			": name the one that its status shows")
@@ -34,7 +35,8 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 		return errors.New("group " + name +
 			" is not known to be born: start all instances of it, then it is born, or the attempt ends by itself")
 	case c.settling:
-		return errors.New("this instance has just been started and is still looking for other instances: try again in two seconds")
+		return errors.New("this instance has just been started and is still looking for other instances: try " +
+			"again in two seconds")
 	}
 	if text := c.led(); text != "" {
 		return errors.New("group " + name + " is not lost: " + text +

@@ -23,7 +23,7 @@ type Configuration struct {
 // Standing is what an answer says about the replica of the answering instance.
 type Standing struct {
 	Raft    uint64        // the replica that runs there and has not retired. Zero means none
-	Names   []string      // of the voters of Who, in their order; empty where unknown
+	Names   []string      // of the answer's Voters, in their order; empty where unknown
 	Applied Configuration // what that replica has applied
 	Log     Log           // how far its log goes, if it knows no leader
 }

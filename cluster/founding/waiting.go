@@ -116,7 +116,8 @@ func (c *Core) cutOff() string {
 	text = "group " + groupName(c.group) + " has a leader, which this instance does not reach, but " + text +
 		": check the network between this instance and the voters"
 	if c.durable && c.lost() {
-		text += "; if all the voters that it knows are gone for good, empty its directory: it then joins as a new instance"
+		text += "; if all the voters that it knows are gone for good, empty its directory: it then joins as a new " +
+			"instance"
 	}
 	return text
 }
@@ -148,10 +149,12 @@ func (c *Core) silence(places []*place) string {
 	founder := " and, if it is a founder, out of Founders"
 	switch {
 	case len(silent) > 1:
-		text += ", which Join leads to. If these machines are gone, take them out of Join, or out of the records of its names"
+		text += ", which Join leads to. If these machines are gone, take them out of Join, or out of the records " +
+			"of its names"
 		founder = " and, if they are founders, out of Founders"
 	case last.entry != "" && last.entry != last.addr:
-		text += ", an address of a name in Join. If that machine is gone, take the address out of the name's records, or the name out of Join"
+		text += ", an address of a name in Join. If that machine is gone, take the address out of the name's " +
+			"records, or the name out of Join"
 	default:
 		text += ", which Join names. If that machine is gone, take it out of Join"
 	}
@@ -212,7 +215,8 @@ func (c *Core) founderMissing(list []candidate) string {
 		case n == 0:
 			missing = append(missing, strconv.Quote(f))
 		case n > 1:
-			return strconv.Itoa(n) + " instances are called " + strconv.Quote(f) + ": each founder needs a name of its own"
+			return strconv.Itoa(n) + " instances are called " + strconv.Quote(f) + ": each founder needs a name " +
+				"of its own"
 		}
 	}
 	if len(missing) > 0 {

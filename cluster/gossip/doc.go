@@ -7,7 +7,7 @@
 //
 //	Tell ──▶ Meta ──▶ memberlist ◀── parcels (bounds) ◀── wire ◀── Net: packets, streams
 //	                      │
-//	                      └──▶ roster (bounds) ──▶ unread, the latest news of each member ──▶ News(), Take
+//	                      └──▶ roster (bounds) ──▶ unread, the latest of each member ──▶ News(), Take
 //
 // # Guarantees
 //

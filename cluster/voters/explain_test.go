@@ -62,7 +62,8 @@ func TestMayStop(t *testing.T) {
 	}
 	v.Replicas[1].Settled = false
 	if MayStop(v, 9) {
-		t.Error("a voter does not know yet that the configuration is committed: with the leader's death it would need the leaver's vote")
+		t.Error("a voter does not know yet that the configuration is committed: with the leader's death it would " +
+			"need the leaver's vote")
 	}
 	v.Replicas[1].Active = false // who is not heard of holds nobody up
 	if !MayStop(v, 9) {
@@ -79,7 +80,8 @@ func TestMayStop(t *testing.T) {
 	}
 	v.Config = Config{Voters: []ID{2}}
 	if MayStop(v, 1) {
-		t.Error("A5: the leader itself says that it may stop; who follows does not know yet that the change is committed")
+		t.Error("A5: the leader itself says that it may stop; who follows does not know yet that the change is " +
+			"committed")
 	}
 	for line, want := range map[string]bool{
 		"a*/leaving b/leaving | c/leaving | d/leaving":      true,

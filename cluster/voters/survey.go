@@ -13,7 +13,7 @@ import (
 type member struct {
 	Replica
 	who     Registered
-	known   bool // who is set
+	known   bool // it has registered
 	voter   bool
 	self    bool
 	dead    bool // rule 11
