@@ -38,7 +38,8 @@ func takeMember(b []byte) (m Member, rest []byte, err error) {
 	n := int(binary.BigEndian.Uint16(b[8:]))
 	b = b[10:]
 	if n > contextMax || n > len(b) || !validID(m.ID) {
-		return m, nil, fmt.Errorf("%w: member %x has a context of %d bytes, only %d are left", errEnvelope, m.ID, n, len(b))
+		return m, nil, fmt.Errorf("%w: member %x has a context of %d bytes, only %d are left",
+			errEnvelope, m.ID, n, len(b))
 	}
 	if n > 0 {
 		m.Context = bytes.Clone(b[:n]) // it outlives the snapshot
@@ -95,8 +96,8 @@ func open(s *raftpb.Snapshot) (Configuration, []byte, error) {
 	}
 	index, n := binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint16(b[9:])
 	if index == 0 || index > meta.GetIndex() || n > membersMax {
-		return Configuration{}, nil, fmt.Errorf("%w: %d members of configuration %d in a snapshot at %d", errEnvelope, n, index,
-			meta.GetIndex())
+		return Configuration{}, nil, fmt.Errorf("%w: %d members of configuration %d in a snapshot at %d", errEnvelope, n,
+			index, meta.GetIndex())
 	}
 	b = b[11:]
 	var members []Member

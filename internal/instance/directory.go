@@ -102,7 +102,8 @@ func (n *Instance) logUnread(err error) {
 		n.noteDisk(DiskFailed, err)
 	}
 	if n.onlyVoter(n.cluster().Status()) {
-		n.logger.Error("the log of the only voter cannot be used: nothing is granted until its directory is removed and "+
+		n.logger.Error("the log of the only voter cannot be used: nothing is granted until its directory is "+
+			"removed and "+
 			"this instance started again", "dir", n.config.Dir, "why", err)
 		return
 	}

@@ -57,7 +57,8 @@ func DiskWords(state DiskState) string {
 func remedy(state DiskState) string {
 	switch state {
 	case DiskFailed:
-		return "free or repair the disk; restart this instance if it does not vote again within 2 minutes, or if no leader answers"
+		return "free or repair the disk; restart this instance if it does not vote again within 2 minutes, or if " +
+			"no leader answers"
 	case DiskHung:
 		return "see to the disk; restart this instance if its call never returns"
 	case DiskRemoved:

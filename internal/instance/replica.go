@@ -59,7 +59,8 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 	}
 	switch {
 	case fresh && n.cluster().Status().Phase == cluster.PhaseMember:
-		err = errors.New("the log is not there, although this voter has promised something before: empty the directory, the instance then joins as a new one")
+		err = errors.New("the log is not there, although this voter has promised something before: empty the " +
+			"directory, the instance then joins as a new one")
 	case fresh:
 		err = replica.Found(store, &c, id, machine)
 	}

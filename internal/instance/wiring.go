@@ -68,7 +68,8 @@ func (in inbound) raft(r *ownReplica, from transport.Identity, messages []*raftp
 			return
 		}
 		if is, ok := c.Voter(from.Raft); ok {
-			in.n.claims.warn(in.n, "an instance speaks under the raft ID of another: what it says there is dropped; stop it, and replace the secret if it is none of yours",
+			in.n.claims.warn(in.n, "an instance speaks under the raft ID of another: what it says there is "+
+				"dropped; stop it, and replace the secret if it is none of yours",
 				"instance", from.Instance, "addr", from.Addr, "raft", nodeid.Hex(from.Raft), "of", is.Instance,
 				"of_addr", is.Addr)
 			return

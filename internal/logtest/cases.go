@@ -13,7 +13,8 @@ func cases() []testCase {
 	return []testCase{
 		{"empty", "Found must tell a store that nobody has used from one that holds a log.",
 			func(s *subject) { s.check() }},
-		{"founded", "All of the first batch must come back, or the replica starts as another, without voters, or without its vote.",
+		{"founded", "All of the first batch must come back, or the replica starts as another, without voters, or " +
+			"without its vote.",
 			func(s *subject) { s.found() }},
 		{"joined", "A replica that waits to be added has an identity and nothing else.", func(s *subject) {
 			s.save(raftlog.Batch{Identity: &raftlog.Identity{Group: 3, ID: 1<<64 - 9}})
@@ -31,7 +32,8 @@ func cases() []testCase {
 				s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
 				s.save(raftlog.Batch{Entries: entries(11, 4, 1), HardState: hard(4, 5, 1)})
 			}},
-		{"overwrite", "What a new leader overwrites must be gone, including a tail that reaches further: it was never committed.", func(s *subject) {
+		{"overwrite", "What a new leader overwrites must be gone, including a tail that reaches further: it was " +
+			"never committed.", func(s *subject) {
 			s.found()
 			s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
 			s.save(raftlog.Batch{Entries: entries(5, 2, 2)})
@@ -53,12 +55,14 @@ func cases() []testCase {
 				s.save(raftlog.Batch{Snapshot: snapshot(100, 4, "far"), HardState: hard(4, 0, 100)})
 				s.save(raftlog.Batch{Entries: entries(101, 4, 2)})
 			}},
-		{"snapshot across", "If the log holds another entry at the snapshot's index, all of it is another history and must go.", func(s *subject) {
+		{"snapshot across", "If the log holds another entry at the snapshot's index, all of it is another history " +
+			"and must go.", func(s *subject) {
 			s.found()
 			s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
 			s.save(raftlog.Batch{Snapshot: snapshot(6, 2, "other")})
 		}},
-		{"snapshot and entries", "One batch may hold all there is; the entries come behind the snapshot, and those it covers need not be kept.",
+		{"snapshot and entries", "One batch may hold all there is; the entries come behind the snapshot, and those " +
+			"it covers need not be kept.",
 			func(s *subject) {
 				s.found()
 				s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
