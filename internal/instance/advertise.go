@@ -53,8 +53,7 @@ func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (stri
 	f := addressFinder{env: e, only4: net.ParseIP(host).To4() != nil}
 	ip, err := f.find(ctx, c)
 	if err != nil {
-		return "", fmt.Errorf("mortise: Config.Bind %q names no host, and %w: set Config.Advertise to the "+
-			"host:port at which the other instances reach this one", c.Bind, err)
+		return "", fmt.Errorf("mortise: Config.Bind %q names no host, and %w: set Config.Advertise to the host:port at which the other instances reach this one", c.Bind, err)
 	}
 	return net.JoinHostPort(ip.String(), port), nil
 }
@@ -188,8 +187,7 @@ func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 	if len(all) == 1 && len(all[0].addrs) == 1 {
 		return all[0].addrs[0], nil
 	}
-	return netip.Addr{}, fmt.Errorf("no host of Join can be resolved that would tell which of this machine's "+
-		"addresses is meant (%s)", strings.Join(texts, ", "))
+	return netip.Addr{}, fmt.Errorf("no host of Join can be resolved that would tell which of this machine's addresses is meant (%s)", strings.Join(texts, ", "))
 }
 
 // private reports whether an address is one of those that only an own network uses, those between
