@@ -38,10 +38,10 @@ func checkOrigin(dir string) error {
 	if _, err := fmt.Sscanf(string(text), originText, &said); err == nil && (!ok || said == own) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s was copied or restored from a backup. A replica that runs twice, or goes back in "+
-		"time, breaks its group. "+
+	return fmt.Errorf("%w: %s was copied or restored from a backup. "+
+		"A replica that runs twice, or goes back in time, breaks its group. "+
 		"Remove the whole directory, and the instance starts as a new one. Only if this is the newest state and "+
-		"the original is gone for good (a disk that was moved), remove %s instead",
+		"the original no longer exists (a disk that was moved), remove %s instead",
 		ErrCopied, dir, path)
 }
 
