@@ -147,18 +147,21 @@ func ExamplePut() {
 func ExampleRow_Statement() {
 	row := fence.Row{Dialect: fence.PostgreSQL, Table: "orders"}
 	query, args, err := row.Statement(42, 7, "state = $1", "paid")
-	fmt.Println(query)
+	fmt.Println(strings.Replace(query, " WHERE", "\nWHERE", 1))
 	fmt.Println(args, err)
-	// Output: UPDATE "orders" SET state = $1, "fence_token" = $2 WHERE "id" = $3 AND ("fence_token"
-	// IS NULL OR "fence_token" <= $4) [paid 7 42 7] <nil>
+	// Output:
+	// UPDATE "orders" SET state = $1, "fence_token" = $2
+	// WHERE "id" = $3 AND ("fence_token" IS NULL OR "fence_token" <= $4)
+	// [paid 7 42 7] <nil>
 }
 
 // The statement of a migration that creates the table of marks.
 func ExampleTable_Schema() {
 	text, err := fence.Table{Dialect: fence.PostgreSQL}.Schema()
-	fmt.Println(text, err)
-	// Output: CREATE TABLE IF NOT EXISTS "mortise_fence" (resource text NOT NULL PRIMARY KEY, token
-	// bigint NOT NULL) <nil>
+	fmt.Println(strings.Replace(text, " (", "\n(", 1), err)
+	// Output:
+	// CREATE TABLE IF NOT EXISTS "mortise_fence"
+	// (resource text NOT NULL PRIMARY KEY, token bigint NOT NULL) <nil>
 }
 
 // The next holder of the lock repeats a request and gets the result of the first call.
