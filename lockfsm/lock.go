@@ -7,7 +7,7 @@ import "math"
 //
 // The entries that fit beside each other, counted from the front, are inside: nothing in this queue
 // keeps them waiting. An entry fits if all permits taken, with its own, are at most the lowest
-// total that an inside entry names. So an exclusive entry is alone, readers stand beside readers,
+// total that it or an inside entry names. So an exclusive entry is alone, readers stand beside readers,
 // and a semaphore gives out as many permits as it has. The first entry that does not fit ends the
 // row. So a writer stops later readers, and a small request never passes a large one. An entry
 // stays inside until it is removed.
