@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// carried records the order in which an owner carries out a turn. The instance ends with the call
-// that exhausts left.
+// carried records the order in which an owner carries out a turn. If last is set, the instance ends
+// with that call.
 type carried struct {
 	calls []string
 	last  string

@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// memberlist alone never heals this (HAZARDS 56).
+// memberlist alone never heals this.
 func TestALongCutHeals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -73,7 +73,7 @@ func TestACutHealsWithoutHelpFromJoin(t *testing.T) {
 	})
 }
 
-// The same name at a new address must not wait for anything (HAZARDS 57 and B8).
+// The same name at a new address must not wait for anything.
 func TestSameNameAtANewAddressIsSeenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -97,7 +97,7 @@ func TestSameNameAtANewAddressIsSeenAtOnce(t *testing.T) {
 	})
 }
 
-// Gossip reports an instance as dead, and the address book keeps it (HAZARDS B8).
+// Gossip reports an instance as dead, and the address book keeps it.
 func TestAddressBookKeepsInstancesThatGossipDeclaresDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -241,7 +241,7 @@ func TestCloseWaitsForQuestionsUnderWay(t *testing.T) {
 	})
 }
 
-// Close in every state, with and without peers that answer (HAZARDS 70). The bubble fails on every
+// Close in every state, with and without peers that answer. The bubble fails on every
 // remaining goroutine.
 func TestCloseInEveryState(t *testing.T) {
 	for _, after := range []time.Duration{0, 1, time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond,
