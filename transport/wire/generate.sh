@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Go code of the wire messages anew. Run it from anywhere after a change to a .proto file:
+# Regenerates the Go code of the wire messages. Run it from anywhere after a change to a .proto file:
 #
 #     sh transport/wire/generate.sh
 #
