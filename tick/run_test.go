@@ -273,9 +273,9 @@ func TestASlowJobSkipsTicks(t *testing.T) {
 		a, b := c.join("a", time.Second), c.join("b", 0)
 		c.until(58)
 		c.ran("a@10: 9-32", "b@30: 32-55")
-		c.reported("b@20: tick: skipped, since the job was still running", "a@10: <nil>",
-			"a@40: tick: skipped, since the job was still running",
-			"a@50: tick: skipped, since the job was still running", "b@30: <nil>")
+		c.reported("b@20: tick: skipped because the job was still running", "a@10: <nil>",
+			"a@40: tick: skipped because the job was still running",
+			"a@50: tick: skipped because the job was still running", "b@30: <nil>")
 		c.end(a, b)
 	})
 }
@@ -560,7 +560,7 @@ func TestRunRefusesWhatCannotBe(t *testing.T) {
 		t.Error("no locker is needed")
 	}
 	if err := tick.Run(t.Context(), locker, tick.Job{Name: "report", Schedule: tick.Every(0),
-		Run: run}); err == nil || !strings.Contains(err.Error(), "forward") {
+		Run: run}); err == nil || !strings.Contains(err.Error(), "advance") {
 		t.Errorf("a schedule that stands gave %v", err)
 	}
 }
