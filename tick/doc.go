@@ -66,8 +66,8 @@
 //
 // # Failure
 //
-// A tick runs at least once, not exactly once. It runs a second time, after the first run has ended
-// or lost its lock, in these cases:
+// A tick is not guaranteed to run exactly once. It runs a second time, after the first run has
+// ended or lost its lock, in these cases:
 //
 //   - The instance crashes or loses its lease during the job, or before the tick is recorded.
 //     Another instance gets the lock when the session expires, within SessionTTL and one failover,
