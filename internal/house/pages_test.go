@@ -15,7 +15,7 @@ import (
 // promise must be shown.
 
 var (
-	// pageTest finds a test that a page names by its directory, as in FEATURES.md; pageSymbol a
+	// pageTest finds a test that a page names by its directory, as in GUARANTEES.md; pageSymbol a
 	// name of a package, pageMember a field or a method of an exported type of the root.
 	pageTest   = featureTest
 	pageSymbol = regexp.MustCompile("`([a-z][a-z0-9]*)\\.([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
