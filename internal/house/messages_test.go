@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -50,15 +49,41 @@ func literalsOf(files []source) (literals []string) {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if text, err := strconv.Unquote(lit.Value); err == nil {
-					literals = append(literals, text)
-				}
+			switch n := n.(type) {
+			case *ast.BinaryExpr:
+				literals = append(literals, joined(n)...)
+			case *ast.BasicLit:
+				literals = append(literals, literal(n))
 			}
 			return true
 		})
 	}
 	return literals
+}
+
+// joined returns the texts of a concatenation in which literals follow each other, as in a message
+// that is broken over several lines.
+func joined(e *ast.BinaryExpr) (texts []string) {
+	var parts []ast.Expr
+	var flatten func(e ast.Expr)
+	flatten = func(e ast.Expr) {
+		if b, ok := e.(*ast.BinaryExpr); ok && b.Op == token.ADD {
+			flatten(b.X)
+			flatten(b.Y)
+			return
+		}
+		parts = append(parts, e)
+	}
+	flatten(e)
+	run := ""
+	for _, part := range parts {
+		if text := literal(part); text != "" {
+			run += text
+			continue
+		}
+		texts, run = append(texts, run), ""
+	}
+	return append(texts, run)
 }
 
 const messages = "What it says, what it means, what to do"
