@@ -227,3 +227,30 @@ func TestComingFromSnippetsRun(t *testing.T) {
 		}
 	}
 }
+
+// TestTutorialIsItsProgram holds docs/TUTORIAL.md to examples/tutorial, which a test runs: the Go
+// blocks of the page, in their order, are the program, and the page shows what the program prints.
+func TestTutorialIsItsProgram(t *testing.T) {
+	page := readPage(t, "TUTORIAL.md")
+	program, err := os.ReadFile(filepath.Join(root, "examples", "tutorial", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile(filepath.Join(root, "examples", "tutorial", "tutorial_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks strings.Builder
+	for _, s := range snippet.FindAllStringSubmatch(page, -1) {
+		blocks.WriteString(s[1])
+	}
+	_, code, _ := strings.Cut(string(program), "\npackage main\n")
+	if got, want := folded(blocks.String()), folded("package main\n"+code); got != want {
+		t.Errorf("the Go blocks of docs/TUTORIAL.md are\n%s\nbut examples/tutorial/main.go is\n%s", got, want)
+	}
+	_, output, found := strings.Cut(string(example), "// Output:\n")
+	output = folded(strings.ReplaceAll(strings.TrimSuffix(output, "}\n"), "// ", ""))
+	if !found || !strings.Contains(folded(page), output) {
+		t.Errorf("docs/TUTORIAL.md does not show what the program prints:\n%s", output)
+	}
+}

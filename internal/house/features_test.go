@@ -3,34 +3,32 @@ package house
 import (
 	"fmt"
 	"go/ast"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 var (
-	// featureTest finds a test that docs/FEATURES.md names, featureName a call or a field of the
+	// featureTest finds a test that docs/GUARANTEES.md names, featureName a call or a field of the
 	// root.
 	featureTest = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Example|Fuzz)[A-Za-z0-9_]*)`")
 	featureName = regexp.MustCompile("`([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 )
 
-// featureRows are the rows that docs/FEATURES.md must have, in this order.
+// featureRows returns the numbers that the table of features in docs/GUARANTEES.md must have, in
+// this order.
 func featureRows() []string {
 	var rows []string
-	for letter, n := range []int{21, 16} {
-		for i := range n {
-			rows = append(rows, fmt.Sprintf("%c%d", 'A'+letter, i+1))
-		}
+	for i := range 40 {
+		rows = append(rows, strconv.Itoa(i+1))
 	}
 	return rows
 }
 
-// featureFaults says what is wrong with the page: a test or a name that is not there, a row that is
-// missing, a promise without a test.
+// featureFaults returns what is wrong with the page: a test or a name that does not exist, a row
+// that is missing, a feature without a test.
 func featureFaults(page string, tests, names map[string]bool) []string {
 	var faults, rows []string
 	for _, match := range featureTest.FindAllStringSubmatch(page, -1) {
@@ -127,16 +125,13 @@ func addNames(names map[string]bool, spec ast.Spec) {
 	}
 }
 
-// TestFeaturesAreShown keeps docs/FEATURES.md from promising what no test shows.
+// TestFeaturesAreShown keeps the table of features in docs/GUARANTEES.md from promising what no
+// test shows.
 func TestFeaturesAreShown(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "FEATURES.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, files := sources(t)
-	tests, names := declared(files)
-	for _, fault := range featureFaults(string(page), tests, names) {
-		t.Errorf("docs/FEATURES.md: %s", fault)
+	page := readPage(t, "GUARANTEES.md")
+	k := whatIsThere(t)
+	for _, fault := range featureFaults(page, k.tests, k.names) {
+		t.Errorf("docs/GUARANTEES.md: %s", fault)
 	}
 }
 
@@ -157,7 +152,7 @@ func TestFeatureRuleCatches(t *testing.T) {
 		"a promise without a test":  {"| `mortise.TestLock`, `fence.Example_file` |", "| |"},
 		"a test of what is not":     {"yes", "no"},
 		"a word that says nothing":  {"yes", "maybe"},
-		"a row that is missing":     {"| A7 |", "| A8 |"},
+		"a row that is missing":     {"| 7 |", "| 8 |"},
 	} {
 		if faults := featureFaults(strings.Replace(right.String(), change[0], change[1], 1), tests,
 			names); len(faults) != 1 {

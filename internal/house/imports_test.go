@@ -90,6 +90,7 @@ var allowed = map[string][]string{
 	"examples/service":           {""},
 	"examples/scenarios":         {},
 	"examples/comingfrom":        {},
+	"examples/tutorial":          {"", "fence"},
 	"internal/process":           {""},
 	"internal/proctest":          {},
 	"internal/proctest/instance": {""},

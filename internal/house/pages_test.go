@@ -15,7 +15,7 @@ import (
 // promise must be shown.
 
 var (
-	// pageTest finds a test that a page names by its directory, as in FEATURES.md; pageSymbol a
+	// pageTest finds a test that a page names by its directory, as in GUARANTEES.md; pageSymbol a
 	// name of a package, pageMember a field or a method of an exported type of the root.
 	pageTest   = featureTest
 	pageSymbol = regexp.MustCompile("`([a-z][a-z0-9]*)\\.([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
@@ -35,8 +35,8 @@ var (
 // them name what others have, too, and there a name counts only if its package or type is one of
 // ours.
 func tellingPages() map[string]bool {
-	return map[string]bool{"GUARANTEES.md": true, "OPERATION.md": true, "ARCHITECTURE.md": true, "CHOOSING.md": false,
-		"COMING_FROM.md": false}
+	return map[string]bool{"GUARANTEES.md": true, "OPERATION.md": true, "ARCHITECTURE.md": true, "TUTORIAL.md": true,
+		"CHOOSING.md": false, "COMING_FROM.md": false}
 }
 
 func readPage(t *testing.T, name string) string {
