@@ -311,7 +311,7 @@ const settleTime = 30 * time.Second
 // voters is due or in flight, so that a rolling deployment that is paced by it cannot be faster
 // than the replacement of voters. It returns nil then; an error that wraps the context's and says
 // what is missing if ctx ends before; the node's own error; or ErrLeaving if it has begun to leave,
-// since it is granted nothing then. It is what a readiness probe should ask; docs/SIZING.md says
+// since it is granted nothing then. It is what a readiness probe should ask; docs/OPERATION.md says
 // how, where a service has work that needs no locks.
 func (n *Node) Ready(ctx context.Context) error {
 	if err := n.admit(ctx); err != nil {
