@@ -63,7 +63,7 @@ func TestEveryFieldHasItsVariable(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\ngot  %+v\nwant %+v", err, got, want)
 	}
-	// Whoever adds a field to Config decides whether it has a variable.
+	// A new field of Config needs a variable, or an entry in the list of fields without one.
 	none := []string{"JoinFunc", "TLS", "History", "Hooks", "Logger", "warnings"}
 	for i := range reflect.TypeFor[Config]().NumField() {
 		name := reflect.TypeFor[Config]().Field(i).Name
@@ -103,7 +103,7 @@ func TestEveryMistakeOfTheEnvironmentIsToldAtOnce(t *testing.T) {
 		`X_JOIN[1]: "dns://b:1" has two slashes`, "X_JOIN[2]: ",
 		`X_MAX_SESSION_BYTES: 1024 is not between`, `X_MAX_GROUP_BYTES: "2 TB" is not a number of bytes`,
 		`X_REPLICAS: "three" is not a number`, "X_FOUNDERS: ", "X_VOTERS: 4 ",
-		`X_SESSION_TTL: "10" is not a length of time: write 10s`, `X_GRACE: "-1s"`,
+		`X_SESSION_TTL: "10" is not a duration: write 10s`, `X_GRACE: "-1s"`,
 		"X_SECRET: 7 bytes are too few", "X_OLD_SECRETS[0]: 7 bytes are too few", "X_INSECURE: ",
 		"X_TLS_KEY_FILE: is not set", "X_TLS_CA_FILE: is not set",
 		"X_SECERT: there is no such setting: is X_SECRET meant?",
@@ -167,8 +167,8 @@ func TestAPrefixHasToBeOne(t *testing.T) {
 	}
 }
 
-// FuzzEnvironment reads any values as variables. They come from people, and an error about them may
-// be logged: it never holds a secret.
+// FuzzEnvironment reads arbitrary values as variables. Its errors may be logged, so they must not
+// contain a secret.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("JOIN", "dns:///orders:7947, a:1,", "hunter2hunter2hunter2")
 	f.Add("GRACE", "none", "hunter2")
@@ -176,7 +176,7 @@ func FuzzEnvironment(f *testing.F) {
 	f.Add("SECERT", "x", "a,b")
 	f.Add("OLD_SECRETS", "a,,b", "c")
 	f.Fuzz(func(t *testing.T, name, value, secret string) {
-		secret = "<<" + strings.ReplaceAll(secret, ",", "") + ">>" // nothing else looks like it
+		secret = "<<" + strings.ReplaceAll(secret, ",", "") + ">>" // a unique text
 		c, err := configFromEnv("X", []string{"X_SECRET=" + secret, "X_OLD_SECRETS=" + secret + "," +
 			secret, "X_MISSPELT=" + secret, "X_" + name + "=" + value})
 		if err == nil {
@@ -200,8 +200,7 @@ func FuzzEnvironment(f *testing.F) {
 	})
 }
 
-// TestOpenSecretFilesAreWarnedOf: another user of the machine could read the secret, or put one of
-// its own there.
+// Another user of the machine could read the secret, or replace it.
 func TestOpenSecretFilesAreWarnedOf(t *testing.T) {
 	path := secretFile(t, goodSecret)
 	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o644: 1, 0o666: 1, 0o620: 1} {

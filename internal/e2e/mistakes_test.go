@@ -103,7 +103,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		_, err := n.Acquire(permits.Context(t.Context()), mortise.Request{Key: "p", Permits: 1, Of: 3})
 		wants("one permit more than there are", err, nil,
 			`mortise: deadlock: node-0 waits for "p", under permits of the same key: `+
-				`unlock them first, or ask for all that the work needs at once`)
+				`unlock them first, or ask for all permits at once`)
 		unlock(t, permits)
 
 		rich := f.acquire(0, mortise.Request{Key: "rich", LockDelay: time.Second, Value: "v",
@@ -166,9 +166,9 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 		"Founders that match no instance": {three,
 			`this instance is not one of the Founders: it joins as soon as it meets a member of a group that has a leader; ` +
 				`it has met none of them \("n1", "n2", "n3"\), and sees "node-[12]" \(ADDR\), "node-[12]" \(ADDR\): ` +
-				`if these are to found, the Name of each \(the host name by default\) has to stand in Founders, and that of this one \("node-0"\) too`},
+				`to let these found the group, list the Name of each \(the host name by default\) in Founders, and that of this one \("node-0"\) too`},
 		"one Name and Replicas": {oneName,
-			`birth waits: the instances at ADDR and ADDR are both called "orders": give each instance a Name of its own`},
+			`founding waits: the instances at ADDR and ADDR are both called "orders": give each instance a Name of its own`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
