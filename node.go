@@ -316,8 +316,8 @@ const settleTime = 30 * time.Second
 //
 // It returns nil when ready. If ctx ends before, it returns an error that wraps the context's and
 // says what is missing. It returns the node's own error if the node has failed, and ErrLeaving if
-// the node has begun to leave. Use it for a readiness probe; docs/SIZING.md explains how, for a
-// service that also has work without locks.
+// the node has begun to leave. Use it for a readiness probe; docs/OPERATION.md explains how, for
+// a service that also has work without locks.
 func (n *Node) Ready(ctx context.Context) error {
 	if err := n.admit(ctx); err != nil {
 		return err

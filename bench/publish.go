@@ -1,15 +1,21 @@
 package main
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 )
 
+// states is the last section of the page, which scripts/states measures.
+//
+//go:embed states.md
+var states string
+
 // publish writes the record, the page and the picture to dir, or prints the page.
 func publish(r Record, dir string) error {
-	page := page(r)
+	page := page(r) + "\n" + states
 	if dir == "" {
 		_, err := os.Stdout.WriteString(page)
 		return err

@@ -14,8 +14,8 @@ import (
 )
 
 // TestBrowserShowsTheStates shows nine states in a real browser: what stands first in each, and
-// that nothing alarms where nothing is wrong. It makes the pictures of docs/CONSOLE.md: go test
-// ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
+// that nothing alarms where nothing is wrong. It makes the pictures of docs/OPERATION.md:
+// go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
 func TestBrowserShowsTheStates(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)

@@ -1,5 +1,5 @@
-// Package comingfrom has the mortise side of docs/COMING_FROM.md, which compares mortise with other
-// lock libraries. Each file is about one of them, as an example whose output is checked.
+// Package comingfrom has the mortise code of docs/CHOOSING.md, for readers who come from other
+// lock libraries: each file is one of them, as an example whose output is checked.
 //
 //	go test -v ./examples/comingfrom
 //

@@ -23,7 +23,7 @@ import (
 
 // TestBigStates measures how mortise bears large states: what they cost, and what they do to those
 // who want a lock meanwhile. It is a campaign of minutes and has its own command, scripts/states,
-// which makes docs/STATES.md of what is printed here.
+// which makes bench/states.md, the last section of docs/SPEED.md, of what is printed here.
 func TestBigStates(t *testing.T) {
 	wanted := os.Getenv("MORTISE_STATES")
 	if wanted == "" {

@@ -193,10 +193,10 @@ func folded(text string) string {
 	return b.String()
 }
 
-// TestComingFromSnippetsRun holds our code in docs/COMING_FROM.md to the examples. The others' code
+// TestComingFromSnippetsRun holds our code in docs/CHOOSING.md to the examples. The others' code
 // is marked golang or java.
 func TestComingFromSnippetsRun(t *testing.T) {
-	page := readPage(t, "COMING_FROM.md")
+	page := readPage(t, "CHOOSING.md")
 	examples, err := filepath.Glob(filepath.Join(root, "examples", "comingfrom", "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestComingFromSnippetsRun(t *testing.T) {
 	}
 	for _, s := range found {
 		if !strings.Contains(code.String(), folded(s[1])) {
-			t.Errorf("this snippet of docs/COMING_FROM.md is not code of an example:\n%s", s[1])
+			t.Errorf("this snippet of docs/CHOOSING.md is not code of an example:\n%s", s[1])
 		}
 	}
 	for _, theirs := range regexp.MustCompile("(?s)```(?:golang|java)\n(.*?)```").FindAllString(page, -1) {
