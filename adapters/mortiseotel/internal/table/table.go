@@ -1,6 +1,5 @@
-// Package table lists the metrics of mortiseotel: one table, of which the instruments, the
-// dashboard and the alert rules are made. It imports nothing, so that the generator needs no
-// telemetry.
+// Package table lists the metrics of mortiseotel. The instruments, the dashboard and the alert
+// rules are made from this table. It imports nothing, so that the generator needs no telemetry.
 package table
 
 import (
@@ -8,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is what kind of instrument a metric is.
+// Kind is the kind of an instrument.
 type Kind uint8
 
 // The kinds of instruments.
@@ -21,12 +20,12 @@ const (
 
 // Metric is one row.
 type Metric struct {
-	Name   string // as OpenTelemetry has it, without unit and without _total
+	Name   string // name in OpenTelemetry, without unit and without _total
 	Kind   Kind
 	Unit   string // UCUM; "s", or a word in braces
 	Help   string
-	Label  string   // beside the class of the key; "": none
-	Values []string // of a Counter's Label: all of them, so that each begins at 0
+	Label  string   // besides the class of the key; empty means none
+	Values []string // for a Counter: all values of Label, so that each begins at 0
 	Bounds []float64
 }
 
@@ -77,15 +76,18 @@ func Metrics() []Metric {
 			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
 		{Leaks, Counter, "{lock}", "Locks that the program holds but no longer references", "", nil, nil},
 		{Held, Gauge, "{lock}", "Locks that this instance holds", "", nil, nil},
-		{Waiters, Gauge, "{call}", "Calls on this instance that wait for a lock, except those that wait long by design", "", nil, nil},
-		{Standby, Gauge, "{call}", "Calls on this instance that wait for a lock that is held long by design, such as an election's", "", nil, nil},
+		{Waiters, Gauge, "{call}",
+			"Calls on this instance that wait for a lock, except those that wait long by design", "", nil, nil},
+		{Standby, Gauge, "{call}",
+			"Calls on this instance that wait for a lock that is held long by design, such as an election's", "", nil, nil},
 		{Renewal, Histogram, "s", "Round trip of the renewals of the lease that were acknowledged", "", nil, fast},
 		{Unanswered, Counter, "{renewal}", "Renewals of the lease that got no answer", "", nil, nil},
 		{Sessions, Counter, "{change}", "Sessions of this instance, opened and ended", "state",
 			[]string{"opened", "closed", "expired", "restarted", "stopped"}, nil},
 		{Lease, Counter, "{change}", "Changes of the state of the lease", "state",
 			[]string{"safe", "jeopardy", "lost"}, nil},
-		{LeaseLeft, Gauge, "s", "Time until this instance loses locks unless a renewal is acknowledged; the least of its sessions", "", nil, nil},
+		{LeaseLeft, Gauge, "s",
+			"Time until this instance loses locks unless a renewal is acknowledged; the least of its sessions", "", nil, nil},
 		{Leader, Counter, "{change}", "How often this instance found another leader, or the same in a new term", "",
 			nil, nil},
 		{LeaderKnown, Gauge, "{leader}", "1 if this instance knows a leader, else 0", "", nil, nil},
@@ -97,9 +99,11 @@ func Metrics() []Metric {
 			"Members of the group and programs that take locks in it; only the leader reports it", "", nil, nil},
 		{Voters, Gauge, "{instance}", "Voters of the group, as this instance knows them", "", nil, nil},
 		{Missing, Gauge, "{instance}",
-			"Voters that are silent, or that the configuration asks for and the group lacks; only the leader reports it", "", nil, nil},
+			"Voters that are silent, or that the configuration asks for and the group lacks; only the leader reports it",
+			"", nil, nil},
 		{Sync, Histogram, "s", "How long an append to the log on disk took until it was durable", "outcome", nil, fast},
-		{DiskFault, Gauge, "{disk}", "1 if the disk of this instance has failed or hangs, or its directory was removed, else 0", "", nil, nil},
+		{DiskFault, Gauge, "{disk}",
+			"1 if the disk of this instance has failed or hangs, or its directory was removed, else 0", "", nil, nil},
 		{DiskLow, Gauge, "{disk}", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0",
 			"", nil, nil},
 		{Time, Sum, "s", "How long the node has been running", "", nil, nil},
@@ -109,8 +113,8 @@ func Metrics() []Metric {
 	}
 }
 
-// Find returns the row of that name. It panics if there is none: a fault of the program, which its
-// tests find.
+// Find returns the row of that name. It panics if there is none, which is a bug that the tests
+// find.
 func Find(name string) Metric {
 	all := Metrics()
 	at := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
@@ -120,7 +124,7 @@ func Find(name string) Metric {
 	return all[at]
 }
 
-// Prom is the name under which Prometheus sees a metric: of a histogram without _bucket, _sum and
+// Prom returns the name of a metric in Prometheus; for a histogram without _bucket, _sum and
 // _count.
 func Prom(name string) string {
 	m := Find(name)
