@@ -103,7 +103,7 @@ func TestEveryMistakeOfTheEnvironmentIsToldAtOnce(t *testing.T) {
 		`X_JOIN[1]: "dns://b:1" has two slashes`, "X_JOIN[2]: ",
 		`X_MAX_SESSION_BYTES: 1024 is not between`, `X_MAX_GROUP_BYTES: "2 TB" is not a number of bytes`,
 		`X_REPLICAS: "three" is not a number`, "X_FOUNDERS: ", "X_VOTERS: 4 ",
-		`X_SESSION_TTL: "10" is not a length of time: write 10s`, `X_GRACE: "-1s"`,
+		`X_SESSION_TTL: "10" is not a duration: write 10s`, `X_GRACE: "-1s"`,
 		"X_SECRET: 7 bytes are too few", "X_OLD_SECRETS[0]: 7 bytes are too few", "X_INSECURE: ",
 		"X_TLS_KEY_FILE: is not set", "X_TLS_CA_FILE: is not set",
 		"X_SECERT: there is no such setting: is X_SECRET meant?",

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// put asks one question as soon as fewer than asksMax are under way, and none to the same address.
-// Each has a goroutine of its own, so that an address that does not answer takes one of the places
-// and holds up nothing else.
+// put asks a question as soon as fewer than asksMax are under way and none to the same address.
+// Each question has its own goroutine, so a silent address occupies one slot and delays nothing
+// else.
 func (c *Cluster) put(q founding.Question) {
 	o := &c.own
 	if o.busy >= asksMax || o.asking[q.Addr] {
@@ -30,7 +30,7 @@ func (c *Cluster) put(q founding.Question) {
 	})
 }
 
-// result hands the outcome of a question to the core and asks the next that waits.
+// result passes the outcome of a question to the core and starts the next waiting one.
 func (c *Cluster) result(q founding.Question, asked time.Duration, from nodeid.ID, answer []byte, err error) {
 	o := &c.own
 	o.busy--
@@ -52,7 +52,7 @@ func (c *Cluster) result(q founding.Question, asked time.Duration, from nodeid.I
 	o.core.Result(c.now(), asked, q, outcome, from, answer)
 }
 
-// outcomeOf sorts what Net.Ask returned.
+// outcomeOf classifies what Net.Ask returned.
 func outcomeOf(answer []byte, err error) founding.Outcome {
 	if err == nil && len(answer) == 0 {
 		return founding.Silent

@@ -25,20 +25,20 @@ type Cluster struct {
 	gossip *gossip.Gossip // nil if it does not gossip; safe for concurrent use
 	left   atomic.Bool
 
-	looking atomic.Bool // the owner is about to hear that the facts may have changed
+	looking atomic.Bool // the owner has yet to process a Look
 	strays  strays
 
 	closing atomic.Bool   // Close was called
 	closed  chan struct{} // closed when the first Close is about to return
-	hung    error         // what it has found
+	hung    error         // what the first Close returns
 	quiet   atomic.Bool   // gossip was ended
 
 	own owner // touched by the owner goroutine only
 }
 
-// Start starts to look for the others, and to found a group with them or to join theirs, or to go
-// on in the one that Records holds. It waits for none of that, only for Records. An error of the
-// directory wraps ErrDirectory or ErrUnsaved.
+// Start starts to look for other instances, and to found a group with them, to join theirs, or to
+// resume the one that Records holds. It waits only for Records. An error of the directory wraps
+// ErrDirectory or ErrUnsaved.
 func Start(cfg Config) (*Cluster, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -63,23 +63,23 @@ func Start(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// answerWithin is how long a question may wait for the owner, who may be busy ending an old life.
+// answerWithin is how long a question may wait for the owner, which may be busy ending an old life.
 // The asker has given up by then.
 const answerWithin = time.Second
 
-// Answer answers the question of another instance, or returns nil where silence is the answer.
+// Answer answers the question of another instance. It returns nil to stay silent.
 func (c *Cluster) Answer(from Asker, question []byte) []byte {
 	return asked(c, func() []byte { return c.answer(from, question) })
 }
 
-// Tell answers a peer that is no instance of the cluster but may use it: who this instance is. Any
-// other question is answered by nil, and nothing that the peer says is taken in.
+// Tell answers "Who are you?" for a peer that is no instance of the cluster but may use it. It
+// returns nil for any other question, and records nothing that the peer says.
 func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
 	return asked(c, func() []byte { return c.own.core.Founding.Tell(c.now(), c.wall(), from, question) })
 }
 
-// asked has the owner goroutine answer a question, and waits a while. Without an answer it returns
-// zero.
+// asked runs answer on the owner goroutine and waits at most answerWithin. It returns zero if there
+// is no answer.
 func asked[T any](c *Cluster, answer func() T) (none T) {
 	reply := make(chan T, 1)
 	if !c.in.post(func() { reply <- answer() }) {
@@ -96,16 +96,16 @@ func asked[T any](c *Cluster, answer func() T) (none T) {
 	return none
 }
 
-// Voter returns where the voter with the raft ID is, if the group has one. It takes no lock, so it
-// may be called for every message.
+// Voter returns the address of the voter with the raft ID, if the group has one. It takes no lock,
+// so it may be called for every message.
 func (c *Cluster) Voter(raft uint64) (Voter, bool) {
 	v, ok := c.view.Load().byRaft[raft]
 	return v, ok
 }
 
-// Leave says goodbye by gossip, so that the others need not find out. It returns when that was
-// sent, when ctx ends, or after two seconds. It leaves the group as it is, and Close has still to
-// be called.
+// Leave says goodbye by gossip, so that the others need not detect the departure. It returns when
+// the goodbye was sent, when ctx ends, or after two seconds. It does not leave the group, and Close
+// must still be called.
 func (c *Cluster) Leave(ctx context.Context) {
 	if c.gossip == nil || c.left.Swap(true) {
 		return
@@ -124,20 +124,19 @@ func (c *Cluster) Leave(ctx context.Context) {
 // closeWaitMax is how long Close waits for a call to Host or Records that does not return.
 const closeWaitMax = 5 * time.Second
 
-// ErrHung is returned by Close if a call to Host or Records has not returned: a disk that does not
-// answer.
-var ErrHung = errors.New("cluster: something does not answer, the disk of the directory or the Logger")
+// ErrHung is returned by Close if a call to Host or Records has not returned, for example because a
+// disk does not respond.
+var ErrHung = errors.New("cluster: a call does not return: check the disk of the directory and the Logger")
 
 // Close stops everything and returns when all goroutines have ended. It waits for a call to Host or
-// Records that is under way, and up to two seconds for a goodbye. It tells nobody. It may be called
-// more than once, and must not be called by Host.
+// Records that is under way, and up to two seconds for a goodbye. It does not notify other
+// instances. It may be called more than once, and must not be called by Host.
 //
-// A goroutine that is stuck in a system call cannot be ended. If the call under way has not
-// returned after 5 s, Close ends everything else, says so with ErrHung and returns; the one
-// goroutine that is left ends when the call does, without saying, storing or deciding anything
-// more.
+// A goroutine that is stuck in a system call cannot be ended. If the call has not returned after 5
+// s, Close ends everything else and returns ErrHung. The remaining goroutine ends when the call
+// returns, without sending, storing or deciding anything more.
 func (c *Cluster) Close() error {
-	if !c.closing.CompareAndSwap(false, true) { // no sync.Once, which would hold a lock across the wait
+	if !c.closing.CompareAndSwap(false, true) { // not a sync.Once, which would hold a lock while it waits
 		<-c.closed
 		return c.hung
 	}
@@ -156,16 +155,17 @@ func (c *Cluster) Close() error {
 	return c.hung
 }
 
-// hush ends gossip: at the owner's end, or in its place if the owner hangs.
+// hush ends gossip: when the owner ends, or in its place if the owner hangs.
 func (c *Cluster) hush() {
 	if c.gossip != nil && c.quiet.CompareAndSwap(false, true) {
 		c.gossip.Close()
 	}
 }
 
-// help runs f beside the owner, unless the cluster is closing. Close waits for it.
+// help runs f on a helper goroutine and reports whether it did. It does not after Close. Close
+// waits for f.
 func (c *Cluster) help(f func()) bool {
-	c.in.mu.Lock() // orders this before or after close, so that nothing is added to helper while it is waited for
+	c.in.mu.Lock() // ordered before or after close, so that nothing is added to helper while Close waits for it
 	defer c.in.mu.Unlock()
 	if c.in.closed {
 		return false
@@ -174,13 +174,13 @@ func (c *Cluster) help(f func()) bool {
 	return true
 }
 
-// now is the time on the scale that birth works with.
+// now returns the time on the scale that the core uses.
 func (c *Cluster) now() time.Duration { return time.Duration(c.cfg.Clock.Now()) }
 
-// wall is the wall clock in Unix milliseconds.
+// wall returns the wall clock in Unix milliseconds.
 func (c *Cluster) wall() int64 { return c.cfg.Wall().UnixMilli() }
 
-// random fills what a turn of birth may need of chance.
+// random returns fresh random values for a turn.
 func (c *Cluster) random() founding.Random {
 	var r founding.Random
 	r.Instance = c.own.next.ID()
@@ -203,7 +203,6 @@ func (c *Cluster) id() uint64 {
 	}
 }
 
-// word returns eight random bytes.
 func (c *Cluster) word() uint64 {
 	var b [8]byte
 	c.cfg.Random(b[:])

@@ -80,7 +80,7 @@ func TestLateAndRestartedInstancesJoinTheRunningGroup(t *testing.T) {
 	})
 }
 
-func TestSilentJoinAddressBlocksBirthAndIsNamedAndHoldsUpNobodyElse(t *testing.T) {
+func TestSilentJoinAddressBlocksBirthAndIsNamedAndDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

@@ -16,58 +16,59 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Config says who this instance is and where to look for the others. It is copied by Start.
+// Config configures an instance. Start copies it.
 type Config struct {
 	Name      string     // 1 to 128 bytes
-	Label     string     // of the cluster, 1 to 255 bytes: who has another is not one of us
+	Label     string     // of the cluster, 1 to 255 bytes; instances with another label are foreign
 	Zone      string     // at most 128 bytes; may be empty
 	Advertise string     // host:port at which the others reach this instance
-	Key       nodeid.Key // of the first life: what StoredKey returns of Records, else a new one
-	// see discovery.Check; this instance's own address among them or not; with JoinFunc, nothing
-	// exactly if Settings.Solo
+	Key       nodeid.Key // of the first life: what StoredKey returns for Records, otherwise a new one
+	// see discovery.Check; it may include this instance's own address. Settings.Solo must be set
+	// exactly if both Join and JoinFunc are empty
 	Join     []string
 	Settings founding.Settings
-	Rules    uint32 // newest version of the lock rules that this build knows; 0: 1
+	Rules    uint32 // newest version of the lock rules that this build knows; zero means 1
 
-	// Member is set for an instance with a member's secret: it asks others, and is asked by none.
+	// Member is set for an instance with a member's secret. It asks others, and is asked by none.
 	// It neither gossips nor founds nor votes. An instance that Settings.Founders does not name
 	// does not gossip either.
 	Member bool
 
 	Net     Net     // may be nil if Settings.Solo
 	Host    Host    // a DurableHost if Records is set
-	Records Records // what survives a restart; nil: nothing does (memory mode)
+	Records Records // what survives a restart; nil means nothing does (memory mode)
 	Clock   clock.Clock
-	Wall    func() time.Time // the wall clock; nil: time.Now
-	// all addresses behind a name, without port; a name that does not exist has none. nil: the
+	Wall    func() time.Time // the wall clock; nil means time.Now
+	// all addresses of a name, without port; a name that does not exist has none. Nil means the
 	// system's resolver
 	Resolve func(ctx context.Context, host string) ([]string, error)
 	// Services returns the host:port of every SRV record under a name; a name that does not exist
-	// has none. nil: the system's resolver.
+	// has none. Nil means the system's resolver.
 	Services func(ctx context.Context, name string) ([]string, error)
-	// JoinFunc returns further addresses, host:port each, as an entry of Join would lead to. It is
-	// called now and then, on a goroutine of its own, never twice at a time; ctx ends after two
-	// seconds and with Close, and it has to return then. nil: there is none.
+	// JoinFunc returns further addresses, host:port each, like an entry of Join. It is called
+	// repeatedly on its own goroutine, never concurrently. It must return when ctx ends, which is
+	// after two seconds or with Close. Nil means none.
 	JoinFunc func(ctx context.Context) ([]string, error)
-	// Changed is told whom gossip saw before and sees now, whenever that or what is known of one of
-	// them has changed. It must not block or keep the slices; it is called on the owner goroutine,
-	// and once before Start returns. nil: nobody wants to know.
+	// Changed receives the members that gossip saw before and sees now, whenever these or their
+	// data have changed. It is called on the owner goroutine, and once before Start returns. It
+	// must not block or keep the slices. May be nil.
 	Changed func(before, after []Member)
-	// Awaited returns what to log in place of what this instance waits for, on the owner goroutine:
-	// the host may know the reason behind it. It must not block. Nil logs what is awaited.
+	// Awaited returns the text to log in place of what this instance waits for, because the host
+	// may know the reason. It is called on the owner goroutine and must not block. If nil, the text
+	// is logged unchanged.
 	Awaited func(waiting string) string
-	Random  func([]byte) // fills with unpredictable bytes; nil: crypto/rand
-	Logger  *slog.Logger // nil: slog.Default()
+	Random  func([]byte) // fills with unpredictable bytes; nil means crypto/rand
+	Logger  *slog.Logger // nil means slog.Default()
 }
 
-// gossips reports whether this instance gossips: it is a founder, or there are Replicas, of which
-// every one founds.
+// gossips reports whether this instance gossips. It does if it is a founder; with Replicas every
+// instance is.
 func (cfg *Config) gossips() bool {
 	founds := cfg.Settings.Founds(cfg.Name)
 	return !cfg.Settings.Solo && !cfg.Member && founds
 }
 
-// withDefaults returns a copy in which every nil that has a meaning is replaced by it.
+// withDefaults returns a copy with the defaults in place of zero values.
 func (cfg Config) withDefaults() Config {
 	if cfg.Wall == nil {
 		cfg.Wall = time.Now
@@ -83,11 +84,10 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// An address that Join may name has room in what gossip says of an instance: else this does not
-// compile.
+// An address that Join may name fits into gossip's meta data; otherwise this does not compile.
 const _ = uint(gossip.AddrBytesMax - discovery.AddrBytesMax)
 
-// check reports everything that is wrong with cfg, by field.
+// check returns all errors in cfg.
 func (cfg *Config) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("cluster: "+format, args...)) }

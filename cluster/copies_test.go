@@ -212,7 +212,7 @@ func TestDirectoriesThatDoNotFitAreRefusedAtStart(t *testing.T) {
 		try("another label", func(cfg *Config, _ *disk) { cfg.Label = "other" }, `cluster "test"`, `"other"`)
 		try("another ID", func(cfg *Config, _ *disk) { cfg.Key = nodeidtest.Key(4711) }, "StoredKey")
 		try("no Join", func(cfg *Config, _ *disk) { cfg.Join, cfg.Settings.Solo = nil, true }, "set Join as before")
-		try("full", func(_ *Config, d *disk) { d.fails = errDisk }, errDisk.Error(), "mend it")
+		try("full", func(_ *Config, d *disk) { d.fails = errDisk }, errDisk.Error(), "repair it")
 		try("a host that has no directory", func(cfg *Config, _ *disk) { cfg.Host = struct{ Host }{was} },
 			"DurableHost")
 		for _, name := range []string{recordIdentity, recordState, recordBook} {

@@ -9,33 +9,32 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is how an instance asks the leader about the voters, and how it answers such a
-// question.
+// This file is how an instance asks the leader about the voters, and how it answers such questions.
 
 const (
 	consultEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
-	consultHops  = 3                      // how often an attempt follows "not me, ask ..."
+	consultHops  = 3                      // how many redirects an attempt follows
 )
 
-// Counsel is what the leader of a group says.
+// Counsel is the answer of a leader.
 type Counsel = lead.Counsel
 
-// Consultation is the question how the voters of a group stand, and whether a replica may stop.
+// Consultation asks for the state of a group's voters, and whether a replica may stop.
 type Consultation struct {
 	Group    uint64
-	Instance nodeid.ID // that asks
+	Instance nodeid.ID // the asking one
 	Raft     uint64    // of the replica
 }
 
-// Advice is the answer of an instance: that of the leader, or which instance leads.
+// Advice is the answer to a Consultation: the leader's, or which instance leads.
 type Advice struct {
-	Counsel *Counsel  // nil: this instance does not lead
-	Leader  nodeid.ID // which instance leads, and where; zero: that is not known here
+	Counsel *Counsel  // nil if this instance does not lead
+	Leader  nodeid.ID // the leader and its address; zero if unknown here
 	Addr    string
 }
 
-// Advise answers a consultation. A leader looks anew if it has not looked for a while: one that has
-// lost its lead must not go on as if it had not. fresh is a raft ID that was never used.
+// Advise answers a consultation. A leader looks again if its last look is not fresh, since it may
+// have lost its lead. fresh is a raft ID that was never used.
 func (c *Core) Advise(now time.Duration, q Consultation, fresh uint64) (a Advice) {
 	if q.Group != c.Founding.Group() {
 		return a
@@ -58,8 +57,8 @@ func (c *Core) Advise(now time.Duration, q Consultation, fresh uint64) (a Advice
 	return a
 }
 
-// whom returns an instance to ask: the one that leads as far as is known here, and by turns some
-// voter, since that may be out of date. word is random.
+// whom returns an instance to ask: by turns the leader as far as is known here, and a random voter,
+// since the former may be out of date. word is random.
 func (c *Core) whom(try int, word uint64) (instance nodeid.ID, addr string) {
 	self := c.Founding.Instance()
 	if c.Founding.Phase() != founding.Member || c.cfg.Founding.Settings.Solo {
@@ -76,22 +75,22 @@ func (c *Core) whom(try int, word uint64) (instance nodeid.ID, addr string) {
 	return v.Instance, v.Addr
 }
 
-// Inquiry asks the leader how the voters stand, one question at a time, until it has answered or
-// the inquiry is given up. Its fields are set before Inquire.
+// Inquiry asks the leader about the voters, one question at a time, until it has answered or the
+// inquiry is given up. Its fields must be set before Inquire.
 type Inquiry struct {
-	Caller any    // the owner's
-	Own    bool   // about the replica of this instance, whichever that is
-	Raft   uint64 // else about this one
+	Caller any    // opaque, for the owner
+	Own    bool   // about the present replica of this instance
+	Raft   uint64 // otherwise about this one
 
-	lingers bool // the core's own: may a replica stop that was removed?
+	lingers bool // the core's own: whether a removed replica may stop
 	try     int
-	hops    int // left of this attempt
+	hops    int // redirects left in this attempt
 	asking  bool
 	due     time.Duration // the next attempt
-	pause   time.Duration // until then, if nothing comes of this one
+	pause   time.Duration // until the next attempt
 }
 
-// Told is what a leader has answered.
+// Told is the answer of a leader to an inquiry.
 type Told struct {
 	Inquiry *Inquiry
 	Counsel Counsel
@@ -100,7 +99,7 @@ type Told struct {
 // Inquire begins an inquiry. The answer is one of Acts.Told.
 func (c *Core) Inquire(q *Inquiry) { c.inquiries = append(c.inquiries, q) }
 
-// GiveUp ends an inquiry, and reports whether it went on.
+// GiveUp ends an inquiry, and reports whether it was still under way.
 func (c *Core) GiveUp(q *Inquiry) bool {
 	at := slices.Index(c.inquiries, q)
 	if at >= 0 {
@@ -109,8 +108,9 @@ func (c *Core) GiveUp(q *Inquiry) bool {
 	return at >= 0
 }
 
-// linger asks whether the replica that was removed may stop; zero ends that. Its vote may still be
-// needed, by a voter that has not heard that the configuration before is over (rule 13).
+// linger starts to ask whether a removed replica may stop. Zero ends that. A voter that has not
+// learned that the previous configuration is over may still need its vote (rule 13 of package
+// voters).
 func (c *Core) linger(raft uint64) {
 	c.inquiries = slices.DeleteFunc(c.inquiries, func(q *Inquiry) bool { return q.lingers })
 	if raft != 0 {
@@ -160,8 +160,8 @@ func (c *Core) consult(q *Inquiry, to nodeid.ID, addr string) {
 	c.acts.Errands = append(c.acts.Errands, Errand{To: to, Addr: addr, Consult: &question, inquiry: q})
 }
 
-// Advised takes the answer to a consultation; ok is false if there is none. An instance that does
-// not lead may name another, which is asked at once.
+// Advised records the answer to a consultation; ok is false if there is none. If an instance that
+// does not lead names the leader, that one is asked at once.
 func (c *Core) Advised(now time.Duration, e Errand, a Advice, ok bool) {
 	q := e.inquiry
 	q.asking, q.due = false, now+q.pause
@@ -175,7 +175,7 @@ func (c *Core) Advised(now time.Duration, e Errand, a Advice, ok bool) {
 	}
 }
 
-// told takes what a leader says.
+// told processes the answer of a leader.
 func (c *Core) told(q *Inquiry, counsel *Counsel) {
 	switch {
 	case !q.lingers:

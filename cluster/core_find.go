@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Times and bounds of finding lost peers again.
+// Times and limits of finding lost peers.
 const (
 	rejoinEvery = 5 * time.Second // plus up to the same again at random
-	rejoinPause = 5 * time.Second // between two attempts at one address that has answered a question
+	rejoinPause = 5 * time.Second // between two attempts at an address that has answered a question
 	rejoinMany  = 4               // attempts under way
 	addrsMax    = 256             // addresses of former members that are remembered
 )
 
-// finder decides which addresses to gossip with beside those that gossip sees. memberlist forgets a
-// member half a minute after it was declared dead, and two halves that have forgotten each other
-// never meet again by themselves. So every address that was ever seen, every founder that was met,
-// and, with Replicas, every voter and every address behind Join is tried for ever, a few at a time.
-// The owner goroutine owns it.
+// finder decides which addresses to gossip with besides those that gossip sees. memberlist forgets
+// a member half a minute after it was declared dead, and two halves that have forgotten each other
+// never meet again by themselves. So the finder tries, a few at a time and forever, every address
+// that was ever seen, every founder that was met, and, with Replicas, every voter and every address
+// behind Join. The owner goroutine owns it.
 type finder struct {
 	self  string
 	next  time.Duration
 	turn  uint64
 	known []string                 // addresses once seen, oldest first
-	tried map[string]time.Duration // last attempts; never iterated but to forget old ones
-	now   []string                 // answered a question, and so can be joined at once
+	tried map[string]time.Duration // last attempts; iterated only to drop old ones
+	now   []string                 // answered a question, so they can be joined at once
 	busy  map[string]bool          // attempts under way
 }
 
@@ -32,7 +32,7 @@ func newFinder(self string) finder {
 	return finder{self: self, tried: make(map[string]time.Duration), busy: make(map[string]bool)}
 }
 
-// met notes that somebody of us has just answered at the address.
+// met records that an instance has just answered at the address.
 func (f *finder) met(addr string, now time.Duration) {
 	if last, tried := f.tried[addr]; (!tried || now-last > rejoinPause) && !slices.Contains(f.now, addr) {
 		f.now = append(f.now, addr)
@@ -50,8 +50,8 @@ func (f *finder) remember(addr string) {
 	f.known = append(f.known, addr)
 }
 
-// due returns whom to join now: those just met, and in every round some of those who are missing,
-// each in its turn. here are the addresses that gossip sees.
+// due returns the addresses to join now: those just met, and in every round some of the missing
+// ones by turns. here are the addresses that gossip sees.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }
@@ -64,7 +64,7 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 		f.busy[addr], f.tried[addr] = true, now
 		return true
 	}
-	for len(f.now) > 0 && !full() { // the others wait for these: then gossip may see them
+	for len(f.now) > 0 && !full() { // these first, since gossip then finds others
 		pick(f.now[0])
 		f.now = f.now[1:]
 	}
@@ -94,7 +94,7 @@ func (c *Core) rejoin(now time.Duration, word uint64) time.Duration {
 	if len(c.find.now) == 0 && c.find.next > now {
 		return c.find.next
 	}
-	wanted := c.Founding.Founders() // the others do not gossip
+	wanted := c.Founding.Founders() // only founders gossip
 	if len(c.cfg.Founding.Settings.Founders) == 0 {
 		wanted = nil
 		for _, entry := range c.join {
@@ -112,5 +112,5 @@ func (c *Core) rejoin(now time.Duration, word uint64) time.Duration {
 	return c.find.next
 }
 
-// Gossiped takes that an attempt to gossip with an address is over.
+// Gossiped records that an attempt to gossip with an address has ended.
 func (c *Core) Gossiped(addr string) { delete(c.find.busy, addr) }

@@ -8,31 +8,31 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is when a leader looks at its voters, and what it answers about them. What follows
-// from a look, package lead decides.
+// This file decides when a leader looks at its voters, and answers questions about them. Package
+// lead decides what follows from a look.
 
-// Errand is a question for the sake of the voters, or of their configuration.
+// Errand is a question about the voters or their configuration.
 type Errand struct {
 	To   nodeid.ID
 	Addr string
-	Body []byte // a message of founding; nil, without Consult: whether that instance is there
+	Body []byte // a message of founding; nil, without Consult, asks whether that instance is there
 
-	Prepare *voters.Step // what it asks for, if it asks for a replica
+	Prepare *voters.Step // set if it asks for a replica
 	term    uint64       // of the lead in which it was decided
 
 	probe     *voters.Probe
 	announced *announcement
 	attached  bool
 
-	Consult *Consultation // not nil: a consultation, whose answer goes to Advised in place of Done
+	Consult *Consultation // set for a consultation, whose answer goes to Advised instead of Done
 	inquiry *Inquiry
 }
 
-// Look takes that what Sight.Facts returns may have changed.
+// Look records that the result of Sight.Facts may have changed.
 func (c *Core) Look() { c.wanted = true }
 
-// govern looks at the voters if it is time to, and returns when it will be. Before the group is
-// born no instance may change its voters.
+// govern looks at the voters if it is time to, and returns when the next look is due. Before the
+// group is born no instance may change its voters.
 func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 	if !c.settled() {
 		return now + idle
@@ -43,7 +43,7 @@ func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 	return c.lead.Due(now, c.wanted)
 }
 
-// observe takes in what the replica here sees, if it leads.
+// observe looks at the facts of the replica here, if it leads.
 func (c *Core) observe(now time.Duration, fresh uint64) {
 	c.wanted = false
 	facts, term, leads := c.cfg.Sight.Facts()
@@ -76,14 +76,14 @@ func (c *Core) errand(e Errand) {
 	c.acts.Errands = append(c.acts.Errands, e)
 }
 
-// Done takes what became of an errand. declined is why an instance does not start a replica.
+// Done records the outcome of an errand. declined is why an instance does not start a replica.
 func (c *Core) Done(now time.Duration, e Errand, outcome founding.Outcome, answer []byte) (declined string) {
 	look := false
 	switch {
 	case e.announced != nil:
 		c.announced(now, e.announced, outcome)
 	case e.attached:
-		c.spread.telling-- // a question finds what is missed
+		c.spread.telling-- // if it was lost, the instance asks by itself later
 	case e.Prepare != nil:
 		look, declined = c.lead.Answered(now, e.term, *e.Prepare, outcome, answer)
 	case e.probe != nil:
@@ -93,8 +93,8 @@ func (c *Core) Done(now time.Duration, e Errand, outcome founding.Outcome, answe
 	return declined
 }
 
-// Gone takes that an instance has said on its own connection that the replica that it had is over.
-// With a directory the next process may go on with it.
+// Gone records that an instance has reported, on its own connection, that its replica is over. With
+// a directory the next process may resume it.
 func (c *Core) Gone(now time.Duration, instance nodeid.ID) {
 	c.Founding.Departed(now, instance)
 	if c.lead.Gone(instance, c.book.Voters()) {
@@ -102,6 +102,6 @@ func (c *Core) Gone(now time.Duration, instance nodeid.ID) {
 	}
 }
 
-// Report returns how the voters stood at the last look, or nil if this instance does not lead. It
-// is never changed.
+// Report returns the state of the voters at the last look, or nil if this instance does not lead.
+// It is never changed.
 func (c *Core) Report() *voters.Report { return c.report }

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// Bounds of a departure.
+// Limits of a departure.
 const (
-	// Leaderless is how long a leaver goes on asking for a leader to hand its vote to: longer than
-	// any election of a group that has a majority.
+	// Leaderless is how long a leaver keeps asking for a leader to hand its vote to. It is longer
+	// than any election of a group that has a majority.
 	Leaderless = 3 * time.Second
-	// LastWords bounds what perhaps no instance is left to answer: the end of a session when all
-	// leave.
+	// LastWords limits the wait for an answer when perhaps no instance is left: for the end of a
+	// session when all leave.
 	LastWords = time.Second
 	// DepartPoll is the time between two questions whether this instance may stop.
 	DepartPoll = 20 * time.Millisecond
 )
 
-// Departure is how an instance leaves its group in good order: it waits until its locks are
-// released; then its replica votes, appends and acknowledges until a leader other than itself
-// reports that a configuration without it is applied (rules 12 and 13); then it closes its session.
-// The zero Departure has not begun. It is not safe for concurrent use.
+// Departure is how an instance leaves its group in order. It waits until its locks are released.
+// Then its replica stays until a leader other than itself reports that a configuration without it
+// is applied (rules 12 and 13 of package voters). Then it closes its session. The zero Departure
+// has not begun. It is not safe for concurrent use.
 type Departure struct {
-	// Alone says, at the end, that perhaps no instance is left to answer.
+	// Alone reports, at the end, that perhaps no instance is left to answer.
 	Alone bool
-	// Lost says, at the end, why a vote is lost to the instances that stay. Empty means that none
-	// is.
+	// Lost is, at the end, why the remaining instances lose a vote. Empty means that they lose
+	// none.
 	Lost string
 
 	stage  stage
 	paused bool          // it has not asked again since a leader has answered
-	until  time.Duration // when it goes though others stay
-	words  string        // of the leader
+	until  time.Duration // when it stops waiting for others
+	words  string        // the leader's last answer
 }
 
 type stage uint8
@@ -48,23 +48,23 @@ const (
 // Step is what an instance that leaves does next.
 type Step uint8
 
-// The steps of a departure. After Part there is none.
+// The steps of a departure. Part is the last one.
 const (
 	Release Step = iota + 1 // wait until it holds no lock, or its time is over
-	Ask                     // ask the leader about the replica, for Leaderless at most, and hand its word to Heard
+	Ask                     // ask the leader about the replica, for at most Leaderless, and pass the answer to Heard
 	Pause                   // wait for DepartPoll
 	Part                    // close its session if it holds no lock, within LastWords if it is Alone, and stop
 )
 
-// Leaver is what an instance that leaves sees of itself.
+// Leaver is what an instance that leaves knows about itself.
 type Leaver struct {
-	Held     bool   // it holds a lock that it waits for
+	Held     bool   // it waits for a lock that it still holds
 	Member   bool   // of a group that is born
 	Raft     uint64 // of its replica, or zero without one
-	Votes    bool   // the replica votes, in the configuration that is applied here
-	Leads    bool   // and leads
+	Votes    bool   // the replica votes in the configuration that is applied here
+	Leads    bool   // it votes and leads
 	Company  bool   // another replica of that configuration is connected
-	TimeOver bool   // it may wait no longer
+	TimeOver bool   // it may not wait any longer
 }
 
 // Next returns the next step.
@@ -87,7 +87,7 @@ func (d *Departure) Next(now time.Duration, l Leaver) Step {
 	return Part
 }
 
-// ask says what to do before a question to the leader.
+// ask returns the step before a question to the leader.
 func (d *Departure) ask(l Leaver) Step {
 	switch {
 	case d.paused:
@@ -108,11 +108,11 @@ func (d *Departure) part(alone bool, lost string) Step {
 	return Part
 }
 
-// Heard takes what the leader has said; nil means that no leader has answered for longer than an
-// election takes. Then there is no instance to hand the vote to.
+// Heard records the answer of the leader. Nil means that no leader has answered for longer than an
+// election takes. Then there is no instance to take over the vote.
 func (d *Departure) Heard(now time.Duration, l Leaver, said *Counsel) {
 	switch {
-	case said == nil && l.TimeOver: // what the leader said before holds
+	case said == nil && l.TimeOver: // the leader's last answer still holds
 	case said == nil:
 		d.words = ""
 		d.part(true, d.lost(l))
@@ -125,8 +125,8 @@ func (d *Departure) Heard(now time.Duration, l Leaver, said *Counsel) {
 	}
 }
 
-// lost says why a vote is lost. Without a leader's word other instances are known to be here only
-// by their connections.
+// lost returns why a vote is lost, or "". Without an answer of a leader only connections show that
+// other instances are there.
 func (d *Departure) lost(l Leaver) string {
 	if !l.Votes || d.words == "" && !l.Company {
 		return ""
@@ -134,6 +134,6 @@ func (d *Departure) lost(l Leaver) string {
 	return cmp.Or(d.words, "no leader has answered")
 }
 
-// stays reports whether a leader that all leave still waits: it goes last, so that the others need
-// not elect another one to be told that they may go.
+// stays reports whether the leader still waits although all leave. It stops last, so that the
+// others need not elect another leader to learn that they may stop.
 func (l Leaver) stays() bool { return l.Raft != 0 && l.Leads && l.Company }

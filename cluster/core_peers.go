@@ -9,10 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// This file is what the core makes of gossip and of Join. Both name places to ask, and nothing
-// more.
+// This file is what the core does with gossip and Join. Both only name addresses to ask.
 
-// Meta is what gossip is to say about this instance.
+// Meta returns what gossip tells about this instance.
 func (c *Core) Meta() gossip.Meta {
 	return gossip.Meta{
 		Instance: c.Founding.Instance(), Group: c.Founding.Group(), At: c.book.At(), Leader: c.Founding.HasLeader(),
@@ -20,8 +19,8 @@ func (c *Core) Meta() gossip.Meta {
 	}
 }
 
-// Seen takes what gossip says about one member. The address of one that has left stays in the
-// book, and worth trying.
+// Seen records what gossip says about one member. The address of a member that has left is still
+// tried, and the address book keeps it.
 func (c *Core) Seen(now time.Duration, n gossip.News) {
 	c.moved = true
 	if !n.Here {
@@ -35,16 +34,16 @@ func (c *Core) Seen(now time.Duration, n gossip.News) {
 	}
 }
 
-// Peers returns what gossip sees. The map is the core's and must not be changed.
+// Peers returns what gossip sees. The caller must not change the map.
 func (c *Core) Peers() map[string]gossip.Meta { return c.peers }
 
-// Resolved takes what Join leads to now, and the addresses that have just appeared behind it. A
-// member turns to these at once, a few at a time: an instance that comes back at another address
-// need not wait for its turn among the lost. The core keeps the entries.
+// Resolved sets what Join leads to now. appeared are addresses that are new there. A member tries
+// these at once, a few at a time, so that an instance that returns at another address need not wait
+// for its turn among the lost. The core keeps the entries.
 func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []string) {
 	c.join, c.moved = entries, true
 	if c.Founding.Phase() != founding.Member {
-		return // all addresses are asked already, and whatever answers is met
+		return // all addresses are asked anyway, and an instance that answers is met
 	}
 	for _, addr := range appeared[:min(len(appeared), rejoinMany)] {
 		if !c.cfg.Gossips || len(c.cfg.Founding.Settings.Founders) > 0 {
@@ -55,7 +54,7 @@ func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []
 	}
 }
 
-// places tells founding which addresses it may ask, if that has changed.
+// places tells founding which addresses it may ask, if they have changed.
 func (c *Core) places() {
 	if !c.moved {
 		return
@@ -68,18 +67,17 @@ func (c *Core) places() {
 	c.Founding.Places(c.join, seen)
 }
 
-// rivalAfter is how long another instance must go on saying that another group has a leader until
-// it is asked: longer than gossip takes to find out that it is dead. A group that was founded anew
-// meets the last words of the one before. rivalFresh is how long its answer counts.
+// rivalAfter is how long an instance must report another group with a leader before it is asked. It
+// is longer than gossip takes to detect that an instance is dead: a newly founded group still sees
+// gossip of the one before. rivalFresh is how long an answer counts.
 const (
 	rivalAfter = 45 * time.Second
 	rivalFresh = 15 * time.Second
-	rivalAgain = time.Second // until its answer is looked for
+	rivalAgain = time.Second // until its answer is checked
 )
 
-// rivalHints returns the addresses of instances that seem to belong to another group that has a
-// leader, while this one's has one too: gossip says so, or they have said it themselves when they
-// were asked.
+// rivalHints returns the addresses of instances that seem to belong to another group with a leader,
+// while this instance's group has one too. The hint is gossip, or their own answer to a question.
 func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	if c.Founding.Phase() != founding.Member || !c.Founding.HasLeader() {
 		return nil
@@ -96,9 +94,9 @@ func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	return hints
 }
 
-// seekRival looks for a member of another group that has a leader, while this one's has one too,
-// and returns when to look again. Gossip is only the hint: the instance itself has to say it when
-// it is asked.
+// seekRival looks for a member of another group that has a leader, while this instance's group has
+// one too. It returns when to look again. Gossip is only a hint: the instance itself has to confirm
+// it.
 func (c *Core) seekRival(now time.Duration) (next time.Duration) {
 	c.rival, next = founding.Who{}, now+idle
 	hints := c.rivalHints(now)

@@ -8,44 +8,43 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is how a configuration gets around: which one is taken, and which instances are told.
+// This file is how configurations spread: which one counts, and which instances are told.
 
-// Times and bounds of spreading a configuration.
+// Times and limits of spreading a configuration.
 const (
-	pullWithin    = 2 * time.Second // how long one peer is waited for that knows a newer one
+	pullWithin    = 2 * time.Second // how long to wait for one peer that knows a newer one
 	pullSoon      = pullWithin / 8  // the same for a voter that does not lead
 	announceTries = 4
 	announcePause = time.Second
 	strayPause    = time.Second // between two announcements to one stray
 	straysMax     = 64          // strays that are remembered
-	idle          = time.Hour   // nothing is due
+	idle          = time.Hour   // no work is due
 )
 
-// charterAt is the index of the configuration that a charter makes.
+// charterAt is the number of the configuration that a charter makes.
 const charterAt = 1
 
-// spreading is what is under way of it.
 type spreading struct {
 	announcements []*announcement // to be made
 	attached      []Voter         // to be told once, a few at a time
-	telling       int             // of those, under way
-	before        []Voter         // the replicas before the last changes, until a look shows who leads
-	pullAt        time.Duration   // no instance is asked for a newer configuration before that
+	telling       int             // announcements to attached ones under way
+	before        []Voter         // the replicas before the last changes, until a look shows which instance leads
+	pullAt        time.Duration   // no instance is asked for a newer configuration before this time
 	pulls         int
 }
 
-// announcement is an instance that is to be told the newest configuration, until it has answered,
-// nothing listens there, or it was tried that often.
+// announcement tells one instance the newest configuration until it has answered, nothing listens
+// there, or no tries are left.
 type announcement struct {
 	to    nodeid.ID
 	addr  string
 	tries int           // left
-	due   time.Duration // zero: at once
+	due   time.Duration // zero means at once
 }
 
-// Configured takes a configuration, applied here or heard of. at is the log index of the entry
-// that made it. An older one than is known changes nothing; of the one that is known, and where at
-// is 0, it may say newer addresses.
+// Configured processes a configuration that was applied here or told by a voter or the leader. at
+// is the log index of the entry that made it. A configuration older than the known one changes
+// nothing here. One with the number of the known one, or with at == 0, may bring newer addresses.
 func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	if group == 0 || group != c.Founding.Group() {
 		return
@@ -53,7 +52,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	known := c.book.At()
 	switch {
 	case at < known && at != 0:
-		c.Founding.Voters(now, group, at, voters) // an older one may tell that the replica here was removed since
+		c.Founding.Voters(now, group, at, voters) // an older one may show that the replica here was removed since
 	case at <= known:
 		changed := false
 		for _, v := range voters {
@@ -71,16 +70,17 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	}
 }
 
-// configure makes the address book that of the group's voters.
+// configure makes the address book that of the given configuration.
 func (c *Core) configure(now time.Duration, group, at uint64, voters []Voter) {
 	c.book.Configure(at, voters)
-	if c.raft != 0 { // of all addresses its own is the one that it knows best
+	if c.raft != 0 { // it knows its own address best
 		c.book.Hear(Voter{Raft: c.raft, Instance: c.Founding.Instance(), Addr: c.self, Life: c.Founding.Life()}, true)
 	}
 	c.Founding.Voters(now, group, c.book.At(), c.book.Voters())
 }
 
-// readdressed passes on that voters have moved. The others believe the leader.
+// readdressed passes on that voters have moved. The leader tells the other voters, which believe
+// it.
 func (c *Core) readdressed(now time.Duration) {
 	c.Founding.Voters(now, c.Founding.Group(), c.book.At(), c.book.Voters())
 	c.tellHost()
@@ -94,8 +94,8 @@ func (c *Core) readdressed(now time.Duration) {
 	}
 }
 
-// tellHost tells the host the whole address book. A host that is not yet told of the group hears
-// of it with BoundTo and Joined.
+// tellHost emits the whole address book. Before the host knows the group, BoundTo and Joined carry
+// it.
 func (c *Core) tellHost() {
 	if c.settled() {
 		c.events = append(c.events, founding.Event{
@@ -104,8 +104,8 @@ func (c *Core) tellHost() {
 	}
 }
 
-// remember keeps the replicas of a configuration that has a successor, for the look that shows
-// whether this instance leads.
+// remember keeps the replicas of a replaced configuration until a look shows whether this instance
+// leads.
 func (c *Core) remember(before []Voter) {
 	for _, v := range before {
 		if !slices.ContainsFunc(c.spread.before, func(o Voter) bool { return o.Raft == v.Raft }) {
@@ -114,11 +114,10 @@ func (c *Core) remember(before []Voter) {
 	}
 }
 
-// succeed lets a leader tell of a new configuration: the replicas that it leaves out (rule 14),
-// where they were last, and the instances whose sessions are attached, so that they know the
-// voters of now when it is gone. Of several changes within a second each may replace a voter, and
-// an instance that knows none of them any more has to begin anew. The replicas that stay hear of
-// it by the log.
+// succeed makes a leader announce a new configuration to the replicas that it leaves out (rule 14
+// of package founding) and to the attached instances, so that these know the present voters when
+// the leader is gone. Several changes within a second may replace all voters, and an instance that
+// knows none of the new ones has to begin anew. The replicas that stay learn it from the log.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
@@ -133,11 +132,11 @@ func (c *Core) succeed() {
 			c.announce(v.Instance, v.Addr, announceTries)
 		}
 	}
-	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // in place of those before
+	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // replaces those of the change before
 }
 
-// Stray takes that an instance whose raft ID is in no configuration speaks raft here: it was
-// removed and has not heard of it. Strays says when it is due to be told.
+// Stray records that an instance whose raft ID is in no configuration sends raft messages here: it
+// was removed and has not learned of it. Strays decides when to tell it.
 func (c *Core) Stray(instance nodeid.ID, addr string) { c.announce(instance, addr, 1) }
 
 func (c *Core) announce(to nodeid.ID, addr string, tries int) {
@@ -183,7 +182,7 @@ func (c *Core) announcementTo(instance nodeid.ID) []byte {
 	})
 }
 
-// announced takes what became of an announcement.
+// announced records the outcome of an announcement.
 func (c *Core) announced(now time.Duration, a *announcement, outcome founding.Outcome) {
 	if outcome == founding.Silent && a.tries > 0 {
 		a.due = now + announcePause
@@ -191,9 +190,9 @@ func (c *Core) announced(now time.Duration, a *announcement, outcome founding.Ou
 	}
 }
 
-// pull asks the leader, or a voter that is known, if gossip says that there is a newer
-// configuration of this group. Gossip is only a reason to ask: another instance may say so
-// falsely, and its own word would not count.
+// pull asks the leader or a known voter if gossip reports a newer configuration of this group.
+// Gossip is only a reason to ask: the report may be false, and the reporting instance would not be
+// believed.
 func (c *Core) pull(now time.Duration, word uint64) {
 	s := &c.spread
 	if now < s.pullAt || !c.behind() {
@@ -202,13 +201,13 @@ func (c *Core) pull(now time.Duration, word uint64) {
 	leader, addr := c.whom(s.pulls, word)
 	s.pullAt = now + pullWithin
 	if leader != c.cfg.Sight.Guide() {
-		s.pullAt = now + pullSoon // a voter may not know more
+		s.pullAt = now + pullSoon // a voter may know no more
 	}
 	s.pulls++
 	c.Founding.Inquire(now, addr)
 }
 
-// pullDue is when pull has something to do.
+// pullDue returns when pull has something to do.
 func (c *Core) pullDue(now time.Duration) time.Duration {
 	if !c.behind() {
 		return now + idle
@@ -217,7 +216,7 @@ func (c *Core) pullDue(now time.Duration) time.Duration {
 }
 
 // behind reports whether gossip says that another member of the group knows a newer configuration.
-// An instance that is no member yet asks all others anyway.
+// An instance that is not a member yet asks all others anyway.
 func (c *Core) behind() bool {
 	if !c.settled() {
 		return false
@@ -230,12 +229,12 @@ func (c *Core) behind() bool {
 	return false
 }
 
-// Strays are the instances that were told lately that they are in no configuration. The zero
-// Strays is empty. It is not safe for concurrent use.
+// Strays are the instances that were told lately that they are in no configuration. The zero Strays
+// is empty. It is not safe for concurrent use.
 type Strays struct{ told map[nodeid.ID]time.Duration }
 
-// Due reports whether a stray is to be told now, and notes it: each at most once a second, and so
-// many in a second.
+// Due reports whether a stray is to be told now, and records it. Each is due at most once a second,
+// and at most straysMax in a second.
 func (s *Strays) Due(instance nodeid.ID, now time.Duration) bool {
 	if last, known := s.told[instance]; known && now-last < strayPause {
 		return false

@@ -9,30 +9,29 @@ import (
 
 // Owner carries out what a Core decides in a turn, in the order of its methods.
 type Owner interface {
-	// Store makes Founding.State durable before anything shows it. If that fails, the owner leaves
-	// of the output what Core.Unsaved leaves of it.
+	// Store makes Founding.State durable before its effects become visible. If that fails, the
+	// owner replaces the output by what Core.Unsaved returns.
 	Store(*founding.Output)
 	// Ended reports whether the instance has ended: then nothing more is done.
 	Ended() bool
-	// Tell tells the host what has been decided.
+	// Tell passes the decided events to the host.
 	Tell([]founding.Event)
-	// Question puts a question of birth, whose outcome goes to Core.Result.
+	// Question asks a question of founding, whose outcome goes to Core.Result.
 	Question(founding.Question)
 	// Carry hands a step to the log.
 	Carry(lead.Carry)
-	// Errand puts a question, whose outcome goes to Core.Done, or to Core.Advised.
+	// Errand asks a question, whose outcome goes to Core.Done or Core.Advised.
 	Errand(Errand)
 	// Gossip gossips with an address, and then calls Core.Gossiped.
 	Gossip(addr string)
-	// Told hands on the answer to an inquiry.
+	// Told delivers the answer to an inquiry.
 	Told(Told)
-	// Dismiss ends a replica that was removed.
+	// Dismiss ends a removed replica.
 	Dismiss(raft uint64)
 }
 
-// Turn lets the core look at what has happened, and has carried out what it decides. It returns
-// when the next turn is due at the latest. fresh is a raft ID that was never used, and word is
-// random.
+// Turn runs one turn of the core and has the owner carry out the decisions. It returns when the
+// next turn is due at the latest. fresh is a raft ID that was never used; word is random.
 func (c *Core) Turn(
 	now time.Duration, wallUnixMS int64, random founding.Random, fresh, word uint64, o Owner,
 ) time.Duration {

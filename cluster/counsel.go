@@ -8,18 +8,18 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// ErrNoLeader is what Consult returns if nobody leads, or nobody who leads has answered.
+// ErrNoLeader is returned by Consult if no leader has answered.
 var ErrNoLeader = errors.New("cluster: no leader has answered")
 
-// Consult asks the leader, or this instance itself if it leads, how the voters stand and whether
-// the replica here may stop. It asks until somebody who leads has answered, one question at a time;
-// when ctx ends before, the error wraps ErrNoLeader and its cause.
+// Consult asks the leader, or this instance itself if it leads, for the state of the voters and
+// whether the replica here may stop. It asks, one question at a time, until a leader has answered.
+// If ctx ends first, the error wraps ErrNoLeader and the cause of ctx.
 func (c *Cluster) Consult(ctx context.Context) (Counsel, error) {
 	return c.consult(ctx, Inquiry{Own: true})
 }
 
-// ConsultFor is Consult about the replica with that raft ID: that of this instance may be in no
-// configuration any more.
+// ConsultFor is Consult about the replica with that raft ID, which may be in no configuration any
+// more.
 func (c *Cluster) ConsultFor(ctx context.Context, raft uint64) (Counsel, error) {
 	return c.consult(ctx, Inquiry{Raft: raft})
 }
@@ -41,7 +41,8 @@ func (c *Cluster) consult(ctx context.Context, q Inquiry) (Counsel, error) {
 	}
 }
 
-// Advise answers a consultation of another instance. It reports false where silence is the answer.
+// Advise answers a consultation of another instance. It reports false if this instance must stay
+// silent.
 func (c *Cluster) Advise(q Consultation) (Advice, bool) {
 	a := asked(c, func() *Advice {
 		if c.own.core.Founding.Refusal() != "" {
@@ -59,7 +60,7 @@ func (c *Cluster) Advise(q Consultation) (Advice, bool) {
 	return *a, true
 }
 
-// Present reports whether this instance is there for others: it goes on, and may.
+// Present reports whether this instance takes part: it runs and is not barred.
 func (c *Cluster) Present() bool {
 	return asked(c, func() bool { return c.own.core.Founding.Refusal() == "" })
 }

@@ -28,7 +28,7 @@ func (n *node) consults(leader *node, within time.Duration) Counsel {
 	return counsel
 }
 
-func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
+func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

@@ -8,19 +8,19 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// ErrUnsaved says that the directory of an instance could not be written.
+// ErrUnsaved is returned if the directory of an instance cannot be written.
 var ErrUnsaved = errors.New("cluster: the directory cannot be written")
 
-// notebook writes what birth has decided into the records. The owner goroutine owns it.
+// notebook writes the decisions of founding into the records. The owner goroutine owns it.
 type notebook struct {
-	records  Records // nil: memory mode
-	revision uint64  // of birth's State that is stored
+	records  Records // nil in memory mode
+	revision uint64  // of the stored State
 	written  map[string][]byte
 	failed   bool
 }
 
-// begin reads the directory, if there is one, counts the start, and stores that before anything is
-// said.
+// begin reads the directory, if there is one, increments the life number, and stores it before
+// anything is sent.
 func (c *Cluster) begin() error {
 	cfg := &c.cfg
 	if cfg.Records == nil {
@@ -44,16 +44,17 @@ func (c *Cluster) begin() error {
 	c.own = newOwner(cfg, resume)
 	c.own.notes = notebook{records: cfg.Records, written: map[string][]byte{}}
 	if err := c.own.notes.save(map[string][]byte{recordIdentity: seal(id.append(nil))}, &c.own); err != nil {
-		return fmt.Errorf("%w: %w: nothing has been changed; mend it and start again", ErrUnsaved, err)
+		return fmt.Errorf("%w: %w: nothing has been changed; repair it and start again", ErrUnsaved, err)
 	}
 	return nil
 }
 
-// fits says why the instance that is being started cannot be the one of the directory, and warns of
-// what has changed.
+// fits returns why the instance that starts cannot be the one of the directory. It warns of changed
+// settings and names.
 func (s *stored) fits(cfg *Config) error {
 	if s.identity.Label != cfg.Label {
-		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or set the name of the cluster right",
+		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or "+
+			"correct the name of the cluster",
 			ErrDirectory, s.identity.Label, cfg.Label)
 	}
 	st := &s.state
@@ -66,24 +67,28 @@ func (s *stored) fits(cfg *Config) error {
 	}
 	if st.Settings.Solo != cfg.Settings.Solo {
 		if st.Settings.Solo {
-			return fmt.Errorf("%w: it holds group %s, which was founded without Join and is closed: start without Join, or empty the directory",
+			return fmt.Errorf("%w: it holds group %s, which was founded without Join and is closed: start without "+
+				"Join, or empty the directory",
 				ErrDirectory, idText(st.Group))
 		}
-		return fmt.Errorf("%w: it holds group %s, which has other instances: set Join as before, or empty the directory", ErrDirectory, idText(st.Group))
+		return fmt.Errorf("%w: it holds group %s, which has other instances: set Join as before, or empty the "+
+			"directory", ErrDirectory, idText(st.Group))
 	}
 	if s.identity.Name != cfg.Name {
-		cfg.Logger.Warn("the directory was last used under another name; if it is a copy, stop this instance and empty it",
+		cfg.Logger.Warn("the directory was last used under another name; if it is a copy, stop this instance and "+
+			"empty it",
 			"last", s.identity.Name, "now", cfg.Name)
 	}
 	if which := founding.Difference(cfg.Settings, st.Settings); which != "" && !st.Settings.Solo {
-		cfg.Logger.Warn(which+" differs from the group's, which holds: make it equal on all instances", "group",
+		cfg.Logger.Warn(which+" differs from the group's setting, which is in effect: make it equal on all "+
+			"instances", "group",
 			idText(st.Group))
 	}
 	return nil
 }
 
-// save stores changes and the present state of the core in one unit, leaving out what is stored
-// already.
+// save stores changes and the present state of the core atomically. It leaves out what is already
+// stored.
 func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	st, revision := o.core.Founding.State(), o.core.Founding.Revision()
 	for name, content := range map[string][]byte{
@@ -107,9 +112,9 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	return nil
 }
 
-// persist is the durable step: it stands between birth's decision and everything that shows it to
-// anybody, and blocks until the state is stored. If that fails it returns false; of out only what
-// needs no promise is left, and the answer that was to go out must not.
+// persist stores the state before any effect of a decision becomes visible. It blocks until that is
+// done. If it fails, persist returns false, reduces out to what needs no promise, and the pending
+// answer must not be sent.
 func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
 	if n.records == nil || n.failed || n.revision == c.own.core.Founding.Revision() {
@@ -119,7 +124,7 @@ func (c *Cluster) persist(out *founding.Output) bool {
 	if err == nil {
 		err = n.save(make(map[string][]byte, 3), &c.own)
 	}
-	if c.ctx.Err() != nil { // closed, perhaps long ago: nothing is said or done any more
+	if c.ctx.Err() != nil { // closed, perhaps long ago: nothing more is sent or done
 		*out = founding.Output{}
 		return false
 	}
@@ -127,11 +132,12 @@ func (c *Cluster) persist(out *founding.Output) bool {
 		return true
 	}
 	*out = c.own.core.Unsaved(*out, err.Error())
-	c.own.unsaved = fmt.Errorf("%w: %w: this instance no longer votes and takes no part in birth; mend or empty it, and start the instance again", ErrUnsaved, err)
+	c.own.unsaved = fmt.Errorf("%w: %w: this instance no longer votes and takes no part in founding a group; "+
+		"repair or empty it, and start the instance again", ErrUnsaved, err)
 	return false
 }
 
-// confess tells the host once that the directory has failed, after the turn in which it did.
+// confess reports a failed directory to the host, once, after the turn in which it failed.
 func (c *Cluster) confess() {
 	o := &c.own
 	if o.unsaved == nil {
@@ -143,7 +149,7 @@ func (c *Cluster) confess() {
 	c.cfg.Host.(DurableHost).Unsaved(err)
 }
 
-// refuse carries out that this instance is not the one that its directory says it is.
+// refuse ends this instance's part, because it is not the one that its directory says it is.
 func (c *Cluster) refuse(why string) {
 	c.own.backlog = nil
 	err := refusal(why)

@@ -181,7 +181,7 @@ func TestRule5DropsTheCharterDurably(t *testing.T) {
 		if again := d.state(t); again.Group != st.Group {
 			t.Error("it gave the charter up though one of the others, who may know that the group is born, was away")
 		}
-		if w := f.nodes[0].Status().Waiting; !strings.Contains(w, "everybody is in reach") {
+		if w := f.nodes[0].Status().Waiting; !strings.Contains(w, "all instances are in reach") {
 			t.Errorf("it waits for %q", w)
 		}
 		f.start(newDisk().durable(f.config(1, 3))) // his directory is lost

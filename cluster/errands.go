@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// errand puts a question of the core's. Each has a helper goroutine of its own and ends after a
-// second. What comes of it in a later life means nothing.
+// errand asks a question of the core. Each runs on its own helper goroutine and ends after a
+// second. Answers that arrive in a later life are dropped.
 func (c *Cluster) errand(e Errand) {
 	if step := e.Prepare; step != nil {
 		c.cfg.Logger.Debug("asking an instance for a replica", "raft", idText(step.ID), "instance", step.Instance,
@@ -30,7 +30,7 @@ func (c *Cluster) errand(e Errand) {
 	})
 }
 
-// finished hands the core what became of an errand.
+// finished passes the outcome of an errand to the core.
 func (c *Cluster) finished(e Errand, outcome founding.Outcome, answer []byte) {
 	if declined := c.own.core.Done(c.now(), e, outcome, answer); declined != "" {
 		c.cfg.Logger.Debug("an instance has refused to start a replica", "instance", e.To, "why", declined)

@@ -98,7 +98,7 @@ func TestSameNameAtANewAddressIsSeenAtOnce(t *testing.T) {
 }
 
 // B8: gossip says dead, the address book does not care.
-func TestAddressBookKeepsWhomGossipDeclaresDead(t *testing.T) {
+func TestAddressBookKeepsInstancesThatGossipDeclaresDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

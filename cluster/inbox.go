@@ -2,8 +2,8 @@ package cluster
 
 import "sync"
 
-// inbox is how other goroutines reach the owner: a slice that is swapped whole, and a one-slot
-// channel that wakes it.
+// inbox carries work from other goroutines to the owner: a slice that is swapped whole, and a
+// one-slot channel that wakes the owner.
 type inbox struct {
 	wake chan struct{} // capacity 1
 
@@ -13,19 +13,19 @@ type inbox struct {
 	closed bool
 }
 
-// item is work for the owner. Items of a life are dropped once that life is over, so that nothing
-// that an old life reported late is taken for news of the new one.
+// item is work for the owner. Items of a life are dropped when that life ends, so that a late
+// report of an old life is not taken for news of the new one.
 type item struct {
-	life uint64 // 0: of no life in particular
+	life uint64 // zero means of no particular life
 	do   func()
 }
 
 func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1), life: 1} }
 
-// post hands work to the owner and never blocks. It reports false, and drops the work, after close.
+// post queues work for the owner and never blocks. After close it drops the work and reports false.
 func (in *inbox) post(do func()) bool { return in.add(do, false) }
 
-// postOfLife hands over work that means something only in the present life.
+// postOfLife queues work that is dropped when the present life ends.
 func (in *inbox) postOfLife(do func()) bool { return in.add(do, true) }
 
 func (in *inbox) add(do func(), ofLife bool) bool {
@@ -42,12 +42,12 @@ func (in *inbox) add(do func(), ofLife bool) bool {
 	in.mu.Unlock()
 	select {
 	case in.wake <- struct{}{}:
-	default: // it is awake already
+	default: // the owner will wake anyway
 	}
 	return true
 }
 
-// take returns what has arrived. Only the owner calls it.
+// take returns the queued items. Only the owner calls it.
 func (in *inbox) take() []item {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -56,14 +56,14 @@ func (in *inbox) take() []item {
 	return items
 }
 
-// lives reports whether the item still means something.
+// lives reports whether the item's life has not ended.
 func (in *inbox) lives(it item) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return it.life == 0 || it.life == in.life
 }
 
-// nextLife makes all items of the present life meaningless.
+// nextLife invalidates all items of the present life.
 func (in *inbox) nextLife() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -8,19 +8,19 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// What Net.Ask returns instead of an answer. Every other error counts as silence.
+// The errors of Net.Ask. Every other error counts as silence.
 var (
-	// ErrRefused says that the machine is there and nobody listens at the address.
-	ErrRefused = errors.New("connection refused: nobody listens there")
-	// ErrForeign says that whoever listens at the address is not one of us: another cluster label,
-	// another protocol, garbage.
+	// ErrRefused is returned if the machine is there but nothing listens at the address.
+	ErrRefused = errors.New("connection refused: nothing listens there")
+	// ErrForeign is returned if the program that listens at the address is no instance of this
+	// cluster: it has another cluster label, another protocol, or sends garbage.
 	ErrForeign = errors.New("another cluster or another program listens there")
-	// ErrOther says that another instance than the intended one answers at the address, and has
-	// proved which.
+	// ErrOther is returned if another instance than the intended one answers at the address, and
+	// has proved its ID.
 	ErrOther = errors.New("another instance answers there")
 )
 
-// ForeignError is an ErrForeign of which the reason is known: another secret, say.
+// ForeignError is an ErrForeign with a known reason, for example another secret.
 type ForeignError struct {
 	Why string // for people, without the address
 }
@@ -30,7 +30,7 @@ func (e *ForeignError) Error() string { return ErrForeign.Error() + ": " + e.Why
 // Is makes errors.Is(err, ErrForeign) true.
 func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
 
-// SilentError counts as silence, of which the reason is known: one side without a secret, say.
+// SilentError counts as silence and has a known reason, for example that one side has no secret.
 type SilentError struct {
 	Why string // for people, without the address
 }
@@ -38,17 +38,17 @@ type SilentError struct {
 func (e *SilentError) Error() string { return "no answer: " + e.Why }
 
 // Net carries questions and gossip between instances. Ask carries those of package founding. All
-// methods are called concurrently. An address is host:port.
+// methods are safe for concurrent use. An address is host:port.
 type Net interface {
-	// Ask puts a question to the instance to, or to any that is there if to is zero, and returns
-	// its answer and the ID that it has proved, or one of the errors above, or any other error,
-	// which counts as silence. It returns soon after ctx ends. The question belongs to the caller.
+	// Ask asks the instance to, or any instance at the address if to is zero. It returns the answer
+	// and the proven ID of the answering instance, or one of the errors above. Any other error
+	// counts as silence. It returns soon after ctx ends. The question belongs to the caller.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
-	// Consult puts a consultation to the instance to, or to any that is there if to is zero. Its
-	// errors are those of Ask.
+	// Consult sends a consultation to the instance to, or to any instance at the address if to is
+	// zero. Its errors are those of Ask.
 	Consult(ctx context.Context, addr string, to nodeid.ID, q Consultation) (Advice, error)
 	// Probe returns nil if the instance to answers at the address. Its errors are those of Ask.
 	Probe(ctx context.Context, addr string, to nodeid.ID) error
-	// Its packets and streams are those of gossip.
+	// Packets and streams of gossip.
 	gossip.Net
 }

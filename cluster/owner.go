@@ -12,15 +12,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// owner is everything that the owner goroutine owns.
+// owner is the state of the owner goroutine.
 type owner struct {
 	core     *Core
 	key      nodeid.Key          // of this life
-	next     nodeid.Key          // of the life that the next restart in place begins
-	back     bool                // its directory says that it was a member already
+	next     nodeid.Key          // of the life after the next restart in place
+	back     bool                // the directory says that it already was a member
 	join     *discovery.Join     // what Join and JoinFunc lead to
-	listed   []Member            // for publish; nil: what gossip sees has changed
-	listedAt uint64              // the configuration of which it tells who votes
+	listed   []Member            // for publish; nil after gossip's view has changed
+	listedAt uint64              // the configuration by which listed names voters
 	self     Member              // this instance, as listed
 	busy     int                 // questions under way
 	backlog  []founding.Question // waiting for one to end
@@ -31,7 +31,7 @@ type owner struct {
 	unsaved  error // not yet told to the host
 }
 
-// newOwner makes the owner of an instance; resume is what a directory adds to its configuration.
+// newOwner returns the owner of an instance; resume holds what comes from its directory.
 func newOwner(cfg *Config, resume founding.Config) owner {
 	resume.Instance, resume.Name, resume.Addr = cfg.Key.ID(), cfg.Name, cfg.Advertise
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
@@ -53,16 +53,15 @@ func (o *owner) keyOf(life nodeid.ID) nodeid.Key {
 	return o.key
 }
 
-// begin makes the key of the life that a restart in place has begun the present one, and returns
-// it.
+// begin makes the key of a newly begun life the present one, and returns it.
 func (o *owner) begin(life nodeid.ID, random func([]byte)) nodeid.Key {
 	o.key = o.keyOf(life)
 	o.next = nodeid.NewKey(random)
 	return o.key
 }
 
-// loop is the owner goroutine. It alone touches c.own; everybody else posts to the inbox. It ends
-// when Close cancels c.ctx, and takes along whatever it has started.
+// loop is the owner goroutine. Only it touches c.own; all others post to the inbox. It ends when
+// Close cancels c.ctx, and first waits for the helpers.
 func (c *Cluster) loop() {
 	defer close(c.done)
 	defer c.helper.Wait()
@@ -76,9 +75,9 @@ func (c *Cluster) loop() {
 		case <-c.ctx.Done():
 			return
 		}
-		runtime.Gosched() // let those who are about to post do so: one turn for many
+		runtime.Gosched() // lets other goroutines post first: one turn for many items
 		for _, it := range c.in.take() {
-			// Close may have given up on the one before, and the host may be gone
+			// Close may have given up on the call before, and the host may be gone
 			if c.ctx.Err() == nil && c.in.lives(it) {
 				it.do()
 			}
@@ -89,8 +88,7 @@ func (c *Cluster) loop() {
 	}
 }
 
-// turn lets the core look at what has happened, stores what it decides and carries it out, and
-// returns how long nothing need be done.
+// turn runs one turn of the core and returns how long no work is due.
 func (c *Cluster) turn() time.Duration {
 	now, core := c.now(), c.own.core
 	next := min(c.resolve(now), core.Turn(now, c.wall(), c.random(), c.id(), c.word(), hands{c}))
@@ -115,11 +113,11 @@ func (h hands) Errand(e Errand)              { h.errand(e) }
 func (h hands) Gossip(addr string)           { h.rejoin(addr) }
 func (h hands) Dismiss(raft uint64)          { h.cfg.Host.Dismissed(raft) }
 
-// it has room for one
+// the channel has a free slot
 func (h hands) Told(told Told) { told.Inquiry.Caller.(chan Counsel) <- told.Counsel }
 
 func (h hands) Tell(events []founding.Event) {
-	h.publish() // the host finds in the view what it is told
+	h.publish() // before the host is called, so that it finds the change in the view
 	for _, e := range events {
 		if h.Ended() {
 			return
@@ -150,7 +148,7 @@ func (c *Cluster) carryOut(e founding.Event) {
 		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", e.Instance)
 		o.back, o.backlog = false, nil
 		c.cfg.Host.Restart(o.begin(e.Instance, c.cfg.Random), errors.New(e.Text))
-		c.in.nextLife() // what the old life has still reported means nothing any more
+		c.in.nextLife() // late reports of the old life are dropped
 	case founding.Prepared:
 		c.cfg.Logger.Debug("the leader has asked for a replica", "group", idText(e.Group), "raft", idText(e.Raft))
 		c.cfg.Host.Prepared(e.Group, e.Raft)
@@ -161,8 +159,8 @@ func (c *Cluster) carryOut(e founding.Event) {
 	}
 }
 
-// answer answers a question once that to which it binds this instance is stored, and says once in a
-// while that a closed group was asked.
+// answer answers a question after storing what the answer promises. It logs, once in a while, that
+// a closed group was asked.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {

@@ -28,7 +28,7 @@ func TestConfigNamesAllMistakes(t *testing.T) {
 	}
 }
 
-func TestFinderTriesEverybodyInTurnAndForgetsNobodySoon(t *testing.T) {
+func TestFinderTriesAllInTurnAndForgetsNoneSoon(t *testing.T) {
 	f := newFinder("self:1")
 	for i := range 20 {
 		f.remember(fmt.Sprintf("old-%d:1", i))

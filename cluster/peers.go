@@ -5,9 +5,9 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// This file carries between package gossip and the core.
+// This file connects package gossip and the core.
 
-// announce lets gossip say what has changed about this instance.
+// announce updates what gossip tells about this instance.
 func (c *Cluster) announce() {
 	m := c.own.core.Meta()
 	if c.gossip == nil || m == c.own.told || c.own.core.Founding.Refusal() != "" {
@@ -17,7 +17,7 @@ func (c *Cluster) announce() {
 	c.gossip.Tell(m)
 }
 
-// startGossip starts to gossip. What it hears is looked at on the owner goroutine.
+// startGossip starts gossip. Its news is processed on the owner goroutine.
 func (c *Cluster) startGossip() (*gossip.Gossip, error) {
 	return gossip.Start(gossip.Config{
 		Net: c.cfg.Net, Label: c.cfg.Label, Advertise: c.cfg.Advertise, Random: c.cfg.Random, Logger: c.cfg.Logger,
@@ -25,7 +25,7 @@ func (c *Cluster) startGossip() (*gossip.Gossip, error) {
 	}, c.own.core.Meta())
 }
 
-// hearNews takes the news of gossip.
+// hearNews processes the news of gossip.
 func (c *Cluster) hearNews() {
 	for _, n := range c.gossip.Take() {
 		c.seen(n)

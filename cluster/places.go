@@ -7,10 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// This file carries out what package discovery decides: lookups on helpers, and what they find to
-// the core.
+// This file runs the lookups of package discovery on helpers and feeds their results to the core.
 
-// newJoin returns what Join leads to, for a Config.
 func newJoin(cfg *Config) *discovery.Join {
 	return discovery.New(discovery.Config{
 		Entries: cfg.Join, Func: cfg.JoinFunc, Self: cfg.Advertise, Resolve: cfg.Resolve, Services: cfg.Services,
@@ -31,7 +29,7 @@ func (c *Cluster) resolve(now time.Duration) time.Duration {
 	return next
 }
 
-// resolved takes what a lookup has found.
+// resolved processes the result of a lookup.
 func (c *Cluster) resolved(got discovery.Result) {
 	appeared := c.own.join.Take(c.now(), got)
 	c.own.core.Resolved(c.now(), c.own.join.Entries(), appeared)

@@ -101,9 +101,9 @@ func TestEveryFormOfJoinLeadsToTheOthers(t *testing.T) {
 // part.
 const slowest = 12500 * time.Millisecond
 
-// TestSomebodyAtANewAddressIsFoundBehindItsName: it finds nobody itself, so the others have to
+// TestInstanceAtANewAddressIsFoundBehindItsName: it finds nobody itself, so the others have to
 // look.
-func TestSomebodyAtANewAddressIsFoundBehindItsName(t *testing.T) {
+func TestInstanceAtANewAddressIsFoundBehindItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
@@ -188,7 +188,7 @@ func TestANameThatLeadsNowhereFoundsNothingAndSaysTheWayOut(t *testing.T) {
 				f.names(fmt.Sprintf("all-%d.example", i), fmt.Sprintf("10.0.0.%d", i+1))
 			}
 			f.raft(time.Minute)
-			wantText(t, f.newborns(), "Join leads to nobody but this instance", "publishNotReadyAddresses: true")
+			wantText(t, f.newborns(), "Join leads to no instance but this one", "publishNotReadyAddresses: true")
 
 			f.net.muffle(addrOf(8), true)
 			all("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9") // the last is stale
@@ -261,7 +261,7 @@ func TestAFileIsReadAgainWhenItChanges(t *testing.T) {
 		write(t, path, "# nobody yet\n")
 		f.raft(3 * time.Second)
 		waiting := f.newborns()
-		wantText(t, waiting, "file://"+path+" lists nobody")
+		wantText(t, waiting, "file://"+path+" lists no instance")
 		if strings.Contains(waiting, "publishNotReadyAddresses") {
 			t.Errorf("%q: a file is no Service", waiting)
 		}
@@ -321,7 +321,7 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 		for _, c := range []struct{ mode, want string }{
 			{"panic", "it panicked: boom boom"}, {"exit", "it has ended its goroutine"}, {"error", "the API is down"},
 			{"garbage", "address 2"},
-			{"slow", "deadline exceeded"}, {"nobody", "Config.JoinFunc returns nobody"},
+			{"slow", "deadline exceeded"}, {"nobody", "Config.JoinFunc returns no instance"},
 			{"deaf", "it has not returned"},
 		} {
 			mode.Store(c.mode)

@@ -12,48 +12,47 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Records is where an instance keeps what has to survive a restart: a few small values under names
-// that the cluster room owns. One goroutine at a time uses it.
+// Records stores what has to survive a restart of an instance: a few small values under names that
+// this package owns. One goroutine at a time uses it.
 type Records interface {
-	// Load returns all values of this room, empty for a new directory. The map belongs to the
-	// caller.
+	// Load returns all values of this package. The result is empty for a new directory. The map
+	// belongs to the caller.
 	Load() (map[string][]byte, error)
-	// Save makes all changes durable in one unit, or none, and returns when they are; a nil value
-	// deletes. It keeps no reference to changes. An error is final: Save is not called again before
-	// the next start.
+	// Save makes all changes durable atomically, or none, and returns when they are durable. A nil
+	// value deletes. It keeps no reference to changes. An error is final: Save is not called again
+	// before the next start.
 	Save(changes map[string][]byte) error
 }
 
-// The names of the records, which are for ever.
+// The names of the records. They must never change.
 const (
-	recordIdentity = "identity" // whose directory this is, and how often it was started
+	recordIdentity = "identity" // the owner of this directory, and how often it was started
 	recordState    = "birth"    // this life: newborn, bound to a charter, or member of a group
 	recordBook     = "book"     // the address book
-	recordKey      = "key"      // the private key of this life, whose hash is the ID that the state names
+	recordKey      = "key"      // the private key of this life; its hash is the ID in the state
 )
 
-// ErrDirectory says that an instance cannot take part with the directory that it has. The error
-// around it says why and what to do.
+// ErrDirectory is returned if an instance cannot take part with its directory. The error that wraps
+// it says why and what to do.
 var ErrDirectory = errors.New("cluster: this directory cannot be used")
 
-// Bounds and layout of a record: a version byte, the content, and the CRC32C of both, since a store
-// need not check what it keeps.
+// Limits and layout of a record: a version byte, the content, and the CRC32C of both, since a store
+// need not detect damage.
 const (
 	recordVersion  = 1
 	recordBytesMax = 2 << 20
 	labelBytesMax  = 255
-	idMagic        = 'i' // an identity is no message of birth
+	idMagic        = 'i' // an identity is no message of founding
 )
 
 func castagnoli(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// seal makes a record of content.
+// seal encodes content as a record.
 func seal(content []byte) []byte {
 	b := append([]byte{recordVersion}, content...)
 	return binary.BigEndian.AppendUint32(b, castagnoli(b))
 }
 
-// unseal returns the content of a record.
 func unseal(name string, b []byte) ([]byte, error) {
 	if len(b) < 5 || len(b) > recordBytesMax || castagnoli(b[:len(b)-4]) != binary.BigEndian.Uint32(b[len(b)-4:]) {
 		return nil, damaged(name)
@@ -66,10 +65,11 @@ func unseal(name string, b []byte) ([]byte, error) {
 }
 
 func damaged(name string) error {
-	return fmt.Errorf("%w: its record %q is missing or damaged: empty the directory, the instance then joins as a new one", ErrDirectory, name)
+	return fmt.Errorf("%w: its record %q is missing or damaged: empty the directory, the instance then joins as a "+
+		"new one", ErrDirectory, name)
 }
 
-// identity says whose directory it is.
+// identity identifies the owner of a directory.
 type identity struct {
 	Life  uint64 // of the last start
 	Label string
@@ -109,7 +109,7 @@ func decodeIdentity(b []byte) (identity, error) {
 	return id, nil
 }
 
-// stored is what the last start has left.
+// stored is what the last start has stored.
 type stored struct {
 	identity identity
 	state    founding.State
@@ -150,12 +150,12 @@ func recall(r Records) (*stored, error) {
 	return &s, nil
 }
 
-// refusal is what an instance that may never take part again says.
+// refusal returns the error of an instance that may never take part again.
 func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
 
-// StoredKey returns the number of the last start and the key with which an instance has to start
-// because its directory is bound to a charter or belongs to a group, or the zero Key if a new one
-// will do. It is what Config.Key must be. An error wraps ErrDirectory and says what to do.
+// StoredKey returns what Config.Key must be: the key of a directory that is bound to a charter or
+// belongs to a group. It returns the zero Key if a new key will do. life is the number of the last
+// start. An error wraps ErrDirectory and says what to do.
 func StoredKey(r Records) (key nodeid.Key, life uint64, err error) {
 	s, err := recall(r)
 	if err != nil || s == nil {

@@ -8,32 +8,32 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// Times of the log. Birth takes a second where all is well, and then nobody wants to read about it.
+// Times of the log. A healthy founding takes about a second and logs nothing.
 const (
-	waitingAfter = 3 * time.Second  // how long the same thing is awaited before it is worth a line
+	waitingAfter = 3 * time.Second  // how long the same wait must last before it is logged
 	waitingEvery = 10 * time.Second // between two such lines
 	loudEvery    = time.Minute      // between two lines about the same mistake
 )
 
-// report is what was said in the log. The owner goroutine owns it.
+// report is what was logged. The owner goroutine owns it.
 type report struct {
-	waiting string        // what is awaited now
-	since   time.Duration // and since when
-	line    string        // what the last line said
+	waiting string        // what this instance waits for
+	since   time.Duration // since when
+	line    string        // the last logged text
 	lineAt  time.Duration
 	groupAt time.Duration // a second group
-	knockAt time.Duration // somebody at a closed group's door
+	knockAt time.Duration // another instance asked a closed group
 	twin    Member        // another instance with the name of this one
 	twinAt  time.Duration // since when gossip sees it
 	twinned bool          // it was logged
 }
 
-// twinAfter is for how long another instance must be seen with this one's name: longer than gossip
-// takes to find out that an earlier life is over, whose machine has gone silent.
+// twinAfter is how long another instance with this one's name must be seen before it is reported.
+// It is longer than gossip takes to detect that an earlier life on a silent machine is over.
 const twinAfter = rivalAfter
 
-// namesake says that another instance has this one's name, once that has been so for a while.
-// Gossip is a claim, and this is a sentence for people, by which nothing is decided.
+// namesake returns a text if another instance has had this one's name for a while. Gossip is only a
+// claim, and nothing is decided by this text.
 func (c *Cluster) namesake(members []Member) string {
 	said, now := &c.own.said, c.now()
 	i := slices.IndexFunc(members, func(m Member) bool {
@@ -53,14 +53,15 @@ func (c *Cluster) namesake(members []Member) string {
 		": only one of the two can vote; give each instance a Name of its own"
 	if !said.twinned {
 		said.twinned = true
-		c.cfg.Logger.Warn("another instance has the name of this one: only one of the two can vote; give each instance a Name of its own",
+		c.cfg.Logger.Warn("another instance has the name of this one: only one of the two can vote; give each "+
+			"instance a Name of its own",
 			"name", c.cfg.Name, "addr", members[i].Addr, "instance", members[i].Instance)
 	}
 	return text
 }
 
-// report writes a line if the same thing has been awaited for a while, and returns when to look
-// again.
+// report logs what this instance waits for if that has not changed for a while. It returns when to
+// check again.
 func (c *Cluster) report(now time.Duration) time.Duration {
 	said := &c.own.said
 	waiting := c.view.Load().Waiting
@@ -93,7 +94,7 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 	return quiet
 }
 
-// belongs says which group this instance belongs to now.
+// belongs logs which group this instance belongs to now.
 func (c *Cluster) belongs(e founding.Event) {
 	c.own.said.line = ""
 	text := "joined the group"
@@ -112,8 +113,8 @@ func (c *Cluster) belongs(e founding.Event) {
 	}
 }
 
-// waiting is what this instance waits for, or that there are two groups, which nothing but people
-// can end.
+// waiting returns what this instance waits for, or that there are two groups, which only an
+// operator can end.
 func (c *Cluster) waiting() string {
 	m, two := c.own.core.Rival()
 	if !two {
@@ -123,7 +124,8 @@ func (c *Cluster) waiting() string {
 		}
 		return waiting + c.own.join.Trouble(waiting)
 	}
-	text := "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them and start them again"
+	text := "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them " +
+		"and start them again"
 	if now, at := c.now(), c.own.said.groupAt; at == 0 || now-at >= loudEvery {
 		c.own.said.groupAt = now
 		c.cfg.Logger.Error(text, "this", idText(c.own.core.Founding.Group()), "other", idText(m.Group), "at", m.Addr,
@@ -133,7 +135,7 @@ func (c *Cluster) waiting() string {
 		idText(m.Group) + ")"
 }
 
-// knocked says that somebody asked an instance that runs alone.
+// knocked logs that another instance has asked one that runs alone.
 func (c *Cluster) knocked(from string) {
 	now := c.now()
 	if at := c.own.said.knockAt; at != 0 && now-at < loudEvery {

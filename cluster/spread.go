@@ -9,58 +9,59 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is what the host and the log tell the core about the group. What is said about an old
-// life does not count for a new one.
+// This file is what the host and the log report to the core about the group. Reports of an old life
+// are dropped.
 
-// Configured takes that the log here has applied a configuration of the group: who has a replica,
-// learners included. at is the log index of the entry that made it: of two configurations the one
-// with the higher index is the newer, wherever it was heard of.
+// Configured records that the log here has applied a configuration of the group: its replicas,
+// including learners. at is the log index of the entry that made it. The higher index is the newer
+// configuration.
 func (c *Cluster) Configured(group, at uint64, voters []Voter) {
 	voters = slices.Clone(voters)
 	c.in.postOfLife(func() { c.own.core.Configured(c.now(), group, at, voters) })
 }
 
-// Applied takes the configuration that the log here has applied, with both its halves if it is
-// joint. A group is given up only if no majority of such a configuration is left.
+// Applied records the configuration that the log here has applied, with both halves if it is joint.
+// A group is given up only if no such configuration has a majority left.
 func (c *Cluster) Applied(group uint64, applied founding.Configuration) {
 	c.in.postOfLife(func() { c.own.core.Founding.Applied(c.now(), group, applied) })
 }
 
-// Log takes how far the log of a replica here goes while it knows no leader, zeros while it does.
+// Log records how far the log of a replica here goes while it knows no leader. While it knows one,
+// log is the zero value.
 func (c *Cluster) Log(raft uint64, log founding.Log) {
 	c.in.postOfLife(func() { c.own.core.Founding.Log(c.now(), raft, log) })
 }
 
-// Gone takes that an instance has said on its own connection that the replica that it had is over,
-// and lets the leader know. With a directory the next process may go on with it.
+// Gone records that an instance has reported, on its own connection, that its replica is over. With
+// a directory the next process may resume it.
 func (c *Cluster) Gone(instance nodeid.ID) {
 	c.in.postOfLife(func() { c.own.core.Gone(c.now(), instance) })
 }
 
-// Retired takes that the replica here has stopped by itself. Its raft ID is never used again.
+// Retired records that the replica here has stopped by itself. Its raft ID is never used again.
 func (c *Cluster) Retired(raft uint64) {
 	c.in.postOfLife(func() { c.own.core.Retired(c.now(), raft) })
 }
 
-// HasLeader takes whether this instance knows a leader of its group.
+// HasLeader records whether this instance knows a leader of its group.
 func (c *Cluster) HasLeader(known bool) {
 	c.in.postOfLife(func() { c.own.core.Founding.Leader(c.now(), known) })
 }
 
-// BornApplied takes that Born of the group was applied by this instance's log.
+// BornApplied records that this instance's log has applied Born of the group.
 func (c *Cluster) BornApplied(group uint64) {
 	c.in.postOfLife(func() { c.own.core.Founding.Born(c.now(), group) })
 }
 
-// strays are Strays for any goroutine.
+// strays makes Strays safe for concurrent use.
 type strays struct {
-	mu   sync.Mutex // guards told; held only for a look at it
+	mu   sync.Mutex // guards told; held only for a short check
 	told Strays
 }
 
-// Stray takes that somebody whose raft ID is in no configuration speaks raft here. It is told the
-// newest one, at most once a second: it was removed and has not heard of it. It may be called for
-// every message, on any goroutine.
+// Stray records that an instance whose raft ID is in no configuration sends raft messages here. It
+// was removed and has not learned of it, so it is told the newest configuration, at most once a
+// second. Stray may be called for every message, on any goroutine.
 func (c *Cluster) Stray(instance nodeid.ID, addr string) {
 	c.strays.mu.Lock()
 	due := c.strays.told.Due(instance, c.now())

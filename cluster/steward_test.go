@@ -233,7 +233,7 @@ func TestLooksAreAtMostOneIn50ms(t *testing.T) {
 	})
 }
 
-func TestNobodyIsChangedBeforeTheBirth(t *testing.T) {
+func TestNoVoterIsChangedBeforeTheBirth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

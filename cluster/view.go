@@ -14,44 +14,44 @@ import (
 // Phase is how far an instance has come in its present life.
 type Phase = founding.Phase
 
-// The phases, in order. There is no way back but a restart in place.
+// The phases, in order. Only a restart in place leads back.
 const (
-	Newborn     = founding.Newborn // belongs to nothing
+	Newborn     = founding.Newborn // belongs to no group
 	Bound       = founding.Bound   // has accepted a charter that is not yet known to be born
 	PhaseMember = founding.Member  // belongs to a group that is born
 )
 
-// Member is an instance that gossip sees: with Founders these are the founders, and on an instance
-// that is none only itself. It is advice: somebody may be listed a while after he is gone, or
-// missing though he lives.
+// Member is an instance that gossip sees. With Founders these are the founders; an instance that is
+// no founder sees only itself. It is advice: an instance may be listed for a while after it is
+// gone, or missing though it lives.
 type Member struct {
 	Name     string
 	Instance nodeid.ID
 	Addr     string // host:port
 	Zone     string
-	Group    uint64 // 0: none
-	Raft     uint64 // 0: no voter
+	Group    uint64 // zero means none
+	Raft     uint64 // zero means that it is no voter
 	Leader   bool   // it knows a leader of its group
 	Self     bool   // it is this instance
 }
 
-// Status is a picture of the cluster for people and programs. Its slices belong to the caller.
+// Status is a snapshot of the cluster. Its slices belong to the caller.
 type Status struct {
 	Phase    Phase
-	Instance nodeid.ID // ID of this life
-	Life     uint64    // number of this start; 1 in memory mode
-	Waiting  string    // one sentence: what is awaited, and the way out; empty if nothing is
-	Group    uint64    // 0: none
-	Voters   []Voter   // of Group, by raft ID
-	Namesake string    // one sentence: another instance has this one's name; empty if none is seen
-	Members  []Member  // by name, then instance
+	Instance nodeid.ID
+	Life     uint64   // number of this start; 1 in memory mode
+	Waiting  string   // one sentence: what this instance waits for and what to do; empty if it waits for nothing
+	Group    uint64   // zero means none
+	Voters   []Voter  // of Group, by raft ID
+	Namesake string   // one sentence: another instance has this one's name; empty if none is seen
+	Members  []Member // by name, then instance
 }
 
-// view is what others may read: made by the owner, never changed afterwards.
+// view is what others may read. The owner makes it and never changes it afterwards.
 type view struct {
 	Status
 	byRaft   map[uint64]Voter
-	standing *voters.Report // of the last look; nil: this instance does not lead
+	standing *voters.Report // of the last look; nil if this instance does not lead
 }
 
 // publish makes the present state readable.
@@ -73,8 +73,7 @@ func (c *Cluster) publish() {
 	c.tellMembers(c.view.Swap(v), v.Members)
 }
 
-// tellMembers tells the host's configuration that gossip sees others than before. It compares only
-// if somebody wants to know.
+// tellMembers reports a change of the members that gossip sees to Config.Changed, if it is set.
 func (c *Cluster) tellMembers(before *view, after []Member) {
 	if c.cfg.Changed == nil {
 		return
@@ -88,13 +87,13 @@ func (c *Cluster) tellMembers(before *view, after []Member) {
 	}
 }
 
-// members lists whom gossip sees, and this instance whether gossip sees it or not.
+// members lists the instances that gossip sees, and this instance in any case.
 func (c *Cluster) members() []Member {
 	o := &c.own
 	self := o.core.Meta()
 	is := c.member(self, true)
 	if o.listed != nil && is == o.self && o.listedAt == o.core.At() {
-		return o.listed // it is not changed once it was published
+		return o.listed // it was published, so it is never changed
 	}
 	o.self, o.listedAt = is, o.core.At()
 	out := []Member{o.self}
@@ -110,7 +109,8 @@ func (c *Cluster) members() []Member {
 	return out
 }
 
-// member is what gossip says of an instance. Whether it votes is not gossip's to say.
+// member returns what gossip says about an instance. The configuration, not gossip, decides whether
+// it votes.
 func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	is := Member{Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Leader: m.Leader,
 		Self: self}
@@ -125,16 +125,16 @@ func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	return is
 }
 
-// Members returns whom gossip sees, this instance among them, by name and instance. The slice
-// belongs to the caller.
+// Members returns the instances that gossip sees, including this one, by name and instance. The
+// slice belongs to the caller.
 func (c *Cluster) Members() []Member { return slices.Clone(c.view.Load().Members) }
 
-// Status returns the present picture.
+// Status returns the present status.
 func (c *Cluster) Status() Status {
 	s := c.view.Load().Status
 	s.Voters, s.Members = slices.Clone(s.Voters), slices.Clone(s.Members)
 	return s
 }
 
-// idText writes an ID as people read it in logs.
+// idText formats an ID for logs.
 func idText(id uint64) string { return nodeid.Hex(id) }

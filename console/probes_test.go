@@ -108,7 +108,7 @@ func TestReadyzNamesTheSecret(t *testing.T) {
 		eventually(t, name+": readyz names the secret", func() bool {
 			answer, body, _ := get(t, h, "/readyz")
 			return answer.StatusCode == http.StatusServiceUnavailable &&
-				strings.HasPrefix(body, "not ready: birth waits: ") && strings.Contains(body, c.want)
+				strings.HasPrefix(body, "not ready: founding waits: ") && strings.Contains(body, c.want)
 		})
 	}
 }

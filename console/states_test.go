@@ -81,7 +81,7 @@ func TestWhatStandsFirst(t *testing.T) {
 		"another secret": {func() *scene {
 			s := scened()
 			s.status.Group, s.status.Leader, s.status.Session = "", "", mortise.SessionSeeking
-			s.status.Waiting = "birth waits: s2:1 cannot be asked: the other side has no secret"
+			s.status.Waiting = "founding waits: s2:1 cannot be asked: the other side has no secret"
 			return s
 		}(), "other-secret", broken, "its secret, certificate or Cluster differs from that of the others. Birth waits: " +
 			"s2:1 cannot be asked: the other side has no secret. " +

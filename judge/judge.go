@@ -12,24 +12,24 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// ErrUnknown says that a history could not be judged: it has holes, or the search took too long. It
-// is no pass.
+// ErrUnknown means that a history could not be judged: it has holes, or the search took too long.
+// It does not mean that the history is right.
 var ErrUnknown = history.ErrUnknown
 
 // Options of Judge. The zero value is right for a history of one machine.
 type Options struct {
 	history.Options
 
-	// Timeout bounds the search of the second judge. Default: 30 s.
+	// Timeout limits the search of the second judge. Zero means 30 s.
 	Timeout time.Duration
 
-	// HTML is where a picture of the first wrong key goes, if there is one. Default: "", no
+	// HTML is the file for a picture of the first wrong key, if there is one. Empty means no
 	// picture.
 	HTML string
 }
 
-// Judge runs both judges and returns what they found, joined; nil if the history is right. A
-// history with holes is not shown to the second, to which what is missing would look wrong.
+// Judge runs both judges and returns their joined errors, or nil if the history is right. It does
+// not give a history with holes to the second judge, which would find missing events wrong.
 func Judge(events []history.Event, o Options) error {
 	first := Witness(events, o)
 	if errors.Is(first, ErrUnknown) {
@@ -38,12 +38,12 @@ func Judge(events []history.Event, o Options) error {
 	return errors.Join(first, Porcupine(events, o))
 }
 
-// Witness is the first judge.
+// Witness runs the first judge.
 func Witness(events []history.Event, o Options) error {
 	return history.Judge(events, o.Options)
 }
 
-// Porcupine is the second judge.
+// Porcupine runs the second judge.
 func Porcupine(events []history.Event, o Options) error {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
@@ -61,7 +61,7 @@ func Porcupine(events []history.Event, o Options) error {
 	if result == porcupine.Ok {
 		return nil
 	}
-	for _, k := range keys { // which one?
+	for _, k := range keys { // find the wrong one
 		one := fencedLock([]*key{k})
 		found, info := porcupine.CheckOperationsVerbose(one, k.operations, o.Timeout)
 		if found == porcupine.Ok {
@@ -98,7 +98,7 @@ func Files(paths ...string) (events []history.Event, err error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if slices.ContainsFunc(given, func(o os.FileInfo) bool { return os.SameFile(o, info) }) {
-			return nil, fmt.Errorf("%s: it is given twice", path)
+			return nil, fmt.Errorf("%s: the file is given twice", path)
 		}
 		if len(events) == before {
 			return nil, fmt.Errorf("%w: %s is empty", ErrUnknown, path)
@@ -108,7 +108,7 @@ func Files(paths ...string) (events []history.Event, err error) {
 	return events, nil
 }
 
-// explain says how far the best order comes, and what does not fit behind it.
+// explain returns how far the best order reaches, and what does not fit after it.
 func explain(k *key, info porcupine.LinearizationInfo) string {
 	var best []porcupine.Operation
 	for _, partition := range info.PartialLinearizationsOperations() {
@@ -118,7 +118,7 @@ func explain(k *key, info porcupine.LinearizationInfo) string {
 			}
 		}
 	}
-	text := fmt.Sprintf("%d of its %d operations can be brought into an order", len(best), len(k.operations))
+	text := fmt.Sprintf("%d of its %d operations fit into an order", len(best), len(k.operations))
 	if len(best) > 0 {
 		last := best[len(best)-1].Input.(operation)
 		text += fmt.Sprintf(", the last is %v", last)
@@ -133,7 +133,7 @@ func explain(k *key, info porcupine.LinearizationInfo) string {
 			placed[in]--
 		} else if left < 3 {
 			left++
-			text += fmt.Sprintf("; then does not fit %v, between %d and %d", in, o.Call, o.Return)
+			text += fmt.Sprintf("; after it %v does not fit, between %d and %d", in, o.Call, o.Return)
 		}
 	}
 	return text

@@ -18,14 +18,14 @@ func all(seed uint64, calls int) historytest.Options {
 		Lose: 0.05}
 }
 
-// kinds makes histories of locks of all kinds.
+// kinds are the options for histories of locks of all kinds.
 func kinds(seed uint64, calls int) historytest.Options {
 	o := all(seed, calls)
 	o.Share, o.Permits, o.Several = 0.3, 0.3, 0.3
 	return o
 }
 
-// strict judges a history that is complete and on one clock.
+// strict are the options for a complete history on one clock.
 func strict() judge.Options {
 	return judge.Options{Options: history.Options{Settled: true, Settle: time.Millisecond}}
 }
@@ -118,15 +118,15 @@ func TestFilesAndPicture(t *testing.T) {
 	o.HTML = picture
 	var v *history.Violation
 	if err := judge.Judge(events, o); !errors.As(err, &v) {
-		t.Fatalf("the judges say %v", err)
+		t.Fatalf("Judge returned %v", err)
 	}
 	if st, err := os.Stat(picture); err != nil || st.Size() < 1000 {
 		t.Fatalf("the picture: %v", err)
 	}
 }
 
-// TestMissingFiles: what the callers of one node have seen is not there, so nobody can say that the
-// history is right; and a file that is given twice would look wrong.
+// TestMissingFiles: without the calls of one node the history cannot be judged, and the same file
+// twice would look wrong.
 func TestMissingFiles(t *testing.T) {
 	all, err := judge.Files("testdata/storm.jsonl")
 	if err != nil {
@@ -144,7 +144,7 @@ func TestMissingFiles(t *testing.T) {
 		}
 	}
 	if _, err := judge.Files("testdata/storm.jsonl", "testdata/storm.jsonl"); err == nil {
-		t.Error("a file may be given twice")
+		t.Error("the same file is accepted twice")
 	}
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
@@ -156,7 +156,7 @@ func TestMissingFiles(t *testing.T) {
 }
 
 // TestTwoGroups: what the first group still held when it died must not look held to the second
-// judge, and two at once must.
+// judge, and two groups at once must fail.
 func TestTwoGroups(t *testing.T) {
 	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})
 	second := historytest.Make(historytest.Options{Seed: 8, Calls: 300, Callers: 5, Keys: 3})
@@ -168,8 +168,7 @@ func TestTwoGroups(t *testing.T) {
 	}
 }
 
-// TestForceIsNoViolation: whoever ends another's lock by force takes it upon himself that the
-// holder believes in it for longer.
+// TestForceIsNoViolation: a holder may believe longer in a lock that was ended by force.
 func TestForceIsNoViolation(t *testing.T) {
 	at := slices.IndexFunc(historytest.Plants(),
 		func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
@@ -187,8 +186,8 @@ func TestForceIsNoViolation(t *testing.T) {
 	}
 }
 
-// TestManyUnknownGrants is the history that is hardest to search: one key, and most of its grants
-// crossed a cancel. Without the chain of tokens (operation.after) it takes minutes.
+// TestManyUnknownGrants is the hardest history to search: one key, and most of its grants crossed a
+// cancel. Without the chain of tokens (operation.after) it takes minutes.
 func TestManyUnknownGrants(t *testing.T) {
 	events := historytest.Make(historytest.Options{Seed: 1, Calls: 5000, Callers: 3, Keys: 1, Cancel: 0.8,
 		Crash: 0.05, Lose: 0.05})
@@ -218,8 +217,8 @@ func BenchmarkPorcupine(b *testing.B) {
 }
 
 // TestRecordingOfRealNodes judges what three whole nodes recorded in a storm of cancels in which
-// the leader crashed. The recording was left behind by TestRecordedHistoryIsRight of the root (go
-// test -artifacts), with 7 rounds a caller; its files are one after the other.
+// the leader crashed. The recording is from TestRecordedHistoryIsRight of the root (go test
+// -artifacts), with 7 rounds a caller; its files are concatenated.
 func TestRecordingOfRealNodes(t *testing.T) {
 	events, err := judge.Files("testdata/storm.jsonl")
 	if err != nil {
@@ -236,7 +235,7 @@ func TestRecordingOfRealNodes(t *testing.T) {
 		}
 		planted++
 		if err := judge.Judge(broken, strict()); err == nil || errors.Is(err, judge.ErrUnknown) {
-			t.Errorf("%s: the judges say %v", p.Name, err)
+			t.Errorf("%s: Judge returned %v", p.Name, err)
 		}
 	}
 	if planted < 8 {

@@ -14,7 +14,7 @@ type kind uint8
 
 const (
 	grant kind = iota // the lock gets an owner, perhaps one more
-	end               // it has one less
+	end               // it loses one
 	seen              // a try was told of one
 )
 
@@ -23,19 +23,18 @@ type operation struct {
 	kind  kind
 	token lockfsm.Token
 	share share         // of a grant
-	after lockfsm.Token // of a grant: the next lower token that the key was ever granted with, 0 if there is none
-	by    string        // what ended it, or who saw it: for people
+	after lockfsm.Token // of a grant: the next lower token that the key was ever granted with, or 0
+	by    string        // what ended it or saw it, for messages
 }
 
 func (o operation) String() string {
 	return fmt.Sprintf("%s %d %s", [...]string{"grant", "end", "seen"}[o.kind], o.token, o.by)
 }
 
-// share is how many permits somebody takes, and out of how many by his own word: 1 of 1 is the
-// whole lock.
+// share is how many permits a request takes, and the total that it names: 1 of 1 is the whole lock.
 type share struct{ permits, of int64 }
 
-// state of the model: who owns the lock, in the order of their tokens, and the highest token so
+// state of the model: the owners of the lock in the order of their tokens, and the highest token so
 // far.
 type state struct {
 	owners  []owner // never changed
@@ -47,8 +46,8 @@ type owner struct {
 	share share
 }
 
-// fits reports whether one more may own the lock beside those who do: all permits together are no
-// more than any of them says there are.
+// fits reports whether one more request may own the lock beside its owners: all permits together
+// are at most the lowest total that any of them names.
 func (s state) fits(more share) bool {
 	taken, least := more.permits, more.of
 	for _, o := range s.owners {
@@ -58,21 +57,21 @@ func (s state) fits(more share) bool {
 	return taken <= least || len(s.owners) == 0
 }
 
-// find returns the place of an owner, or -1.
+// find returns the index of an owner, or -1.
 func (s state) find(token lockfsm.Token) int {
 	return slices.IndexFunc(s.owners, func(o owner) bool { return o.token == token })
 }
 
-// key is all that happened to one key.
+// key has all operations on one key.
 type key struct {
 	name       string
 	operations []porcupine.Operation
 }
 
-// fencedLock is the model of locks with tokens, each key by itself. That tokens rise is said as:
-// each comes right behind the next lower one. Over a whole history the two are the same, since
-// every grant has its place in the order; but of two possible grants the search then tries one,
-// where else it would try every subset of the grants whose times nobody knows well.
+// fencedLock is the model of locks with tokens, each key by itself. That tokens rise is expressed
+// as: each follows the next lower one directly. Over a whole history that is the same, since every
+// grant has its place in the order. But of two possible grants the search then tries one. Otherwise
+// it would try every subset of the grants whose times are not well known.
 func fencedLock(keys []*key) porcupine.Model {
 	return porcupine.Model{
 		Partition: func([]porcupine.Operation) [][]porcupine.Operation {

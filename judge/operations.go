@@ -26,28 +26,28 @@ type call struct {
 	begun, returned int64
 	outcome         history.Outcome
 	token           lockfsm.Token
-	// when its Unlock began, and until when the lock was believed in at most; MaxInt64: nobody says
+	// when its Unlock began, and the latest end of the belief in the lock; MaxInt64 if unknown
 	unlock, believe int64
-	confirmed       int64 // when Unlock returned nil; MaxInt64: it did not
+	confirmed       int64 // when Unlock returned nil; MaxInt64 if it did not
 }
 
-// account is what the voters say of one grant: by when it was there, and gone.
+// account is the voters' account of one grant: by when it existed, and by when it had ended.
 type account struct {
 	keys        []string
 	share       share
 	group       history.Group
 	session     lockfsm.SessionID
 	by, endedBy int64       // endedBy is MaxInt64 if it did not end
-	how         history.How // 0: with its group
+	how         history.How // 0 if it ended with its group
 }
 
-// gathered is what can be learned from the events without trusting their order.
+// gathered is what follows from the events without trusting their order.
 type gathered struct {
 	calls    []*call
 	byID     map[callID]*call
 	accounts map[lockfsm.Token]*account
-	owners   map[lockfsm.Token]*call   // who was told that he holds it
-	streams  map[lockfsm.SessionID]int // whose session it is, where a caller was told of one of its tokens
+	owners   map[lockfsm.Token]*call   // the calls that were told that they hold it
+	streams  map[lockfsm.SessionID]int // the stream of each session, where a caller was told of one of its tokens
 }
 
 func gather(events []history.Event) (*gathered, error) {
@@ -92,8 +92,8 @@ func gather(events []history.Event) (*gathered, error) {
 	return g, nil
 }
 
-// endGroups ends what a group never ended and another group followed: by the first grant of that
-// one.
+// endGroups ends what a group never ended and another group followed: by the first grant of the
+// latter.
 func (g *gathered) endGroups() {
 	type life struct {
 		group  history.Group
@@ -163,9 +163,9 @@ func shareOf(e *history.Event) share {
 	return share{permits, of}
 }
 
-// held returns the keys of c that the lock with the token that it was told of has: by the word of
-// him who was told that he holds it, or else of the voters. Without any, c can have been told the
-// truth of none of its keys, and the model finds that.
+// held returns the keys of c that belong to the lock whose token c was told: by the call that was
+// told that it holds the lock, or else by the voters' account. Without either it returns all keys
+// of c; what c was told is then wrong for each, and the model finds that.
 func (g *gathered) held(c *call) []string {
 	var has []string
 	if a := g.accounts[c.token]; a != nil {
@@ -181,13 +181,14 @@ func (g *gathered) held(c *call) []string {
 	return c.keys
 }
 
-// asker names the calls of one stream for one key, of several for the first; stream 0 is all.
+// asker names the calls of one stream for one key; of calls for several keys, the first. Stream 0
+// means all.
 type asker struct {
 	key    string
 	stream int
 }
 
-// operations makes of a history the operations of each key, in the order of the keys' names.
+// operations converts a history to the operations of each key, in the order of the keys' names.
 func operations(events []history.Event, o Options) ([]*key, error) {
 	g, err := gather(events)
 	if err != nil {
@@ -198,7 +199,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	for _, c := range g.calls {
 		a := g.accounts[c.token]
 		switch {
-		case c.outcome == history.Held && c.token == 0: // he came second, to nobody who holds anything
+		case c.outcome == history.Held && c.token == 0: // it failed because of a waiter, which holds nothing
 		case c.outcome == history.Held:
 			b.add(g.held(c), operation{kind: seen, token: c.token, by: "in call " + c.id.String()}, c.begun, c.returned)
 		case c.outcome != history.Granted:
@@ -225,7 +226,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 			continue
 		}
 		from := min(a.by, first[asker{a.keys[0], g.streams[a.session]}])
-		b.add(a.keys, operation{kind: grant, token: t, share: a.share, by: "to nobody who was told"}, from, a.by)
+		b.add(a.keys, operation{kind: grant, token: t, share: a.share, by: "to a call that was not told"}, from, a.by)
 		if a.endedBy != math.MaxInt64 {
 			b.add(a.keys, operation{kind: end, token: t, by: a.how.String()}, from, a.endedBy)
 		}
@@ -233,9 +234,9 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	return b.done(), b.err
 }
 
-// unanswered finds when the first call began, of each stream and of all, that was told of no lock:
-// a grant that nobody was told of cannot be older. Whose session a grant is for is known if another
-// grant of that session was told of.
+// unanswered returns, for each stream and for all, when the first call began that was told of no
+// lock. A grant that no caller was told of cannot be older. The stream of such a grant is known if
+// a caller was told of another grant of its session.
 func (g *gathered) unanswered() map[asker]int64 {
 	first := map[asker]int64{}
 	for _, c := range g.calls {
@@ -253,7 +254,7 @@ func (g *gathered) unanswered() map[asker]int64 {
 
 func (id callID) String() string { return fmt.Sprintf("%d of stream %d", id.op, id.stream) }
 
-// builder makes operations.
+// builder collects operations.
 type builder struct {
 	slack int64
 	keys  map[string]*key
@@ -261,14 +262,14 @@ type builder struct {
 }
 
 // end adds the end of a lock whose caller was told of it. It cannot be earlier than the end of the
-// belief, unless others have ended it by force.
+// belief, unless the lock was ended by force.
 func (b *builder) end(c *call, a *account) {
 	from, by, how := c.begun, c.confirmed, "release"
 	if a != nil && a.endedBy != math.MaxInt64 {
 		by, how = min(by, a.endedBy), a.how.String()
 	}
 	if by == math.MaxInt64 {
-		return // it has not ended as far as anybody says
+		return // no event ends it
 	}
 	if c.believe != math.MaxInt64 && !(a != nil && a.how == history.ByForce) {
 		from = max(from, c.believe)
@@ -276,7 +277,7 @@ func (b *builder) end(c *call, a *account) {
 	b.add(c.keys, operation{kind: end, token: c.token, by: how}, from, by)
 }
 
-// add adds an operation on each of some keys that happened between two times.
+// add adds an operation between two times to each of some keys.
 func (b *builder) add(names []string, o operation, from, to int64) {
 	for _, name := range names {
 		b.addOne(name, o, from, to)
@@ -299,7 +300,7 @@ func (b *builder) addOne(name string, o operation, from, to int64) {
 	k.operations = append(k.operations, porcupine.Operation{Input: o, Call: from, Return: to})
 }
 
-// chain finds for each grant the token before.
+// chain finds the previous token of each grant.
 func (k *key) chain() {
 	var tokens []lockfsm.Token
 	for _, o := range k.operations {
@@ -319,7 +320,7 @@ func (k *key) chain() {
 	}
 }
 
-// done orders the keys, and gives every operation a line in the picture on which none overlaps
+// done sorts the keys, and assigns every operation a line in the picture on which none overlaps
 // another.
 func (b *builder) done() []*key {
 	keys := make([]*key, 0, len(b.keys))

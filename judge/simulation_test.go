@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/judge"
 )
 
-// simulate runs what the environment says, see sim.Campaign. The witness check is part of each run;
-// here the second judge comes to it.
+// simulate runs what the environment selects, see sim.Campaign. Each run includes the witness
+// check; the second judge is added here.
 func simulate(t *testing.T, births bool, runs uint64) {
 	c := sim.Campaign{
 		Births: births,

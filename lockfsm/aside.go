@@ -2,15 +2,16 @@ package lockfsm
 
 import "math"
 
-// sessionChanges is called before anything changes that a snapshot says of s, and before s goes.
+// sessionChanges must be called before anything changes that a snapshot stores of s, and before s
+// is removed.
 func (m *Machine) sessionChanges(s *session) {
 	if s.seen != m.captures {
 		m.capture.setSessionAside(s)
 	}
 }
 
-// lockChanges is called before anything changes that a snapshot says of l, its queue and the
-// entries in it, and before l goes.
+// lockChanges must be called before anything changes that a snapshot stores of l, its queue or the
+// entries in it, and before l is removed.
 func (m *Machine) lockChanges(l *lock) {
 	if l.seen != m.captures {
 		m.capture.setLockAside(l)
@@ -29,14 +30,15 @@ func (c *Capture) setLockAside(l *lock) {
 	c.aside.push(aside{l.place, copied(c.scratch)})
 }
 
-// aside is a session or a lock as it was before it changed, encoded; a session without its ID.
+// aside is a session or a lock as it was before it changed, encoded. A session is encoded without
+// its ID.
 type aside struct {
 	place uint64 // the ID of a session, the place of a lock
 	body  []byte
 }
 
-// asides is a heap: no place is below the one at half its index, counted from 1. It grows by
-// blocks, since a slice of all would be copied whole each time it grows, between two commands.
+// asides is a min-heap: no place is below the one at half its index, counted from 1. It grows by
+// blocks, because growing one slice would copy all of it between two commands.
 type asides struct {
 	blocks [][]aside
 	n      int
@@ -46,7 +48,7 @@ const asidesInBlock = 256
 
 func (h *asides) at(i int) *aside { return &h.blocks[i/asidesInBlock][i%asidesInBlock] }
 
-// first returns the lowest place, and one above all places if there is none.
+// first returns the lowest place, or math.MaxUint64 if the heap is empty.
 func (h *asides) first() uint64 {
 	if h.n == 0 {
 		return math.MaxUint64

@@ -1,26 +1,28 @@
 package lockfsm
 
-// This file accounts for the memory that the state costs a voter, and refuses what goes beyond the
-// budgets of the charter.
+// This file accounts for the memory that the state costs a voter, and enforces the budgets of the
+// charter.
 //
-// A charge is what one thing costs one voter in the worst case, not what its struct occupies: a
-// byte of a key is in the state, in the snapshot that the log keeps, in the next snapshot while it
-// is taken (once in pieces, once in whole), and in the log behind it, which is up to one and a half
-// times as long as a snapshot. TestChargesCoverTheHeap compares the charges with the heap.
+// A charge is what one thing costs one voter in the worst case, not the size of its struct. A byte
+// of a key is in the state, in the snapshot that the log keeps and in the next snapshot while it is
+// taken (once in chunks, once whole). It is also in the log behind that snapshot, which is up to
+// one and a half times as long as a snapshot. TestChargesCoverTheHeap compares the charges with the
+// heap.
 //
 // The group pays for each session, entry, key and value once. A session pays for its record and for
 // each of its requests as if no other session named the same keys, so its charges never depend on
-// others. Data belongs to no session: only the group pays for it.
+// other sessions. Data belongs to no session: only the group pays for it.
 //
 // Only a command that makes the state grow is refused: Acquire, Open, Put, and Detach, whose hold
-// then ends as it does when there are too many sessions. Nothing that was granted is taken back
-// when a budget shrinks, and every command that frees something succeeds.
+// then ends as it does when there are too many sessions. Nothing that was granted is revoked when a
+// budget shrinks, and every command that frees something succeeds.
 //
-// The charges are no state of their own. They follow from the state, so a snapshot does not carry
-// them and Restore adds them up again.
+// The charges follow from the state, so a snapshot does not store them; Restore computes them
+// again.
 
 const (
-	// copiesCharged is how many copies of a byte of content a voter keeps in the worst case.
+	// copiesCharged is the number of copies of a byte of content that a voter keeps in the worst
+	// case.
 	copiesCharged = 6
 
 	sessionCharge = 1024 // structs, three maps, the leader's lease, and its place in snapshots
@@ -29,16 +31,16 @@ const (
 	restCharge    = 192  // what few requests have: see rest
 	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
 
-	// sessionsReserve is the share of the group's budget that only Open may use, as a divisor: an
-	// instance must find a place for its session when locks and data have used up the rest, or a
+	// sessionsReserve is a divisor: one such part of the group's budget is reserved for Open. An
+	// instance must be able to open its session when locks and data have used up the rest, or a
 	// voter that restarts could not take part.
 	sessionsReserve = 16
 
-	// maxBudget keeps every sum of charges below the overflow.
+	// maxBudget keeps every sum of charges from overflowing.
 	maxBudget = 1 << 50
 )
 
-// Usage says how much of the group's budget is used up.
+// Usage is the part of the group's budget that is used up.
 type Usage struct {
 	Bytes  uint64 // charged
 	Budget uint64 // Limits.GroupBytes
@@ -59,12 +61,12 @@ func (m *Machine) charged() uint64 {
 // content returns the charge for that many bytes of content.
 func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 
-// ownCharge is what a session costs without its requests.
+// ownCharge is the charge of a session without its requests.
 func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
 
-// restCharge is what the group pays for the parts that few requests have. It depends on what they
-// say and not on whether the struct is there: a replica that was restored has none where another
-// one has an empty one.
+// restCharge is what the group pays for the parts that few requests have. It depends on their
+// content, not on whether the struct exists: a restored replica has none where another replica may
+// have an empty one.
 func (e *entry) restCharge() uint64 {
 	if e.rest == nil {
 		return 0
@@ -72,7 +74,7 @@ func (e *entry) restCharge() uint64 {
 	return e.rest.charge(e.rest.owner, len(e.rest.value), e.rest.delayMS)
 }
 
-// charge returns the charge for these in the place of r's own; r may be nil.
+// charge returns the charge that r would have with these values. r may be nil.
 func (r *rest) charge(owner Number, value int, delayMS uint32) uint64 {
 	if (r == nil || r.entries == nil) && owner == 0 && value == 0 && delayMS == 0 {
 		return 0
@@ -80,7 +82,7 @@ func (r *rest) charge(owner Number, value int, delayMS uint32) uint64 {
 	return restCharge + content(value)
 }
 
-// requestCharge is what a session pays for the request that e stands for.
+// requestCharge is what a session pays for the request that e leads.
 func (e *entry) requestCharge() uint64 {
 	if e.rest == nil {
 		return entryCharge + lockCharge + content(len(e.lock.key))
@@ -92,8 +94,8 @@ func (e *entry) requestCharge() uint64 {
 	return sum
 }
 
-// charge adds a request to its session's charges and to the group's. The keys, entries and locks of
-// the group are counted where they come and go.
+// charge adds a request to its session's charges and to the group's. The group's keys, entries and
+// locks are counted where they are linked and unlinked.
 func (m *Machine) charge(e *entry) {
 	if e.rest == nil { // the usual case, in line
 		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
@@ -103,7 +105,8 @@ func (m *Machine) charge(e *entry) {
 	m.bulk += e.restCharge()
 }
 
-// refund takes back what charge has added. It comes before anything of the request changes.
+// refund takes back what charge has added. It must be called before anything of the request
+// changes.
 func (m *Machine) refund(e *entry) {
 	if e.rest == nil {
 		e.session.charged -= entryCharge + lockCharge + content(len(e.lock.key))
@@ -118,7 +121,7 @@ func (c *view) hasRest() bool {
 	return c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0
 }
 
-// chargeOf is what the request of c would be charged.
+// chargeOf returns the charge for the request of c.
 func (c *view) chargeOf() uint64 {
 	if !c.hasRest() {
 		return entryCharge + lockCharge + content(len(c.key))
@@ -130,8 +133,8 @@ func (c *view) chargeOf() uint64 {
 	return uint64(keys)*(entryCharge+lockCharge) + restCharge + content(bytes+len(c.value))
 }
 
-// overBudget says which budget has no room for the request of c, or 0. For the group too it counts
-// every key as new.
+// overBudget returns the code and the size of the budget that has no room for the request of c, or
+// 0. It counts every key as new for the group too.
 func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	charge := c.chargeOf()
 	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget {
@@ -140,8 +143,8 @@ func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	return m.overGroupBudget(charge)
 }
 
-// overGroupBudget reports whether the group has no room for another charge, beside what it keeps
-// for sessions.
+// overGroupBudget returns OverGroupBudget and the group's budget if that has no room for another
+// charge beside the reserve for sessions, and 0 otherwise.
 func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
 	budget := m.charter.Limits.GroupBytes
 	if m.charged()+charge > budget-budget/sessionsReserve {
@@ -155,8 +158,8 @@ func (m *Machine) noRoomToOpen(record []byte) bool {
 	return m.charged()+sessionCharge+content(len(record)) > m.charter.Limits.GroupBytes
 }
 
-// overTakingUp says which budget has no room for e in session s, with what c says of it, or 0. The
-// session that e leaves pays no more.
+// overTakingUp is overBudget for session s that resumes e by c. The session that e leaves pays
+// less, so only s and the group are checked.
 func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	after := m.restAfter(e, c)
 	charge := e.requestCharge() - e.restCharge() + after
@@ -172,7 +175,7 @@ func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	return 0, 0
 }
 
-// restAfter is the restCharge of e after c has taken it up.
+// restAfter is the restCharge of e after c has resumed it.
 func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	value, delayMS := len(e.value()), uint32(0)
 	if e.rest != nil {
@@ -184,8 +187,8 @@ func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	return e.rest.charge(c.owner, value, max(delayMS, c.delayMS))
 }
 
-// overPut says which budget has no room for the data of c in the place of what l has, or 0. Less is
-// always let in.
+// overPut is overBudget for the data of c, which replaces that of l. Data that does not grow is
+// always accepted.
 func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
 	more, less := content(len(c.value)), uint64(0)
 	if l == nil {
@@ -202,10 +205,10 @@ func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
 	return m.overGroupBudget(more - less)
 }
 
-// overBudget reports whether a budget was named.
+// overBudget reports whether a budget is exceeded.
 func overBudget(code Code, _ uint64) bool { return code != 0 }
 
-// charges adds up all charges anew.
+// charges computes all charges anew.
 func (c *checker) charges() {
 	m := c.m
 	sum := uint64(0)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// filler fills a group with one kind of thing until it is refused.
+// filler fills a group with things of one kind until one is refused.
 type filler struct {
 	t        *testing.T
 	m        *Machine
@@ -42,7 +42,7 @@ func (f *filler) acquire(i int, c Command) Code {
 	return f.apply(c).Code
 }
 
-// shapes are the things that cost a voter most, each as what adds the nth.
+// shapes are the things that cost a voter most, each as a function that adds the nth one.
 func shapes() map[string]func(f *filler, n int) Code {
 	key := func(n, size int) string { return fmt.Sprintf("%0*d", size, n) }
 	long := strings.Repeat("v", MaxValueBytes)
@@ -64,7 +64,7 @@ func shapes() map[string]func(f *filler, n int) Code {
 			return f.acquire(0, Command{Key: key(n, 512), Value: []byte(long)})
 		},
 		"locks with owners": func(f *filler, n int) Code {
-			// no chain, which would take long
+			// a chain of owners would take long
 			return f.acquire(0, Command{Key: key(n, 8), Owner: f.numbers[0] * Number(n%2)})
 		},
 		"locks with a delay": func(f *filler,
@@ -115,8 +115,8 @@ func shapes() map[string]func(f *filler, n int) Code {
 }
 
 // TestChargesCoverTheHeap fills an eighth of the default budget with each of the things that cost
-// most, and wants the memory that they cost a voter to be no more than what is charged for them:
-// the state itself, three copies of its snapshot, and a log of one and a half.
+// most. The memory that they cost a voter must be at most their charges: the state itself, three
+// copies of its snapshot, and a log of one and a half.
 func TestChargesCoverTheHeap(t *testing.T) {
 	for name, add := range shapes() {
 		t.Run(name, func(t *testing.T) {
@@ -138,11 +138,11 @@ func TestChargesCoverTheHeap(t *testing.T) {
 				}
 			}
 			if code == TooMuchData && name == "small data" {
-				t.Logf("data is bounded by its number before")
+				t.Logf("data reaches its limit of keys first")
 			} else if code != OverGroupBudget && code != OverSessionBudget {
-				t.Fatalf("the %dth: %v, want it to be refused for want of room", n, code)
+				t.Fatalf("the %dth: %v, want a refusal by the budget", n, code)
 			}
-			m.recent, m.spares = recent{}, spares{} // bounded apart, see budget.go
+			m.recent, m.spares = recent{}, spares{} // bounded separately, see budget.go
 			f.buffer = nil
 			held := heap() - before
 			snapshot := len(m.Snapshot(nil))

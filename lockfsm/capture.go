@@ -7,22 +7,22 @@ import (
 
 // Capture is a snapshot that is taken in small steps, so that a large state does not keep its owner
 // from granting. It is the state at the moment of [Machine.Capture], byte for byte what Snapshot
-// would have given then, whatever commands are applied between the steps.
+// would have returned then, whatever commands are applied between the steps.
 //
-// A cursor walks the lists of sessions and of locks, which stand in the order of the snapshot and
-// grow only at their ends. What is about to change or to go and has not been written is encoded
-// first and set aside, and is written when the cursor comes to its place. The field seen of a
-// session or a lock names the capture that has written it or set it aside, or the last one before
-// it appeared. So while none is under way all have the same, and a command pays one comparison for
-// each session or lock that it changes.
+// A cursor walks the lists of sessions and of locks, which have the order of the snapshot and grow
+// only at their ends. A session or lock that is about to change or be removed, and has not been
+// written, is first encoded and set aside. It is written when the cursor reaches its place. The
+// field seen of a session or a lock is the number of the capture that has written it or set it
+// aside, or of the last capture before it was made. So while no capture is under way all have the
+// same number, and a command pays one comparison for each session or lock that it changes.
 //
 // A Capture belongs to the owner of its Machine until Step has reported the end. From then on it
 // shares nothing with the Machine.
 type Capture struct {
 	m           *Machine // nil after the end
-	session     *session // the next to look at
+	session     *session // the next one to visit
 	lock        *lock
-	lastSession uint64 // no session of the moment has an ID above it
+	lastSession uint64 // sessions with a higher ID are newer than the capture
 	lastLock    uint64 // the same for the places of locks
 	locks       int
 	atLocks     bool   // the sessions are written
@@ -34,21 +34,22 @@ type Capture struct {
 }
 
 const (
-	// chunkBytes is the size of the pieces in which the snapshot is collected. One buffer would be
+	// chunkBytes is the size of the chunks in which the snapshot is collected. One buffer would be
 	// copied whole each time it grows.
 	chunkBytes = 64 << 10
-	// roomBytes is what a session can need, or a lock whose queue is short. For a long queue a
-	// chunk grows.
+	// roomBytes is the space for any session, or for a lock with a short queue. A long queue makes
+	// its chunk grow.
 	roomBytes = MaxRecordBytes + 128
 
-	// placesOfLocks is below the places of all locks. Those of sessions, their IDs, are lower.
+	// placesOfLocks is below the places of all locks and above those of sessions, which are their
+	// IDs.
 	placesOfLocks = 1 << 63
 )
 
-// Capture begins a snapshot of the state as it is now. There is one at a time: a new one ends the
-// one before, which then is done and appends nothing. A capture that nobody steps to its end costs
-// what it has collected until then. That of a machine that has failed is done at once and appends
-// nothing; one that was begun before the failure goes on.
+// Capture begins a snapshot of the present state. There is one at a time: a new one ends the
+// previous one, which is then done and appends nothing. An abandoned capture keeps the memory that
+// it has collected. The capture of a failed machine is done at once and appends nothing; one that
+// began before the failure continues.
 func (m *Machine) Capture() *Capture {
 	if m.failed != nil {
 		return &Capture{}
@@ -67,8 +68,8 @@ func (m *Machine) Capture() *Capture {
 }
 
 // Step encodes about the next n sessions and locks, where a lock counts as often as it has entries,
-// and reports whether that was all. n is positive. The owner of the Machine calls it, between
-// commands.
+// and reports whether the capture is done. n must be positive. Only the owner of the Machine may
+// call it, between commands.
 func (c *Capture) Step(n int) (done bool) {
 	for n > 0 && c.m != nil {
 		n -= c.next()
@@ -76,8 +77,8 @@ func (c *Capture) Step(n int) (done bool) {
 	return c.m == nil
 }
 
-// next writes what comes next in the order of places, from the lists or from what was set aside,
-// and returns what that counts.
+// next writes the next session or lock in the order of places, from the lists or from those set
+// aside, and returns its count for Step.
 func (c *Capture) next() int {
 	s, l, aside := c.session, c.lock, c.aside.first()
 	switch {
@@ -131,7 +132,7 @@ func (c *Capture) beginLocks() {
 	*b = binary.AppendUvarint(*b, uint64(c.locks))
 }
 
-// end parts the capture from the machine.
+// end detaches the capture from the machine.
 func (c *Capture) end() {
 	b := c.chunk()
 	*b = append(*b, c.tail...)
@@ -139,7 +140,7 @@ func (c *Capture) end() {
 	*c = Capture{chunks: c.chunks}
 }
 
-// appendID appends a session's ID, which is written as the difference to the one before.
+// appendID appends a session's ID as the difference to the previous one.
 func (c *Capture) appendID(b []byte, id uint64) []byte {
 	b = binary.AppendUvarint(b, id-c.before)
 	c.before = id
@@ -154,11 +155,10 @@ func (c *Capture) chunk() *[]byte {
 	return &c.chunks[len(c.chunks)-1]
 }
 
-// AppendTo appends the snapshot to b, after Step has reported the end; before that it appends
-// nothing. It copies and reads all of it once, with no more than one allocation, and calls pause
-// between pieces of some tens of microseconds, so that whoever does more urgent work can have the
-// processor. It may run on another goroutine than the Machine's, and changes nothing in the
-// Capture.
+// AppendTo appends the snapshot to b if Step has reported the end, and nothing otherwise. It reads
+// and copies the snapshot once, with at most one allocation. It calls pause between chunks, which
+// take some tens of microseconds each, so that more urgent work can have the processor. It may run
+// on another goroutine than the Machine's, and changes nothing in the Capture.
 func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	if c.m != nil || c.chunks == nil {
 		return b
@@ -168,8 +168,8 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 		size += len(chunk)
 	}
 	if room := len(b) + size; cap(b) < room {
-		// Not slices.Grow: that clears all of it in one go, in which the runtime cannot stop this
-		// goroutine, and stops all others meanwhile.
+		// Not slices.Grow: that clears the whole buffer in one go, in which the runtime cannot
+		// preempt this goroutine, and a stop of the world would wait for it.
 		b = append(make([]byte, 0, room), b...)
 	}
 	sum := uint32(0)

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Who puts a large snapshot together can be stopped at any moment: the runtime stops all goroutines
-// now and then, and they wait for the last one.
+// AppendTo must be preemptible at any moment while it assembles a large snapshot. The runtime stops
+// all goroutines now and then, and they all wait for the last one to stop.
 func TestAppendToCanBeStopped(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
-		t.Skip("on one processor nobody waits for another one")
+		t.Skip("one processor runs one goroutine at a time")
 	}
 	chunk, chunks := make([]byte, chunkBytes), make([][]byte, 256<<20/chunkBytes)
 	for i := range chunks {
 		chunks[i] = chunk
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // who asks for the figures would wait for it
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // reading the metrics would wait for a collection
 	var worst, took time.Duration
-	for range 3 { // one may meet a busy machine
-		debug.FreeOSMemory() // new memory costs most
+	for range 3 { // one run may meet a busy machine
+		debug.FreeOSMemory() // new memory takes longest
 		before, began := stopping(), time.Now()
 		done := make(chan int)
 		go func() { done <- len((&Capture{chunks: chunks}).AppendTo(nil, func() {})) }()
@@ -40,17 +40,17 @@ func TestAppendToCanBeStopped(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("in the %v in which 256 MB are put together it took up to %v to stop that", took, worst)
+	t.Errorf("assembling 256 MB took %v, and stopping it up to %v", took, worst)
 }
 
-// stopping says how long it took to stop all goroutines, each time so far.
+// stopping returns the distribution of the times that it took to stop all goroutines.
 func stopping() *metrics.Float64Histogram {
 	samples := []metrics.Sample{{Name: "/sched/pauses/stopping/other:seconds"}}
 	metrics.Read(samples)
 	return samples[0].Value.Float64Histogram()
 }
 
-// longest is the longest time that is in now and not in before.
+// longest returns the longest time that is in now and not in before.
 func longest(before, now *metrics.Float64Histogram) (d time.Duration) {
 	for i, n := range now.Counts {
 		if n > before.Counts[i] {

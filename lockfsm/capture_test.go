@@ -8,22 +8,22 @@ import (
 	"testing"
 )
 
-// filming is a machine of which captures are taken between commands, beside one that follows the
-// same log and is let alone.
+// filming is a machine of which captures are taken between commands. plain follows the same log
+// without captures.
 type filming struct {
 	t        *testing.T
 	rand     *rand.Rand
 	m, plain *Machine
 	c        *Capture
-	want     []byte  // what plain's snapshot was when c was begun
-	moment   picture // the twin's, then
+	want     []byte  // plain's snapshot when c was begun
+	moment   picture // the twin's picture at that time
 	most     int     // items of one step
-	patience int     // a capture is ended by another in one of so many turns
+	patience int     // one in so many turns ends a capture by another one
 	taken    int
 	replaced int
 }
 
-// step begins, steps, ends and reads captures as it comes, each in its time, between two commands.
+// step begins, steps, ends or reads a capture at random, between two commands.
 func (f *filming) step(moment func() picture) {
 	f.t.Helper()
 	r := f.rand
@@ -46,13 +46,12 @@ func (f *filming) begin(moment picture) {
 	if before != nil {
 		f.replaced++
 		if !before.Step(1) || len(before.AppendTo(nil, func() {})) > 0 {
-			f.t.Fatal("a capture goes on behind the next one")
+			f.t.Fatal("a capture goes on after the next one has begun")
 		}
 	}
 }
 
-// read wants the bytes of the moment at which the capture was begun, and that they are the state
-// that the twin had then.
+// read wants the bytes and the twin's state of the moment at which the capture was begun.
 func (f *filming) read() {
 	f.t.Helper()
 	f.taken++
@@ -74,8 +73,9 @@ func (f *filming) apply(s step) Result {
 }
 
 // TestCaptureIsOfItsMoment begins captures at random places of a random log and steps them between
-// the commands that follow: whatever those change, the bytes are those of the moment. A function
-// that changes the state and does not say so before is found here.
+// the following commands. The bytes must be those of the moment, whatever the commands change. It
+// catches a function that changes the state and has not called sessionChanges or lockChanges
+// before.
 func TestCaptureIsOfItsMoment(t *testing.T) {
 	ran, taken, replaced := 0, 0, 0
 	for seed := range uint64(seedsOf(150)) {
@@ -99,9 +99,9 @@ func TestCaptureIsOfItsMoment(t *testing.T) {
 			ran, taken, replaced = ran+1, taken+f.taken, replaced+f.replaced
 		})
 	}
-	t.Logf("%d captures were taken, %d were ended by others", taken, replaced)
+	t.Logf("%d captures were taken, %d were replaced by others", taken, replaced)
 	if ran >= 50 && !t.Failed() && (taken < 1000 || replaced < 100) {
-		t.Error("that proves little")
+		t.Error("too few captures to prove anything")
 	}
 }
 
@@ -112,14 +112,14 @@ func seedsOf(n int) int {
 	return n
 }
 
-// TestCaptureOfManyLocks is the same with hundreds of sessions and locks, so that many are set
+// TestCaptureOfManyLocks does the same with hundreds of sessions and locks, so that many are set
 // aside at a time, far ahead of the cursor.
 func TestCaptureOfManyLocks(t *testing.T) {
 	for seed := range uint64(seedsOf(15)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 4))
 			charter := smallCharter()
-			charter.Grace = 1 // the end of which changes all locks at once
+			charter.Grace = 1 // its end changes all locks at once
 			log := run{charter: charter, supported: RulesVersion}
 			f := &filming{t: t, rand: r, m: log.machine(t), plain: log.machine(t), most: 20, patience: 1000}
 			var live []*session
@@ -170,8 +170,8 @@ func crowdCommand(r *rand.Rand, i int, live []*session) Command {
 	return c
 }
 
-// TestCaptureWhileAnotherReads: once Step has reported the end, the bytes are put together while
-// the machine goes on. The race detector judges.
+// TestCaptureWhileAnotherReads: after Step has reported the end, AppendTo runs while the machine
+// goes on. The race detector checks it.
 func TestCaptureWhileAnotherReads(t *testing.T) {
 	w, a, b := crowded(t)
 	w.do(Command{Kind: Adopt, Settings: []byte("settings")}, Done)
@@ -188,12 +188,12 @@ func TestCaptureWhileAnotherReads(t *testing.T) {
 	for !next.Step(1) {
 	}
 	if !bytes.Equal(<-got, want) {
-		t.Error("the bytes are of another moment")
+		t.Error("the bytes are not those of the capture's moment")
 	}
 }
 
-// TestCaptureOfTheFailed: a machine that has failed gives none; one that was begun before is of the
-// state before.
+// TestCaptureOfTheFailed: a failed machine gives no capture. A capture begun before the failure has
+// the state before it.
 func TestCaptureOfTheFailed(t *testing.T) {
 	w, _, _ := crowded(t)
 	want := w.m.Snapshot(nil)
@@ -204,7 +204,7 @@ func TestCaptureOfTheFailed(t *testing.T) {
 	w.do(Command{Kind: Raise, Version: RulesVersion + 1}, Unsupported)
 	late := w.m.Capture()
 	if !late.Step(1) || string(late.AppendTo([]byte("abc"), func() {})) != "abc" {
-		t.Error("a failed machine is captured")
+		t.Error("a failed machine gives a capture")
 	}
 	for !c.Step(1) {
 	}
@@ -214,8 +214,8 @@ func TestCaptureOfTheFailed(t *testing.T) {
 }
 
 // TestStepIsSmall: a step does no more than it was asked to, also where much was set aside, nothing
-// is left to write, or others have come behind the end. What is large for itself, a long queue,
-// counts as much.
+// is left to write, or new locks have come at the end. One large item, such as a long queue, counts
+// by its size.
 func TestStepIsSmall(t *testing.T) {
 	const waiters = 500
 	for _, released := range []int{0, 400, 1000} {
@@ -235,8 +235,8 @@ func TestStepIsSmall(t *testing.T) {
 		for ; !c.Step(10); steps++ {
 			p.acquire()
 		}
-		// Who is set aside can be met twice: at its own place in the list, if it is still there,
-		// and among what was set aside.
+		// A lock that was set aside can be visited twice: at its own place in the list, if it is
+		// still there, and among those set aside.
 		if most := 2 * (1000 + waiters) / 10; steps < 100 || steps > most {
 			t.Errorf("%d released: %d steps, want 100 to %d", released, steps, most)
 		}
@@ -246,7 +246,8 @@ func TestStepIsSmall(t *testing.T) {
 	}
 }
 
-// TestCaptureEnds: also if more comes than is written. What has come since is not looked at.
+// TestCaptureEnds: a capture ends although commands add more than it writes; it does not visit what
+// they add.
 func TestCaptureEnds(t *testing.T) {
 	p := newPairs(t, 1<<12)
 	p.w.session(2)
@@ -261,12 +262,12 @@ func TestCaptureEnds(t *testing.T) {
 			p.apply(Command{Kind: Open, Nonce: Nonce{9, byte(steps), byte(steps >> 8), i}})
 		}
 		if steps > 200 {
-			t.Fatal("a capture of 100 locks has no end")
+			t.Fatal("a capture of 100 locks does not end")
 		}
 	}
 }
 
-// TestAsides: what comes out ascends, whatever goes in between.
+// TestAsides: the heap returns places in ascending order, whatever is pushed in between.
 func TestAsides(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 100 {
@@ -276,7 +277,7 @@ func TestAsides(t *testing.T) {
 			if len(want) > 0 && r.IntN(3) == 0 {
 				slices.Sort(want)
 				if got := h.first(); got != want[0] || h.pop().place != got {
-					t.Fatalf("%d comes first of %d", got, want)
+					t.Fatalf("the first place is %d, want %d", got, want)
 				}
 				want = want[1:]
 				continue
@@ -288,7 +289,7 @@ func TestAsides(t *testing.T) {
 		slices.Sort(want)
 		for _, place := range want {
 			if got := h.pop().place; got != place {
-				t.Fatalf("%d comes out, want %d", got, place)
+				t.Fatalf("popped %d, want %d", got, place)
 			}
 		}
 		if h.n != 0 || h.first() != 1<<64-1 {
@@ -297,8 +298,8 @@ func TestAsides(t *testing.T) {
 	}
 }
 
-// TestPutTogetherWithPauses: on few processors everybody would wait for whoever puts a large
-// snapshot together.
+// TestPutTogetherWithPauses: on few processors all goroutines would wait for the one that assembles
+// a large snapshot.
 func TestPutTogetherWithPauses(t *testing.T) {
 	c := newCrowd(t, 10, 20_000).m.Capture()
 	for !c.Step(1000) {

@@ -7,20 +7,20 @@ import (
 )
 
 // Limits bounds what callers can make the group store. They are part of the charter, because
-// replicas that disagreed about a limit would part ways. Commands that free something are exempt
-// from all of them.
+// replicas that disagreed about a limit would diverge. Commands that free something are exempt from
+// all of them.
 type Limits struct {
 	// KeyBytes is the longest key, in bytes.
 	KeyBytes uint32
-	// WaitersPerLock bounds the requests that wait for one lock; the holder does not count.
+	// WaitersPerLock bounds the requests that wait for one lock; holders do not count.
 	WaitersPerLock uint32
 	// EntriesPerSession bounds what one session holds and waits for.
 	EntriesPerSession uint32
 	// Sessions bounds the sessions of the group.
 	Sessions uint32
 	// SessionBytes is the budget of one session, and GroupBytes that of all sessions, locks and
-	// data together: how much memory of a voter they may cost, by the charges of budget.go. Adopt
-	// can change both.
+	// data together. Both bound the memory that they may cost a voter, by the charges of budget.go.
+	// Adopt can change both.
 	SessionBytes, GroupBytes uint64
 }
 
@@ -32,26 +32,26 @@ func DefaultLimits() Limits {
 		SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 }
 
-// Charter is what a group is founded with, and the same on every replica. Rules, SessionTTL,
-// Settings and the budgets of Limits can be changed by commands. A plain value, except for
-// Settings.
+// Charter is what a group is founded with. It is the same on every replica. Commands can change
+// Rules, SessionTTL, Settings and the budgets of Limits. It is a plain value, except for Settings.
 type Charter struct {
 	// Group names the group. The rules do not read it.
 	Group uint64
-	// FoundedUnixMS is the founding time: positive, before 2109. The first revision is made of it.
+	// FoundedUnixMS is the founding time: positive, before 2109. The first revision is derived from
+	// it.
 	FoundedUnixMS int64
 	// Rules is the version of the rules in force: at the founding, 1 to RulesVersion.
 	Rules uint32
-	// SessionTTL is the longest TTL that a session gets when it is opened. Positive. Sessions that
-	// were opened under a longer one keep theirs.
+	// SessionTTL is positive. It is the longest TTL that a session gets when it is opened. Sessions
+	// that were opened under a longer one keep theirs.
 	SessionTTL time.Duration
-	// Grace is how long after birth nothing is granted; 0 is not at all. The machine has no clock:
-	// somebody else counts it and then commits EndGrace.
+	// Grace is how long after the founding nothing is granted. Zero means not at all. The machine
+	// has no clock: the leader measures the grace and then commits EndGrace.
 	Grace  time.Duration
 	Limits Limits
 	// Settings are what the instances have agreed on beyond the rules. They are opaque here, at
-	// most MaxSettingsBytes long. New copies them; those of [Machine.Charter] are shared with the
-	// machine and must not be changed. They stay valid.
+	// most MaxSettingsBytes long. New copies them. Those of [Machine.Charter] are shared with the
+	// machine and must not be changed; they stay valid.
 	Settings []byte
 }
 
@@ -60,15 +60,14 @@ const (
 	revisionBits = 21
 	// maxRevision keeps revisions, and with them tokens, positive as int64.
 	maxRevision Revision = 1<<63 - 1
-	// revisionReserve is more than one command can use up: it takes at most one revision for itself
-	// and one per lock. A machine that has less left stops rather than wrap.
+	// revisionReserve is more than one command can use: at most one revision for itself and one per
+	// lock. A machine that has fewer left fails rather than wrap around.
 	revisionReserve Revision = 1 << 40
-	// maxFoundedUnixMS leaves that reserve once more above the first revision.
+	// maxFoundedUnixMS leaves a second such reserve above the first revision.
 	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)
 )
 
-// validate reports everything that is wrong with the charter, for a build that knows the rules up
-// to newest.
+// validate reports every error of the charter, for a build that knows the rules up to newest.
 func (c Charter) validate(newest uint32) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -85,7 +84,7 @@ func (c Charter) validate(newest uint32) error {
 		bad("SessionTTL is %v; it must be positive", c.SessionTTL)
 	}
 	if c.Grace < 0 {
-		bad("Grace is %v; 0 means none, a negative one has no meaning here", c.Grace)
+		bad("Grace is %v; it must not be negative; 0 means none", c.Grace)
 	}
 	if c.Limits.KeyBytes == 0 || c.Limits.WaitersPerLock == 0 || c.Limits.EntriesPerSession == 0 ||
 		c.Limits.Sessions == 0 {
@@ -105,7 +104,7 @@ func (c Charter) validate(newest uint32) error {
 	return fmt.Errorf("lockfsm: charter: %w", errors.Join(errs...))
 }
 
-// firstRevision is where the counter stands before anything has happened.
+// firstRevision is the revision of an unborn group.
 func (c Charter) firstRevision() Revision {
 	return Revision(c.FoundedUnixMS) << revisionBits
 }

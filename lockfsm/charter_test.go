@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestCharterErrors: all that is wrong is said at once, by the field's name.
+// TestCharterErrors: the error lists everything that is wrong, each by the name of its field.
 func TestCharterErrors(t *testing.T) {
 	_, err := New(Charter{FoundedUnixMS: -1, Rules: RulesVersion + 1, Grace: -1})
 	if !errors.Is(err, ErrRules) {
@@ -39,7 +39,7 @@ func TestCharterErrors(t *testing.T) {
 }
 
 // TestRevisionsStayPositive: from the first founding time to the last, revisions rise, start above
-// those of any earlier founding, and never leave the positive int64.
+// those of any earlier founding, and stay positive as int64.
 func TestRevisionsStayPositive(t *testing.T) {
 	for _, founded := range []int64{1, 946_684_800_000, time.Now().UnixMilli(), maxFoundedUnixMS} {
 		c := smallCharter()
@@ -58,7 +58,7 @@ func TestRevisionsStayPositive(t *testing.T) {
 	}
 }
 
-// TestRevisionsDoNotWrap: a machine near the end of the counter stops instead.
+// TestRevisionsDoNotWrap: a machine near the end of the counter fails instead.
 func TestRevisionsDoNotWrap(t *testing.T) {
 	w, a, _ := crowded(t)
 	w.m.rev = maxRevision - revisionReserve

@@ -9,31 +9,41 @@ import (
 
 // The invariants that Check tests, by the numbers that its errors name:
 //
-//	 1  The revision lies between the first one and the largest; the wall stamp is not before the founding; the rules are known.
-//	 2  Before Born nothing exists and no revision but the first is taken. The grace does not end before Born; without a grace it ends with it.
-//	 3  Sessions are listed in ascending order of ID and found by ID and, unless they are gone, by nonce, and nothing else is
-//	    found.
+//	 1  The revision lies between the first one and the largest; the wall stamp is not before the
+//	    founding; the rules are known.
+//	 2  Before Born nothing exists and no revision but the first is taken. The grace does not end
+//	    before Born; without a grace it ends with it.
+//	 3  Sessions are listed in ascending order of ID and found by ID and, unless they are gone, by
+//	    nonce. Nothing else is found.
 //	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
-//	 5  A session's entries ascend in number, lie below next, and are found by number, and nothing else is found.
-//	 6  Every lock in the list has a valid key, is found by it, and has at least one entry, or data; nothing else is found.
-//	 7  A queue is linked both ways and ascends in revision; its entries know their lock and belong to sessions that live.
-//	 8  Once the grace is over exactly those requests have a token whose entries are all inside, before that none has.
-//	 9  A token is higher than the revision of its entry, and its stamp lies between the founding and the present stamp.
-//	10  No revision has two uses, as session, as place or as token, and none is above the present one.
+//	 5  A session's entries ascend in number, lie below next, and are found by number. Nothing else
+//	    is found.
+//	 6  Every lock in the list has a valid key, is found by it, and has at least one entry, or data.
+//	    Nothing else is found.
+//	 7  A queue is linked both ways and ascends in revision; its entries know their lock and belong
+//	    to live sessions.
+//	 8  After the grace exactly those requests have a token whose entries are all inside. Before
+//	    that none has.
+//	 9  A token is higher than the revision of its entry, and its stamp lies between the founding
+//	    and the present stamp.
+//	10  No revision has two uses, as session, as place or as token, and none is above the present
+//	    one.
 //	11  The limits of the charter hold.
 //	12  The counts are right.
 //	13  Nothing is left over from the last command.
-//	14  The places of locks ascend. While no capture is under way, every session and every lock counts as written.
-//	15  Exactly those entries are inside that fit beside each other from the front, and the lock counts what they take. Of a request that waits
-//	    the watch is that of its first entry that is not inside.
-//	16  Whoever holds a lock and has not been told that somebody waits for it, though it wants to be, is waited for by nobody. The lock counts those
-//	    who want to be told.
-//	17  Who is gone still holds something, and only with a delay.
+//	14  The places of locks ascend. While no capture is under way, every session and every lock
+//	    counts as written.
+//	15  Exactly those entries are inside that fit beside each other from the front, and the lock
+//	    counts what they take. A waiting request watches the predecessor of its first entry that is
+//	    not inside.
+//	16  If a holder asked for a notice and has not had it, no request waits for its lock. The lock
+//	    counts the entries whose notice is outstanding.
+//	17  A gone session still holds something, and every hold of it has a delay.
 //	18  Data has a revision and a value within bounds, and is counted.
-//	19  The charges are the sums that budget.go says.
+//	19  The charges are the sums that budget.go defines.
 
-// Check looks for broken invariants. It reads everything and takes time and memory in proportion;
-// it is for tests, for Restore and for whoever doubts. Nil means that all hold.
+// Check returns an error for each broken invariant, at most 20, or nil. It reads the whole state
+// and takes time and memory in proportion. It is for tests, for Restore and for diagnostics.
 func (m *Machine) Check() error {
 	c := checker{m: m}
 	c.group()
@@ -48,15 +58,15 @@ func (m *Machine) Check() error {
 type checker struct {
 	m    *Machine
 	errs []error
-	used []uint64 // every revision that somebody has
+	used []uint64 // every revision in use
 	seen Counts
 }
 
 // maxComplaints keeps the report of a state that is wrong everywhere readable.
 const maxComplaints = 20
 
-// broken notes a complaint. It stands behind an or, so that what it would say is not put together
-// for all that is well.
+// broken records an error. Its callers use it behind ||, so that the message is formatted only when
+// an invariant is broken.
 func (c *checker) broken(invariant int, format string, args ...any) bool {
 	if len(c.errs) < maxComplaints {
 		c.errs = append(c.errs, fmt.Errorf("lockfsm: invariant %d: %s", invariant, fmt.Sprintf(format, args...)))
@@ -184,7 +194,7 @@ func (c *checker) queue(l *lock) int {
 		if e.notice && !e.told {
 			notices++
 			_ = e.token == 0 || e.lead().unwanted() ||
-				c.broken(16, "%q: the entry at %d has not been told that somebody waits", l.key, e.rev)
+				c.broken(16, "%q: the entry at %d has not been told that a request waits", l.key, e.rev)
 		}
 		if e.token == 0 {
 			waiting++
@@ -198,7 +208,7 @@ func (c *checker) queue(l *lock) int {
 	_ = l.last == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting,
 		l.waiting)
 	_ = uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock) || c.broken(11, "%q: %d wait", l.key, waiting)
-	_ = l.notices == notices || c.broken(16, "%q: %d want to be told, counted %d", l.key, notices, l.notices)
+	_ = l.notices == notices || c.broken(16, "%q: %d await a notice, counted %d", l.key, notices, l.notices)
 	c.seen.Waiters += waiting
 	c.inside(l)
 	return n
@@ -229,12 +239,12 @@ func (c *checker) request(e *entry) {
 		c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
 }
 
-// unwanted reports whether nobody waits for any lock of the request.
+// unwanted reports whether no request waits for any lock of this one.
 func (e *entry) unwanted() bool {
 	return !slices.ContainsFunc(e.all(new([1]*entry)), func(each *entry) bool { return each.lock.edge != nil })
 }
 
-// inside works out anew who stands inside.
+// inside computes anew which entries are inside.
 func (c *checker) inside(l *lock) {
 	taken, least := uint64(0), uint32(math.MaxUint32)
 	leasts := uint32(0)
@@ -253,7 +263,7 @@ func (c *checker) inside(l *lock) {
 		}
 		taken += uint64(permits)
 	}
-	_ = l.edge == e || c.broken(15, "%q: the edge is not where it should be", l.key)
+	_ = l.edge == e || c.broken(15, "%q: the first entry outside is not where it should be", l.key)
 	_ = uint64(l.taken) == taken && (taken == 0 || l.least == least && l.leasts == leasts) || c.broken(15,
 		"%q: %d permits are taken of %d, as %d say; counted %d of %d, %d", l.key, taken, least, leasts, l.taken,
 		l.least, l.leasts)

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TestCheckNotices breaks each invariant by hand and wants Check to name it. A checker that has
-// never caught anything proves nothing.
+// TestCheckNotices breaks each invariant by hand and wants Check to name it.
 func TestCheckNotices(t *testing.T) {
 	for _, c := range []struct {
 		invariant int
@@ -54,7 +53,7 @@ func TestCheckNotices(t *testing.T) {
 		{7, "queue out of order", func(m *Machine, a, _ *session) { a.first.after.rev = a.first.after.after.rev + 1 }},
 		{7, "waiters miscounted", func(m *Machine, a, _ *session) { a.first.lock.waiting-- }},
 		{7, "entry of a session that is gone", func(m *Machine, a, _ *session) { m.unlinkSession(a) }},
-		{8, "nobody holds", func(m *Machine, a, _ *session) { a.first.token = 0 }},
+		{8, "no holder", func(m *Machine, a, _ *session) { a.first.token = 0 }},
 		{8, "two hold", func(m *Machine, a, _ *session) { a.first.after.token = Token(m.bump()) }},
 		{9, "token below its entry", func(m *Machine, a, _ *session) { a.first.token = Token(a.id) - 1 }},
 		{9, "granted in the future", func(m *Machine, a, _ *session) { a.first.sinceUnixMS = 1 << 50 }},
@@ -83,7 +82,7 @@ func TestCheckNotices(t *testing.T) {
 	}
 }
 
-// TestCheckIsBrief: a state that is wrong everywhere gives a report that can be read.
+// TestCheckIsBrief: a state that is wrong everywhere gives a readable report.
 func TestCheckIsBrief(t *testing.T) {
 	w := newWorld(t)
 	for n := range 100 {

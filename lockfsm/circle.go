@@ -1,37 +1,36 @@
 package lockfsm
 
-// circleSteps bounds the search for a circle, in entries looked at. Beyond it a circle is not
-// found, and its members wait until one gives up.
+// circleSteps bounds the search for a circle, in visited entries. A circle beyond it is not found,
+// and its members wait until one gives up.
 const circleSteps = 10_000
 
-// maxLinks bounds what is told of a circle.
+// maxLinks bounds the part of a circle that a result reports.
 const maxLinks = 64
 
-// A request waits for all that stand before it in a queue. A lock that is held does not end as long
-// as a request waits that was made under it, however far below. So a request that would wait, by
-// whatever number of steps, for a lock under which it is made itself would wait for ever. The graph
-// of who waits for whom gets new edges only from a request that is new, at the ends of its queues;
-// so a circle is found when it is closed, by going backward from the request that would close it,
-// which is the youngest of all in the circle. It is refused, and the others go on. Requests made
-// under one lock side by side, by several goroutines, are nothing to each other: each can end
-// before the other.
+// A request waits for every request before it in a queue. A held lock does not end as long as a
+// request waits that was made under it, however far below. So a request that waits, through any
+// number of steps, for a lock under which it was made itself would wait forever. Only a new request
+// adds edges to the wait-for graph, at the ends of its queues. So a circle is found when it is
+// closed, by a backward search from the request that would close it, the youngest of the circle.
+// That request is refused, and the others go on. Requests that several goroutines make side by side
+// under one lock do not wait for each other: each can end before the other.
 //
-// What is alone waits for all before it, and what shares waits for those before it that are alone,
-// and with them for all before those. Whether it waits for one that shares cannot be said: another
-// one's permits may do. Where the search has left such a question open, circle_permits.go answers
-// it.
+// An exclusive request waits for all before it. A shared request waits for the exclusive ones
+// before it, and so for all before those. Whether it waits for another shared one is undecided
+// here: the permits of a third may suffice. Where the search has left such a question open,
+// circle_permits.go answers it.
 
-// search is the way backward from one new request.
+// search is the backward search from one new request.
 type search struct {
 	m     *Machine
 	above map[*entry]bool // the requests under which it is made
 	seen  map[*entry]bool
 	path  []Link
 	steps int
-	open  bool // it has passed over a request of which it cannot say whether it is waited for
+	open  bool // it has skipped a request that may or may not be waited for
 }
 
-// circular reports whether the new request of c would close a circle, and leaves it in m.circle.
+// circular reports whether the new request of c would close a circle, which it stores in m.circle.
 func (m *Machine) circular(s *session, c *view) bool {
 	f := search{m: m, above: map[*entry]bool{}, seen: map[*entry]bool{}}
 	for e := s.requests[c.owner]; e != nil; e = e.owner() {
@@ -53,15 +52,15 @@ func (e *entry) owner() *entry {
 	return e.session.requests[e.rest.owner]
 }
 
-// behind looks at one queue at the end of which the new request would stand.
+// behind searches one queue in which the new request would be the last.
 func (f *search) behind(s *session, key []byte, c *view) bool {
 	l := f.m.locks[string(key)]
 	return l != nil && !l.takes(c) && f.waits(s, l, l.last, c.permits == 0)
 }
 
-// waits looks at all that somebody of session s waits for in l's queue, where e is the last before
-// him, and alone says whether he wants the lock for himself. Where the search has been before, it
-// has seen the rest of the queue too.
+// waits searches the part of l's queue that a request of session s waits for. e is the last entry
+// before that request, and alone reports whether the request is exclusive. Where the search has
+// been before, it has seen the rest of the queue too.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
@@ -79,8 +78,8 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	return false
 }
 
-// of looks at what keeps a request: what it waits for itself, but not in except, and what those
-// wait for that were made under it.
+// of searches what keeps a request from ending: what it waits for itself, except in the queue of
+// except, and what the requests made under it wait for.
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {

@@ -6,23 +6,24 @@ import (
 	"slices"
 )
 
-// permitSteps bounds the search for a circle through permits, in entries looked at. Beyond it a
-// circle is not found, and its members wait until one gives up.
+// permitSteps bounds the search for a circle through permits, in visited entries. A circle beyond
+// it is not found, and its members wait until one gives up.
 const permitSteps = 20_000
 
-// game finds the circles through permits, where circle.go cannot say which of several holders a
-// request waits for. It takes all that the new request could wait for, by whatever number of steps,
-// and plays them to their end: a request ends if it holds, or has room in all its queues, and no
-// request that was made under it is left. If the new request is left, it is not served whatever the
-// others do; and if it were served without being a part of the locks that it is made under, it
-// waits for its own end, and is refused. A circle that was there before it keeps it waiting, but is
-// not its own: it is not refused for that.
+// game finds circles through permits, where circle.go cannot decide which of several holders a
+// request waits for. It collects every request that the new one could wait for, through any number
+// of steps, and simulates how they end. A request ends if it holds, or has room in all its queues,
+// and no request that was made under it is left.
 //
-// The order of the moves is that of the places, and what is taken in does not depend on the order
-// in which it is found; so each replica finds the same within the same bound.
+// If the new request is left, it is not served whatever the others do. If it would be served when
+// it is not counted as made under its owner's lock, then it waits for its own end and is refused. A
+// circle that existed before also keeps it waiting, but is no reason to refuse it.
+//
+// The moves are in the order of the places, and which requests are collected does not depend on the
+// order in which they are found. So each replica finds the same within the same bound.
 type game struct {
 	players []*player
-	of      map[*entry]*player // by the entry that stands for the request
+	of      map[*entry]*player // by the entry that leads the request
 	rows    map[*lock]*row
 	asked   *player // the new request
 	steps   int
@@ -31,11 +32,11 @@ type game struct {
 // player is a request in a game.
 type player struct {
 	e           *entry // nil for the new request
-	rows        []*row // its queues, of the new one those that exist
+	rows        []*row // its queues; of the new request, those that exist
 	permits, of uint32
-	above       *player // that under which it was made, if it is in the game
-	under       int     // how many were made under it
-	left        int     // how many of them have not ended
+	above       *player // the request under which it was made, if that is in the game
+	under       int     // how many in the game were made under it
+	left        int     // how many of those have not ended
 	ended       bool
 }
 
@@ -43,12 +44,12 @@ type player struct {
 type row struct {
 	lock    *lock
 	scanned Revision // all entries up to this place are in the game
-	taken   uint64   // by those that are left, of the part that this round has come to
+	taken   uint64   // by the remaining players that this round has visited
 	least   uint32
 }
 
-// circularByPermits reports whether the new request of c would wait for its own end, and leaves the
-// circle in m.circle.
+// circularByPermits reports whether the new request of c would wait for its own end. If so it
+// stores the circle in m.circle.
 func (m *Machine) circularByPermits(s *session, c *view) bool {
 	if m.charter.Rules < PermitCirclesSince {
 		return false
@@ -103,8 +104,8 @@ func (g *game) row(l *lock) *row {
 	return r
 }
 
-// gather takes in whatever those in the game could wait for, and reports whether that is within the
-// bound.
+// gather collects every request that a player could wait for, and reports whether that stays within
+// the bound.
 func (g *game) gather() bool {
 	for next := 0; next < len(g.players) && g.steps <= permitSteps; next++ {
 		p := g.players[next]
@@ -122,7 +123,7 @@ func (g *game) gather() bool {
 	return g.steps <= permitSteps
 }
 
-// scan takes in the entries of a queue up to e.
+// scan adds the entries of a queue up to e.
 func (g *game) scan(l *lock, e *entry) {
 	r := g.row(l)
 	top := r.scanned
@@ -147,8 +148,7 @@ func (g *game) join(e *entry) *player {
 	return p
 }
 
-// play goes through all in rounds, until no more of them end, and reports whether that is within
-// the bound.
+// play runs rounds until no more players end, and reports whether that stays within the bound.
 func (g *game) play() bool {
 	for _, p := range g.players {
 		p.left, p.ended = p.under, false
@@ -178,7 +178,7 @@ func (g *game) play() bool {
 	return true
 }
 
-// served reports whether p holds, or has room beside those that are left before it.
+// served reports whether p holds, or has room beside the remaining players before it.
 func (p *player) served() bool {
 	return p.e != nil && p.e.token != 0 || !slices.ContainsFunc(p.rows, p.crowded)
 }
@@ -193,8 +193,8 @@ func (p *player) stay() {
 	}
 }
 
-// path returns the shortest way from the new request to one under which it is made, through those
-// that are left when the game is over.
+// path returns the shortest way from the new request to one under which it is made, through the
+// players that remain at the end of the game.
 func (g *game) path(s *session, c *view) []Link {
 	type step struct {
 		before int // in ways

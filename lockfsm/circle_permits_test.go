@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestCirclesThroughPermits asks for the two sides of the rule, by playing each state to its end:
-// every request that can end does. What is let in never leaves a request that cannot, and what is
-// refused would have been one.
+// TestCirclesThroughPermits checks both sides of the rule by simulating each state to its end,
+// where every request ends that can. An accepted request never leaves one that cannot end. A
+// refused one would have left one.
 func TestCirclesThroughPermits(t *testing.T) {
 	refused, alone := 0, 0
 	for seed := range uint64(300) {
@@ -79,7 +79,7 @@ func drawn(r *rand.Rand, id SessionID, n Number, live []contestant) Command {
 	return c
 }
 
-// contestant is a request of the game that playOut plays.
+// contestant is a request of the game that playOut simulates.
 type contestant struct {
 	session     SessionID
 	number      Number
@@ -90,7 +90,7 @@ type contestant struct {
 	permits, of uint32
 }
 
-// players lists the requests of one session, or of all with 0.
+// players lists the requests of one session, or of all sessions if of is 0.
 func (m *Machine) players(of SessionID) (all []contestant) {
 	for id, s := range m.sessions {
 		for _, e := range s.requests {
@@ -112,8 +112,8 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 	return all
 }
 
-// playOut ends what can end, again and again, and returns the rest: a request ends that holds, or
-// has room in all of its queues, if none is left that was made under it.
+// playOut removes the requests that can end, again and again, and returns the others. A request
+// ends if it holds, or has room in all its queues, and no request that was made under it is left.
 func playOut(all []contestant) []contestant {
 	for {
 		i := slices.IndexFunc(all, func(p contestant) bool {
@@ -138,8 +138,8 @@ func (p contestant) room(all []contestant, key string) bool {
 	return taken <= uint64(least)
 }
 
-// TestPermitCirclesByVersion: the rule is in force for a group that has agreed on it, and not
-// before: replicas of other builds would decide otherwise.
+// TestPermitCirclesByVersion: the rule holds only once its version is in force; before that
+// replicas of other builds would decide otherwise.
 func TestPermitCirclesByVersion(t *testing.T) {
 	w := newWorld(t)
 	a := w.session(1)
@@ -153,13 +153,13 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	more.Number = 3
 	r := w.do(more, Deadlock)
 	if len(r.Circle) != 1 || r.Circle[0].Key != "k" || r.Circle[0].Session != a {
-		t.Fatalf("the circle is told as %+v", r.Circle)
+		t.Fatalf("the circle is reported as %+v", r.Circle)
 	}
 	w.check()
 }
 
-// TestPermitCircleIsBounded: behind a queue longer than the bound nothing is found, and nothing
-// takes long.
+// TestPermitCircleIsBounded: behind a queue longer than the bound no circle is found, and the
+// search stays short.
 func TestPermitCircleIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)

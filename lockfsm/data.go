@@ -1,15 +1,15 @@
 package lockfsm
 
-// Data is what a key has beside its queue: a few bytes that stay until somebody changes them. They
-// are what Put says and are nobody's; whoever changes them names the revision that he has seen, so
-// of two who do it at once the second is refused, and neither overwrites what he does not know.
+// Data is what a key has beside its queue: a few bytes that stay until a Put changes them. They
+// belong to no session. A Put names the revision that its sender has read. So if two callers put at
+// once, the second is refused, and neither overwrites data that it has not read.
 type Data struct {
 	Value    []byte // never changed, so results may share it
 	Revision Revision
-	nonce    Nonce // of the Put, by which a repetition of it is known
+	nonce    Nonce // of the Put, to recognize a repetition
 }
 
-// put changes the data of a key, if it is what the sender has seen.
+// put changes the data of a key if it is still at the revision that the sender has read.
 func (m *Machine) put(c *view, res *Result) {
 	if !validKey(c.key, m.charter.Limits.KeyBytes) {
 		res.Code = BadKey
@@ -21,7 +21,7 @@ func (m *Machine) put(c *view, res *Result) {
 		now = *l.data
 	}
 	switch {
-	case now.Revision != 0 && now.nonce == c.nonce: // it was here before
+	case now.Revision != 0 && now.nonce == c.nonce: // a repetition
 	case now.Revision != c.revision:
 		res.Code, res.Data = Changed, &now
 		return
@@ -54,8 +54,8 @@ func (m *Machine) set(key []byte, d Data) {
 	m.noteData(l, d)
 }
 
-// clear takes the data of a lock away, if there is any. That leaves nothing by which a repetition
-// could be known, which is told that nothing is there: what it wanted.
+// clear removes the data of a lock, if there is any. A repetition cannot be recognized afterwards;
+// it is told that there is no data, which is what it asked for.
 func (m *Machine) clear(l *lock) Data {
 	if l == nil || l.data == nil {
 		return Data{}

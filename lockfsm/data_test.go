@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDataIsBounded: so many keys can have data and no more, whether or not somebody stands in
-// their queues; one that has some can be changed all the same.
+// TestDataIsBounded: at most MaxData keys can have data, whether or not they have a queue. A key
+// that has data can still be changed.
 func TestDataIsBounded(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)

@@ -10,8 +10,8 @@ import (
 
 // Next splits the first command off a batch of commands and returns it without its size prefix, as
 // Apply, Decode and Peek take it. Nothing is copied: both results share the batch's memory, and
-// batch[:len(batch)-len(rest)] is the command with its prefix. The error is ErrMalformed, wrapped;
-// then the rest of the batch is lost too, since nobody can say where the next command begins.
+// batch[:len(batch)-len(rest)] is the command with its prefix. The error wraps ErrMalformed. The
+// rest of the batch is then lost, because the start of the next command is unknown.
 func Next(batch []byte) (command, rest []byte, err error) {
 	r := reader{b: batch}
 	command = r.take(r.uvarint("size"), "size")
@@ -22,8 +22,8 @@ func Next(batch []byte) (command, rest []byte, err error) {
 	return command, r.b, nil
 }
 
-// Peek reads what all commands have in common, without looking at the rest, and without allocating
-// unless it fails. The error is ErrMalformed, wrapped.
+// Peek reads the header of a command and ignores the rest. It allocates only if it fails. The error
+// wraps ErrMalformed.
 func Peek(command []byte) (Header, error) {
 	r := reader{b: command}
 	var h Header
@@ -34,9 +34,9 @@ func Peek(command []byte) (Header, error) {
 	return h, nil
 }
 
-// PeekNonce reads the nonce of an Open or an Attach, which stands right behind the header, without
-// looking at the rest, and without allocating unless it fails. The error is ErrMalformed, wrapped,
-// also for any other kind of command.
+// PeekNonce reads the nonce of an Open or an Attach, which follows the header, and ignores the
+// rest. It allocates only if it fails. The error wraps ErrMalformed, also for any other kind of
+// command.
 func PeekNonce(command []byte) (Nonce, error) {
 	r := reader{b: command}
 	var h Header
@@ -51,13 +51,12 @@ func PeekNonce(command []byte) (Nonce, error) {
 	return n, nil
 }
 
-// Decode reads one command, without its size prefix. The result shares no memory with the input,
-// and no length in the input can make Decode allocate more than a small multiple of the input's own
-// size. Decode accepts exactly one encoding of each command: appending the result gives the same
+// Decode reads one command, without its size prefix. The result shares no memory with the input.
+// Decode allocates at most a small multiple of the input's own size, whatever lengths the input
+// states. It accepts exactly one encoding of each command: appending the result gives the same
 // bytes again.
 //
-// The error is ErrMalformed or, for a command of a rules version above RulesVersion, ErrRules,
-// wrapped.
+// The error wraps ErrMalformed or, for a command of a rules version above RulesVersion, ErrRules.
 func Decode(command []byte) (Command, error) {
 	r := reader{b: command}
 	var v view
@@ -91,8 +90,8 @@ func Decode(command []byte) (Command, error) {
 	return c, nil
 }
 
-// view is a command as Apply reads it: in place, its variable parts still lying in the log entry.
-// It is valid as long as the entry.
+// view is a command as Apply reads it: in place, with its variable parts still in the log entry. It
+// is valid as long as the entry.
 type view struct {
 	Header
 	key, record []byte
@@ -118,7 +117,7 @@ type view struct {
 	sessionBytes, groupBytes uint64
 }
 
-// ranges walks the encoded ranges of an Attach, which have been found good before.
+// ranges walks the encoded ranges of an Attach, which have been validated before.
 type ranges struct {
 	b    []byte
 	left int
@@ -209,7 +208,7 @@ func (r *reader) acquire(v *view) {
 	}
 	if flags&ownerFlag != 0 {
 		v.owner = Number(r.positive(uint64(MaxNumber), "owner"))
-		if v.owner >= v.Number { // so that the way up has an end
+		if v.owner >= v.Number { // so that a chain of owners ends
 			r.fail("owner")
 		}
 	}
@@ -224,13 +223,13 @@ func (r *reader) acquire(v *view) {
 	}
 	if flags&takesUpFlag != 0 {
 		v.token = Token(r.positive(uint64(maxRevision), "token"))
-		if flags&(tryFlag|sharesFlag|severalFlag|mostFlag) != 0 { // the hold has its keys and permits, and nobody waits
+		if flags&(tryFlag|sharesFlag|severalFlag|mostFlag) != 0 { // a hold has these already
 			r.fail("flags")
 		}
 	}
 }
 
-// positive reads a uvarint that is neither zero, which has another encoding, nor above limit.
+// positive reads a uvarint from 1 to limit. Zero has another encoding.
 func (r *reader) positive(limit uint64, what string) uint64 {
 	v := r.max(limit, what)
 	if v == 0 {
@@ -239,7 +238,7 @@ func (r *reader) positive(limit uint64, what string) uint64 {
 	return v
 }
 
-// keys walks the further keys of an Acquire, which have been found to ascend.
+// keys walks the further keys of an Acquire, which have been validated to ascend.
 type keys struct {
 	b    []byte
 	left int
@@ -253,7 +252,7 @@ func (k *keys) next() []byte {
 	return key
 }
 
-// keys reads the keys behind the first one. They ascend, so that no lock is named twice.
+// keys reads the keys after the first one. They must ascend, so that no lock is named twice.
 func (r *reader) keys(before []byte) keys {
 	count := int(r.positive(MaxKeys-1, "keys"))
 	all := r.b
@@ -269,7 +268,8 @@ func (r *reader) keys(before []byte) keys {
 	return keys{b: all[:len(all)-len(r.b)], left: count}
 }
 
-// nonce reads a nonce, which is never zero: two openers that forgot theirs would share a session.
+// nonce reads a nonce, which must not be zero: two openers that forgot theirs would share a
+// session.
 func (r *reader) nonce() (n Nonce) {
 	copy(n[:], r.take(uint64(len(n)), "nonce"))
 	if n == (Nonce{}) {
@@ -291,7 +291,7 @@ func (r *reader) opener() (o Opener) {
 }
 
 // ranges reads the live numbers of an Attach whose first unused number is next. They must lie below
-// it: a number that is named and not live comes back as finished, which would be a lie about a
+// it. The result reports a named number that is not live as finished, which would be wrong for a
 // number that can still be used.
 func (r *reader) ranges(next Number) ranges {
 	count := r.count(2, "live")

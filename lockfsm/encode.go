@@ -43,8 +43,8 @@ const (
 )
 
 // Append appends the command with its size prefix to b, so that commands appended one after another
-// form one log entry, to be taken apart by [Next]. It does not judge: what no machine would accept
-// is encoded all the same and refused there.
+// form one log entry, which [Next] takes apart. It does not validate: a command that no machine
+// accepts is encoded all the same, and refused there.
 func (c Command) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0) // the size, if it fits in one byte
@@ -115,7 +115,7 @@ func (c Command) appendFields(b []byte) []byte {
 	return b
 }
 
-// append encodes o: the instance, a byte that says whether there is a capability, and its hash.
+// append encodes o: the instance, a byte that states whether there is a capability, and its hash.
 func (o *Opener) append(b []byte) []byte {
 	b = append(b, o.Instance[:]...)
 	if o.Capability == [32]byte{} {

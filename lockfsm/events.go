@@ -2,49 +2,49 @@ package lockfsm
 
 import "strings"
 
-// What happens to holds and data is told as events, which every replica numbers alike. The last
-// ones are kept in memory, so that whoever watches can ask for those behind the one that he has
-// seen: he misses none, or is told that he did. They are no state: a replica that is restored from
-// a snapshot has none until more happens, but goes on counting. Those ends of holds that were not
-// their holder's doing are state: a few are kept for people.
+// Changes of holds and data are events, which every replica numbers alike. The last ones are kept
+// in memory. A watcher asks for those after the last one that it has seen, and either misses none
+// or is told that it did. They are not part of the replicated state: a replica restored from a
+// snapshot starts with none, but continues the count. The audit log is part of it: the last ends of
+// holds that were not their holder's doing, kept for operators.
 
-// Happening says what an event tells.
+// Happening is the kind of an event.
 type Happening uint8
 
-// The values travel to other instances: they are fixed, and new ones are added at the end.
+// The values are sent to other instances: they are fixed, and new ones are added at the end.
 const (
 	// Began: a hold of Key began, with Token.
 	Began Happening = 1
-	// Ended: that hold is over, by Cause.
+	// Ended: that hold is over; Cause is why.
 	Ended Happening = 2
-	// Left: its holder is gone, by Cause, and it stays for its delay.
+	// Left: the holder is gone for Cause, and the hold stays for its delay.
 	Left Happening = 3
-	// Wrote: the data of Key is now that of How; without a value there is none since its revision.
+	// Wrote: the data of Key is now How.Data. Without a value there is none since its revision.
 	Wrote Happening = 4
 )
 
-// Cause says why a hold ended.
+// Cause is why a hold ended.
 type Cause uint8
 
-// The causes. Their values are fixed like those of Happening.
+// The values are fixed like those of Happening.
 const (
-	// Released: its holder gave it back, or did not name it any more.
+	// Released: its holder released it, or no longer named it in an Attach.
 	Released Cause = 1
-	// Expired: its session was not renewed in time, or a Detach has ended it for the Reason in How.
+	// Expired: its session was not renewed in time, or a Detach ended it for How.Reason.
 	Expired Cause = 2
 	// Closed: its session was closed.
 	Closed Cause = 3
-	// Evicted: somebody ended it by force.
+	// Evicted: it was ended by force.
 	Evicted Cause = 4
-	// TakenUp: it goes on in another session.
+	// TakenUp: another session resumed it.
 	TakenUp Cause = 5
 )
 
-// Event is one thing that happened to one key. A request for several keys has one for each. Its
-// slices are shared with the machine and never change.
+// Event is one change of one key. A request for several keys has one event for each. Its slices are
+// shared with the machine and never change.
 type Event struct {
-	// Position counts the events of a group, from its first revision on: they are dense, and a
-	// later group's are higher.
+	// Position counts the events of a group from its first revision on, without gaps. A group
+	// founded later has higher ones.
 	Position   uint64
 	What       Happening
 	Cause      Cause
@@ -52,15 +52,15 @@ type Event struct {
 	Token      Token
 	Session    SessionID
 	Record     []byte // of the session
-	WallUnixMS int64  // the group's wall stamp; for people
+	WallUnixMS int64  // the group's wall stamp, for display only
 	How        *How   // nil for most
 }
 
-// How is what few events have.
+// How holds the fields that few events have.
 type How struct {
-	By, Reason []byte // of an eviction; Reason alone of a Detach with a Value
+	By, Reason []byte // of an eviction; a Detach with a Value sets Reason alone
 	Data       Data
-	Value      []byte // of a hold that began, as its request shows it
+	Value      []byte // of a hold that began: the Value of its request
 }
 
 const (
@@ -68,17 +68,17 @@ const (
 	endsKept   = 256
 )
 
-// recent is a ring: the event with number n, counted from 1 and from the first that was noted here,
-// is at (n-1) % eventsKept. Every grant and every end is written here, on every replica, whether or
-// not anybody watches: so they are small, and become Events when they are asked for.
+// recent is the event log, a ring. Event n, counted from 1, is at (n-1-from) % eventsKept. Every
+// grant and every end is written here on every replica, with or without a watcher. So the items are
+// small, and become Events only when they are read.
 type recent struct {
 	events []happened
-	from   uint64 // the number of the first one that was noted here, less one
+	from   uint64 // the number of events before the first one in the log
 }
 
 type happened struct {
 	key        string
-	who        *who // nil: nobody's doing
+	who        *who // nil for data
 	how        *How
 	wallUnixMS int64
 	token      Token
@@ -86,7 +86,7 @@ type happened struct {
 	cause      Cause
 }
 
-// who is what an event tells of a session. It is apart from the session, which goes.
+// who: a session as its events store it. It is separate because events outlive the session.
 type who struct {
 	id     SessionID
 	record []byte // never changed, so results may share it
@@ -103,7 +103,7 @@ func (m *Machine) event(h *happened, number uint64) Event {
 	return e
 }
 
-// because says why what is removed from now on ends, until the command is over.
+// because sets the cause of all removals until the command is over.
 func (m *Machine) because(c Cause, how *How) { m.cause, m.how = c, how }
 
 func (m *Machine) noteGrant(e *entry) { m.noteAll(e, Began, 0) }
@@ -137,7 +137,7 @@ func (m *Machine) noteAll(e *entry, what Happening, cause Cause) {
 
 func (m *Machine) noteData(l *lock, d Data) { m.note(l, nil, Wrote, 0, &How{Data: d}) }
 
-// note writes an event down: of an entry, or if that is nil of a lock's data.
+// note writes an event about e, or about the data of l if e is nil.
 func (m *Machine) note(l *lock, e *entry, what Happening, cause Cause, how *How) {
 	h := m.recent.next(m.past)
 	m.past++
@@ -150,7 +150,7 @@ func (m *Machine) note(l *lock, e *entry, what Happening, cause Cause, how *How)
 	}
 }
 
-// next returns the place of the event behind so many.
+// next returns the slot for the next event, when past events were before it.
 func (r *recent) next(past uint64) *happened {
 	if len(r.events) == 0 {
 		r.from = past
@@ -164,12 +164,12 @@ func (r *recent) next(past uint64) *happened {
 
 func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.firstRevision()) + number }
 
-// Position returns that of the last event.
+// Position returns the position of the last event.
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
-// Since returns the events behind a position whose keys begin with prefix, at most so many, and the
-// position up to which it has looked. It reports false if it does not know any more what came right
-// behind the position, or the position is of another group.
+// Since returns the events after a position whose keys begin with prefix, at most so many, and the
+// position up to which it has searched. It reports false if the event right after the position is
+// no longer in the log, or if the position is of another group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
 	r := &m.recent
@@ -188,8 +188,8 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 	return events, m.Position(), true
 }
 
-// ends are the last events that tell the end of a hold, or of its holder, that was not the holder's
-// doing. It is a ring, too.
+// ends is the audit log, a ring: the last events of holds that ended, or lost their holder, not by
+// the holder's doing.
 type ends struct {
 	events []Event
 	oldest int
@@ -204,8 +204,8 @@ func (r *ends) add(e Event) {
 	r.oldest = (r.oldest + 1) % endsKept
 }
 
-// Ends returns the last events, the oldest first, that tell the end of a hold, or of its holder, by
-// force or because his session expired.
+// Ends returns the audit log, the oldest first: the last 256 events of holds that ended, or lost
+// their holder, by force or by expiry.
 func (m *Machine) Ends() []Event {
 	return append(append([]Event(nil), m.ends.events[m.ends.oldest:]...), m.ends.events[:m.ends.oldest]...)
 }

@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// spelled spells out the events behind a position, in alphabetical order: which comes first within
-// a command is not part of the rules.
+// spelled returns the events after a position as text, sorted: their order within a command is not
+// part of the rules.
 func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 	t.Helper()
 	events, upTo, ok := m.Since(after, "", eventsKept)
 	if !ok || upTo != m.Position() {
-		t.Fatalf("the events behind %d are not there; the last is %d, these reach to %d", after, m.Position(), upTo)
+		t.Fatalf("the events after %d are missing; the last is %d, these reach to %d", after, m.Position(), upTo)
 	}
 	for i, e := range events {
 		if e.Position != after+uint64(i)+1 {
-			t.Fatalf("event %d behind %d is at %d", i, after, e.Position)
+			t.Fatalf("event %d after %d is at %d", i, after, e.Position)
 		}
 		text := fmt.Sprintf("%d %q %d by %d", e.What, e.Key, e.Token, e.Cause)
 		switch {
@@ -32,14 +32,14 @@ func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 	return all
 }
 
-// twinHold is what the twin knows of a hold of one key; data stands among them with its revision.
+// twinHold is what the twin records of a hold of one key; for data, revision is set.
 type twinHold struct {
 	key      string
 	token    Token
 	revision Revision
 }
 
-// holds returns what there is, and whether its holder is gone.
+// holds returns all holds and data, and whether the holder is gone.
 func (t *twin) holds() map[twinHold]bool {
 	all := map[twinHold]bool{}
 	for _, e := range t.entries {
@@ -55,7 +55,7 @@ func (t *twin) holds() map[twinHold]bool {
 	return all
 }
 
-// happened works out what events a command had from what was there before it and what is now.
+// happened computes the events of a command from the holds before and after it.
 func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	cause := map[Kind]Cause{Expire: Expired, Close: Closed, Evict: Evicted, Acquire: TakenUp}[by.Kind]
 	switch {
@@ -90,17 +90,17 @@ func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	return all
 }
 
-// TestSinceNeverHasAGap: whoever asks for what came behind the event that he has seen gets the next
-// one, or is told that it cannot be had.
+// TestSinceNeverHasAGap: a watcher that asks for the events after its last one gets the next one,
+// or is told that it is no longer available.
 func TestSinceNeverHasAGap(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
 	start := w.m.Position()
 	if _, _, ok := w.m.Since(start+1, "", 1); ok {
-		t.Error("a position that is still to come is taken for good")
+		t.Error("a position in the future is accepted")
 	}
 	if _, _, ok := w.m.Since(w.m.position(0)-1, "", 1); ok {
-		t.Error("a position of an earlier group is taken for good")
+		t.Error("a position of an earlier group is accepted")
 	}
 	n := Number(0)
 	lock := func() {
@@ -134,22 +134,22 @@ func TestSinceNeverHasAGap(t *testing.T) {
 	}
 	lock()
 	if _, _, ok := w.m.Since(start, "", 1); !ok {
-		t.Error("the first one of those that fit is not there")
+		t.Error("the oldest event that fits is missing")
 	}
 	lock()
 	if _, _, ok := w.m.Since(start, "", 1); ok {
-		t.Error("one has been pushed out, and nobody is told")
+		t.Error("an event was dropped, and Since does not report it")
 	}
 	restored := again(t, w.m)
 	if _, _, ok := restored.Since(w.m.Position()-1, "", 1); ok || restored.Position() != w.m.Position() {
-		t.Error("a restored machine says that it knows what came before")
+		t.Error("a restored machine claims to have the events before its snapshot")
 	}
 	if events, _, ok := restored.Since(w.m.Position(), "", 1); !ok || len(events) > 0 {
-		t.Error("a restored machine does not go on at its position")
+		t.Error("a restored machine does not continue at its position")
 	}
 }
 
-// TestEndsAreBounded: of a great many the last ones are kept, in order, and travel in snapshots.
+// TestEndsAreBounded: the last 256 ends are kept in order, and are part of snapshots.
 func TestEndsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for i := range endsKept + 10 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FuzzDecode: no bytes make Next, Peek or Decode panic, and what is accepted has exactly one
+// FuzzDecode: no bytes make Next, Peek or Decode panic, and an accepted command has exactly one
 // encoding.
 func FuzzDecode(f *testing.F) {
 	var batch []byte
@@ -37,9 +37,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzApply applies any bytes to a machine that is in the middle of things. Whatever decodes must
-// do what the twin does; whatever does not must change nothing. The first byte chooses between a
-// group that grants and one that is in its grace.
+// FuzzApply applies any bytes to a machine in use. A command that decodes must do what the twin
+// does; any other bytes must change nothing. The first byte chooses between a group that grants and
+// one in its grace.
 func FuzzApply(f *testing.F) {
 	_, a, b := crowded(f)
 	for _, c := range everyKind() {
@@ -121,9 +121,9 @@ func judgeOne(t *testing.T, m *Machine, twin *twin, command []byte) {
 	}
 }
 
-// FuzzRestore: no bytes make Restore panic. What it accepts satisfies the invariants, is the one
-// snapshot of its state, and behaves like any other machine. The checksum is corrected first, since
-// otherwise no change would get past it.
+// FuzzRestore: no bytes make Restore panic. A snapshot that it accepts satisfies the invariants, is
+// the only one of its state, and gives a machine like any other. The checksum is corrected first,
+// or no change would pass it.
 func FuzzRestore(f *testing.F) {
 	w, a, _ := crowded(f)
 	f.Add(w.m.Snapshot(nil))
@@ -163,9 +163,9 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzCapture applies any bytes to a machine of which a capture is under way, a few steps between
-// any two commands: it is of the moment at which it was begun, and the commands do what they do
-// without it.
+// FuzzCapture applies any bytes to a machine with a capture under way, a few steps between any two
+// commands. The capture has the state of its beginning, and the commands do what they do without
+// it.
 func FuzzCapture(f *testing.F) {
 	_, a, b := crowded(f)
 	release := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)
@@ -205,7 +205,7 @@ func FuzzCapture(f *testing.F) {
 			t.Fatalf("captured\n%x\nwant\n%x", got, want)
 		}
 		if !bytes.Equal(m.Snapshot(nil), plain.Snapshot(nil)) {
-			t.Fatal("the states have parted")
+			t.Fatal("the states have diverged")
 		}
 		if err := m.Check(); err != nil {
 			t.Fatal(err)

@@ -16,11 +16,11 @@ import (
 )
 
 // TestGoldenLogs replays command logs of earlier builds, one per testdata/golden/*.log, and wants
-// the results and the snapshot that those builds had: a replica of this build beside one of theirs
-// must not part from it, and must read its snapshots.
+// the results and the snapshot that those builds produced. A replica of this build must not diverge
+// from one of theirs, and must read its snapshots.
 //
-// The log of a release is never written anew. Until there is a release it may be: delete the file
-// and run with -rewrite.
+// The log of a release is never rewritten. Before the first release it may be: delete the file and
+// run with -rewrite.
 func TestGoldenLogs(t *testing.T) {
 	current := fmt.Sprintf("testdata/golden/rules%d.log", RulesVersion)
 	if _, err := os.Stat(current); errors.Is(err, fs.ErrNotExist) && rewriting() {
@@ -94,7 +94,7 @@ func readGolden(t *testing.T, log []byte) {
 	}
 }
 
-// resultLine writes what a result says in a form that stays the same when Result gains fields.
+// resultLine encodes a result in a form that stays the same when Result gains fields.
 func resultLine(r Result) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%d %d %d %d %d %x %d %d %d", r.Kind, r.Code, r.Session, r.Epoch, r.Number, r.Nonce, r.Token,
@@ -129,7 +129,7 @@ func writeGolden(t *testing.T) []byte {
 		for range 1 + r.IntN(3) {
 			c := w.next()
 			if c.Kind == Raise && c.Version > RulesVersion {
-				continue // that would be the end of it
+				continue // that would end the log
 			}
 			batch = c.Append(batch)
 			if c.Rules == 0 {
@@ -155,6 +155,6 @@ func writeGolden(t *testing.T) []byte {
 	return log.Bytes()
 }
 
-// goldenSeed was chosen because its run meets many different outcomes and ends with queues that are
-// not empty.
+// goldenSeed was chosen because its run produces many different outcomes and ends with queues that
+// are not empty.
 const goldenSeed = 105

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// stamp keeps the largest wall stamp: leaders' clocks differ, and "held since" must not jump back
+// stamp keeps the largest wall stamp. Leaders' clocks differ, and "held since" must not jump back
 // with a change of leader.
 func (m *Machine) stamp(c *view) Code {
 	if c.wallUnixMS > m.wallUnixMS {
@@ -24,7 +24,7 @@ func (m *Machine) bear() Code {
 	return Done
 }
 
-// endGrace grants every lock to those that nothing but the grace kept waiting.
+// endGrace grants all requests that only the grace kept waiting.
 func (m *Machine) endGrace() Code {
 	if m.graceOver {
 		return Done
@@ -40,8 +40,8 @@ func (m *Machine) endGrace() Code {
 	return Done
 }
 
-// raise lifts the rules version. A replica that does not know the new one stops here: if it went on
-// by the old rules, its state would part from the others' without a sound.
+// raise raises the rules version. A replica that does not know the new one fails here: under the
+// old rules its state would silently diverge.
 func (m *Machine) raise(index uint64, c *view) Code {
 	if c.version <= m.charter.Rules {
 		return Done
@@ -56,8 +56,8 @@ func (m *Machine) raise(index uint64, c *view) Code {
 	return Done
 }
 
-// adopt changes what the group was founded with. What is the case already takes no revision: a
-// leader that does not know whether its command came through may repeat it.
+// adopt changes the charter. A command that changes nothing takes no revision, so a leader that
+// does not know whether its command was applied may repeat it.
 func (m *Machine) adopt(c *view) Code {
 	ttl := c.ttl > 0 && c.ttl != m.charter.SessionTTL
 	settings := len(c.settings) > 0 && !bytes.Equal(c.settings, m.charter.Settings)
@@ -77,7 +77,7 @@ func (m *Machine) adopt(c *view) Code {
 		m.charter.SessionTTL = c.ttl
 	}
 	if settings {
-		m.charter.Settings = copied(c.settings) // never written over: Charter shares it
+		m.charter.Settings = copied(c.settings) // a new slice, since Charter shares the old one
 	}
 	return Done
 }

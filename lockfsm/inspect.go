@@ -2,43 +2,44 @@ package lockfsm
 
 import "strings"
 
-// LockInfo describes one lock to whoever looks at it.
+// LockInfo describes one lock for diagnostics.
 type LockInfo struct {
 	Key string
-	// Queue lists the requests from the front, as many as were asked for, or fewer if they are
-	// long.
+	// Queue lists the requests from the front, as many as the caller asked for, or fewer if they
+	// are large.
 	Queue []Standing
-	// Held and Waiting count all of them.
+	// Held and Waiting count the whole queue.
 	Held, Waiting int
-	// Data is what the key has beside its queue. Read only; it stays valid.
+	// Data is what the key has beside its queue. It must not be changed, and stays valid.
 	Data Data
 }
 
 // Standing is the place of one request in a queue.
 type Standing struct {
 	Session SessionID
-	// Record is the session's instance record, shared with the machine. Read only; it stays valid.
+	// Record is the session's instance record, shared with the machine. It must not be changed, and
+	// stays valid.
 	Record []byte
 	Number Number
 	Place  Revision
-	// Token is 0 while the request waits. Watch is the place that it waits for then, which may be
-	// in another queue; 0: only the grace keeps it.
+	// Token is 0 while the request waits. Watch is then the place that it waits for, which may be
+	// in another queue. Zero means that only the grace keeps it waiting.
 	Token       Token
 	Watch       Revision
 	SinceUnixMS int64 // the wall stamp at the grant
 	// Permits and Of are those of the command.
 	Permits, Of uint32
-	// Keys are all keys of the request, if there are several, ascending.
+	// Keys are all keys of the request in ascending order, if there are several.
 	Keys []string
-	// Value is shared with the machine. Read only; it stays valid.
+	// Value is shared with the machine. It must not be changed, and stays valid.
 	Value []byte
-	// Gone: the session has expired, and only the request's delay keeps the lock.
+	// Gone reports that the session has expired, and that only the request's delay keeps the lock.
 	Gone bool
 }
 
-// Inspect describes the lock of that name, with at most so many of its queue, and reports false if
-// nobody has asked for it and it has no data. It takes time in proportion to what it returns and to
-// the number of holders.
+// Inspect describes the lock of that name, with at most so many requests of its queue. It reports
+// false if the lock has neither a request nor data. It takes time in proportion to what it returns
+// and to the number of holders.
 func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -48,8 +49,8 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders describes the lock of that name with those of its queue who hold it and stand behind a
-// place, as Inspect does; Held counts only them.
+// Holders describes the lock of that name like Inspect, but with only those holders in Queue and
+// Held that stand behind a place. It reports false if there are none.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -62,7 +63,7 @@ func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool
 		}
 	}
 	if first != nil && first.token == 0 {
-		first = nil // who waits stands behind all who hold
+		first = nil // all holders stand before all waiters
 	}
 	room := inspectBytes
 	i := l.info(first, most, &room)
@@ -70,8 +71,8 @@ func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool
 	return i, len(i.Queue) > 0
 }
 
-// inspectBytes bounds what is told at a time: of records, keys and values, beside a few numbers for
-// each request. One request is always told.
+// inspectBytes bounds the records, keys and values of one answer, which has a few numbers for each
+// request besides. One request is always returned.
 const inspectBytes = 256 << 10
 
 // info describes l with its queue from e on.
@@ -107,24 +108,24 @@ func (e *entry) standing() Standing {
 	return s
 }
 
-// Holds reports whether a lock is held with that token, by a session that lives.
+// Holds reports whether a live session holds the lock with that token.
 func (m *Machine) Holds(key string, token Token) bool {
 	e := m.holds([]byte(key), token)
 	return e != nil && !e.session.gone
 }
 
-// Cursor is a place in the list of all locks, at which a walk goes on. The zero value is the
+// Cursor is a place in the list of all locks, from which a walk continues. The zero value is the
 // beginning.
 type Cursor struct {
-	Key   string // of the lock that was looked at last: the walk goes on behind it, if it is still there
-	Place uint64 // else it begins anew and passes over what was there up to this
+	Key   string // the last lock visited: the walk continues behind it, if it still exists
+	Place uint64 // otherwise the walk begins anew and skips the locks up to this place
 }
 
-// Walk lists locks whose names begin with prefix, in the order in which the names appeared, at most
-// so many, with at most so many of each queue. It looks at about budget locks and then breaks off,
-// so that a large state does not keep its owner from granting; more says that there may be others
-// behind the cursor. What is there from the first call to the last is listed once; what comes or
-// goes meanwhile may be.
+// Walk lists locks whose names begin with prefix, in the order in which the names appeared: at most
+// so many locks, with at most so many requests of each queue. It visits about budget locks and then
+// stops, so that a large state does not keep its owner from granting. more reports that there may
+// be others behind the cursor. A lock that exists from the first call to the last is listed once.
+// One that appears or disappears meanwhile may be missing.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.place <= c.Place {
@@ -147,19 +148,19 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 	return all, next, false
 }
 
-// EntryInfo describes a live request to whoever judges or records a run: its place in one queue. A
-// request for several keys has one in each.
+// EntryInfo describes a live request in one queue, for tests and recorders. A request for several
+// keys has one in each.
 type EntryInfo struct {
 	Key         string
 	Session     SessionID
 	Number      Number
 	Place       Revision // its place in the queue
-	Token       Token    // 0: it waits
+	Token       Token    // 0 while it waits
 	Permits, Of uint32   // as in Command
 }
 
-// Entries lists all live requests, each lock's in the order of its queue. It copies; it is for
-// tests and recorders, not for each command.
+// Entries lists all live requests, each lock's in the order of its queue. It copies the whole list,
+// so it is for tests and recorders only.
 func (m *Machine) Entries() []EntryInfo {
 	all := make([]EntryInfo, 0, m.counts.Entries)
 	for l := m.firstLock; l != nil; l = l.next {
@@ -171,5 +172,5 @@ func (m *Machine) Entries() []EntryInfo {
 	return all
 }
 
-// Revision returns the revision at which the machine stands: the last one taken.
+// Revision returns the last revision taken.
 func (m *Machine) Revision() Revision { return m.rev }

@@ -10,7 +10,7 @@ import (
 func TestInspect(t *testing.T) {
 	w := kinds(t)
 	if _, ok := w.m.Inspect("nobody", 9); ok {
-		t.Error("there is a lock that nobody has asked for")
+		t.Error("Inspect finds a lock that was never requested")
 	}
 	i, ok := w.m.Inspect("r", 9)
 	if !ok || i.Held != 2 || i.Waiting != 3 || len(i.Queue) != 5 || string(i.Queue[0].Value) != "v" {
@@ -30,8 +30,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestWalk: a walk in steps, while names come and go, lists once what is there from its beginning
-// to its end.
+// TestWalk: a walk in steps, while names appear and disappear, lists a name once if it exists from
+// the beginning to the end.
 func TestWalk(t *testing.T) {
 	for seed := range 200 {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
@@ -66,7 +66,7 @@ func TestWalk(t *testing.T) {
 			for _, l := range page {
 				got = append(got, l.Key)
 			}
-			for key, n := range there { // in whatever order
+			for key, n := range there { // in any order
 				if r.IntN(4) == 0 {
 					w.do(Command{Kind: Release, Session: s, Epoch: 1, Number: n}, Done)
 					delete(there, key)
@@ -88,7 +88,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestInspectIsBounded: long requests make a short answer, and a walk in more steps.
+// TestInspectIsBounded: large requests make a short answer, and a walk in more steps.
 func TestInspectIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Adopt, SessionBytes: 1 << 30, GroupBytes: 1 << 30}, Done)

@@ -5,29 +5,29 @@ import "math"
 // lock is the queue of one name, and its data. It exists exactly as long as it has an entry or
 // data.
 //
-// The entries that fit beside each other, counted from the front, are inside: nothing of this queue
-// keeps them waiting. An entry fits if all the permits taken, its own with them, are no more than
-// any of those inside says there are. So a mutex is alone, readers stand beside readers, and of a
-// semaphore as much is given as there is; and because the first one that does not fit ends the row,
-// a writer stops later readers, and a small request never passes a large one. An entry that is
-// inside stays so until it goes.
+// The entries that fit beside each other, counted from the front, are inside: nothing in this queue
+// keeps them waiting. An entry fits if all permits taken, with its own, are at most the lowest
+// total that an inside entry names. So an exclusive entry is alone, readers stand beside readers,
+// and a semaphore gives out as many permits as it has. The first entry that does not fit ends the
+// row. So a writer stops later readers, and a small request never passes a large one. An entry
+// stays inside until it is removed.
 type lock struct {
 	key         string
 	first, last *entry
-	edge        *entry // the first entry that is not inside; nil: all are
+	edge        *entry // the first entry that is not inside; nil if all are
 	waiting     uint32 // entries without a token
-	taken       uint32 // permits of those inside
-	least       uint32 // the lowest that one of those inside says there are
-	leasts      uint32 // how many of them say that
-	data        *Data  // nil: none; never changed, but replaced
-	notices     uint32 // entries that want to be told when somebody waits for them, and have not been
+	taken       uint32 // permits of the inside entries
+	least       uint32 // the lowest total that an inside entry names
+	leasts      uint32 // how many inside entries name it
+	data        *Data  // nil if there is none; replaced, never changed
+	notices     uint32 // entries that asked for a notice and have not had it
 	seen        uint32 // see Capture
 	place       uint64 // in the list, ascending
 	prev, next  *lock
 }
 
-// shares reports whether permits and of describe a request that shares its lock. What is alone has
-// 0 for both, so that each kind has one description.
+// shares reports whether permits and of describe a request that shares its lock. An exclusive one
+// must have 0 for both, so that each kind has one description.
 func shares(permits, of uint32) bool {
 	if of == 0 {
 		return permits == 1
@@ -46,7 +46,7 @@ func (e *entry) terms() (permits, of uint32) {
 	return 1, 1
 }
 
-// fits reports whether a request of these terms would be inside, at the end of those that are.
+// fits reports whether a request of these terms would be inside behind the entries that are.
 func (l *lock) fits(permits, of uint32) bool {
 	return l.taken == 0 || uint64(l.taken)+uint64(permits) <= uint64(min(l.least, of))
 }
@@ -57,7 +57,7 @@ func (l *lock) takes(c *view) bool {
 	return l.edge == nil && l.fits(e.terms())
 }
 
-// arrives puts e, the last in the queue, inside or makes it wait.
+// arrives admits e, the last in the queue, or makes it wait.
 func (l *lock) arrives(e *entry) {
 	switch permits, of := e.terms(); {
 	case l.edge != nil:
@@ -80,7 +80,7 @@ func (l *lock) admit(e *entry) {
 	l.taken += permits
 }
 
-// goes is called when e has been taken out of l's queue: whoever fits now gets inside.
+// goes must be called when e has been taken out of l's queue. It admits the entries that fit now.
 func (m *Machine) goes(l *lock, e *entry) {
 	switch {
 	case e.inside:
@@ -99,8 +99,8 @@ func (m *Machine) goes(l *lock, e *entry) {
 	}
 }
 
-// discharge takes back what e, which is gone from the queue, had taken. Only when the last goes of
-// those that say the lowest must the others be asked.
+// discharge takes back the permits of e, which has left the queue. Only if e was the last to name
+// the lowest total are the others visited.
 func (l *lock) discharge(e *entry) {
 	permits, of := e.terms()
 	l.taken -= permits
@@ -142,8 +142,8 @@ func (l *lock) holder() *entry {
 	return nil
 }
 
-// lockFor returns the lock of that name and makes it if there is none. Only then is the name
-// copied.
+// lockFor returns the lock of that name, and makes it if there is none. Only then does it copy the
+// name.
 func (m *Machine) lockFor(key []byte) *lock {
 	if l := m.locks[string(key)]; l != nil {
 		return l
@@ -154,7 +154,7 @@ func (m *Machine) lockFor(key []byte) *lock {
 	return l
 }
 
-// linkLock enters a new lock. The list is there to be walked: a map's order is another one on every
+// linkLock enters a new lock. The list exists for walks: the order of a map differs on every
 // replica.
 func (m *Machine) linkLock(l *lock) {
 	m.locks[l.key] = l
@@ -173,7 +173,7 @@ func (m *Machine) linkLock(l *lock) {
 
 func (m *Machine) dropLock(l *lock) {
 	if c := m.capture; c != nil && c.lock == l {
-		c.lock = l.next // l will be another
+		c.lock = l.next // l will be reused
 	}
 	if l.prev == nil {
 		m.firstLock = l.next

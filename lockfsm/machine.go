@@ -3,15 +3,15 @@ package lockfsm
 import "fmt"
 
 // Machine is the state of one group and the rules by which it changes. It is not safe for
-// concurrent use: its owner calls it.
+// concurrent use: only its owner may call it.
 type Machine struct {
 	charter   Charter // Rules, SessionTTL and Settings are those in force
-	supported uint32  // RulesVersion; tests stand in for later builds, and for earlier ones
+	supported uint32  // RulesVersion; tests set others, as other builds would have
 	born      bool
 	graceOver bool
 
 	rev        Revision // the last one taken
-	wallUnixMS int64    // the largest wall stamp met, at first the founding time
+	wallUnixMS int64    // the largest wall stamp seen, at first the founding time
 
 	sessions                  map[SessionID]*session
 	nonces                    map[Nonce]*session
@@ -20,38 +20,38 @@ type Machine struct {
 	firstLock, lastLock       *lock // in the order in which the names appeared
 	counts                    Counts
 
-	data int    // how many locks have some
-	bulk uint64 // charges that the counts do not give: see charged
-	past uint64 // how many events there were
+	data int    // how many locks have data
+	bulk uint64 // charges that do not follow from the counts: see charged
+	past uint64 // the number of events so far
 	ends ends
 
 	laterState //lint:ignore U1000 see there
 
 	failed error
 
-	// What follows is no state: it belongs to captures, lives for one command, or saves an
-	// allocation.
-	capture   *Capture // the one that is under way, or nil
+	// The following is not replicated state: it belongs to captures, lives for one command, or
+	// saves an allocation.
+	capture   *Capture // the one under way, or nil
 	captures  uint32   // how many were begun
-	lastPlace uint64   // the last one that a lock got
+	lastPlace uint64   // the last one given to a lock
 	touched   []*entry
 	fired     []Change
 	states    []Change
-	result    Result // of ApplyEntry: a Result is large, and would be copied on its way
+	result    Result // of ApplyEntry, which would otherwise copy each large Result
 	holder    Holder
 	evicted   Eviction
 	circle    []Link
 	recent    recent
-	cause     Cause // of ends, while a command is carried out
+	cause     Cause // of removals, until the command is over
 	how       *How
 	spares
 }
 
-// Counts says how much of everything there is.
+// Counts is the size of the state.
 type Counts struct{ Sessions, Locks, Entries, Waiters int }
 
-// New returns the machine of a group that is not born yet. The error names everything that is wrong
-// with the charter; it is ErrRules (wrapped) if the charter's rules are too new for this build.
+// New returns the machine of an unborn group. The error lists everything that is wrong with the
+// charter. It wraps ErrRules if the charter's rules are too new for this build.
 func New(c Charter) (*Machine, error) { return newMachine(c, RulesVersion) }
 
 func newMachine(c Charter, supported uint32) (*Machine, error) {
@@ -67,16 +67,16 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 }
 
 // Apply carries out one command, as [Next] returns it, of the log entry at index of term. It is
-// total: every input has a result, none panics, and on equal states equal inputs have equal results
-// and lead to equal states. The index is only mentioned in errors. The command may be changed after
-// the call.
+// total: it returns a result for every input and never panics. Equal inputs on equal states give
+// equal results and equal states. The index is only used in errors. The command may be changed
+// after the call.
 func (m *Machine) Apply(index, term uint64, command []byte) Result {
 	var res Result
 	m.apply(index, term, command, &res)
 	return res
 }
 
-// apply is Apply with a zero result to be filled in.
+// apply is Apply with a zero result to fill in.
 func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	m.fired, m.states = emptied(m.fired), emptied(m.states)
 	m.because(0, nil)
@@ -91,9 +91,8 @@ func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	if m.rev > maxRevision-revisionReserve && m.failed == nil {
 		m.failed = fmt.Errorf("%w at entry %d: recover the group under a new charter", ErrRevisions, index)
 	}
-	// The rules version comes before everything else: what a later version means by the bytes
-	// behind the header, or by the kind, is not ours to judge, and older and newer builds must give
-	// the same answer.
+	// The rules version is checked first. A later version may have changed the meaning of the kind
+	// or of the bytes behind the header, and older and newer builds must give the same answer.
 	if m.failed != nil || c.Rules > m.charter.Rules {
 		res.Code = Unsupported
 		return
@@ -154,9 +153,9 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 	}
 }
 
-// ApplyEntry applies all commands of one log entry in their order and hands each result to each, if
-// each is not nil. Where the bytes stop being commands, one Malformed result stands for the rest.
-// What each keeps of a result, or changes of it, it must copy.
+// ApplyEntry applies all commands of one log entry in order and passes each result to each, unless
+// that is nil. Where the bytes stop being commands, one Malformed result stands for the rest. each
+// must copy what it keeps or changes of a result.
 func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result)) {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)
@@ -180,12 +179,12 @@ func (m *Machine) bump() Revision {
 }
 
 // Failed returns nil, or why this replica can no longer follow the log: it met a rules version that
-// this build does not know (ErrRules, wrapped), or ran out of revisions. From then on it refuses
-// every command, and the node must retire.
+// this build does not know (wraps ErrRules), or ran out of revisions (wraps ErrRevisions). From
+// then on it refuses every command, and the node must retire.
 func (m *Machine) Failed() error { return m.failed }
 
-// Charter returns the charter, with the rules version, the TTL and the settings that are in force
-// now.
+// Charter returns the charter with the rules version, TTL, budgets and settings that are now in
+// force.
 func (m *Machine) Charter() Charter { return m.charter }
 
 // Born reports whether the group is founded.
@@ -194,6 +193,5 @@ func (m *Machine) Born() bool { return m.born }
 // GraceOver reports whether locks are granted.
 func (m *Machine) GraceOver() bool { return m.graceOver }
 
-// Counts returns the number of sessions, of locks, of entries in them, and of those entries that
-// wait.
+// Counts returns the number of sessions, of locks, of entries, and of waiting entries.
 func (m *Machine) Counts() Counts { return m.counts }

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// TestApplyEntry: the commands of an entry are applied in order, each with its result, and where
-// the bytes stop making sense one result stands for the rest.
+// TestApplyEntry: the commands of an entry are applied in order, each with its result. One result
+// stands for the rest after bytes that are no command.
 func TestApplyEntry(t *testing.T) {
 	w, a, b := crowded(t)
 	batch := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)
 	batch = Command{Kind: Release, Session: b, Epoch: 1, Number: 1}.Append(batch)
-	batch = append(batch, 3, 0, 0, 0) // a command that is malformed by itself
+	batch = append(batch, 3, 0, 0, 0) // malformed by itself
 	batch = Command{Kind: Acquire, Session: a, Epoch: 1, Number: 2, Key: "x"}.Append(batch)
 	batch = append(batch, 100, 1, 2)
 	var codes []Code
@@ -67,8 +67,8 @@ func TestApplyKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: after any number of locks and sessions the tables are empty, and what is kept
-// for reuse is bounded.
+// TestNothingIsLeft: after many locks and sessions have come and gone the tables are empty, and the
+// pools are bounded.
 func TestNothingIsLeft(t *testing.T) {
 	w := newWorld(t)
 	const requests = 3 * maxSpare
@@ -95,11 +95,11 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	w.do(Command{Kind: Born}, Done)
 	if n := max(cap(m.fired), cap(m.states), cap(m.touched)); n > maxBufferItems {
-		t.Errorf("a buffer of %d items is kept for ever", n)
+		t.Errorf("a buffer of %d items is kept forever", n)
 	}
 }
 
-// TestFailedRefusesAll: a machine that met rules from the future does nothing any more, and gives
+// TestFailedRefusesAll: a machine that met rules from the future refuses every command, and gives
 // no snapshot that would hide it.
 func TestFailedRefusesAll(t *testing.T) {
 	w, a, _ := crowded(t)
@@ -120,8 +120,8 @@ func TestFailedRefusesAll(t *testing.T) {
 	}
 }
 
-// TestUnsupportedCanBeAddressed: whoever must tell the sender finds it in the result, though
-// nothing behind the header was read.
+// TestUnsupportedCanBeAddressed: the result names the sender's session and number, although nothing
+// after the header was read.
 func TestUnsupportedCanBeAddressed(t *testing.T) {
 	w, a, _ := crowded(t)
 	r := w.do(Command{Rules: 9, Kind: Acquire, Session: a, Epoch: 1, Number: 7, Key: "k"}, Unsupported)
@@ -130,7 +130,7 @@ func TestUnsupportedCanBeAddressed(t *testing.T) {
 	}
 }
 
-// TestSessionsOutlivesApply: what Sessions returned is not changed by later commands.
+// TestSessionsOutlivesApply: later commands do not change what Sessions has returned.
 func TestSessionsOutlivesApply(t *testing.T) {
 	w, a, b := crowded(t)
 	got := w.m.Sessions()
@@ -141,8 +141,7 @@ func TestSessionsOutlivesApply(t *testing.T) {
 	}
 }
 
-// TestLongQueue takes a queue of many apart from the middle. Each cancel concerns the one behind it
-// and nobody else.
+// TestLongQueue removes a long queue from the middle. Each cancel changes only the entry behind it.
 func TestLongQueue(t *testing.T) {
 	const length = 60_000
 	w := newWorld(t)

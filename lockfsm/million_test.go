@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// crowdOf is a machine with many sessions that hold as many locks each, by names of 16 bytes.
+// crowdOf is a machine with many sessions that hold the same number of locks each, with names of 16
+// bytes.
 type crowdOf struct {
 	*world
 	sessions []SessionID
 	next     []Number
-	locks    int // that were acquired
+	locks    int // acquired so far
 	held     []int
 	buffer   []byte
 }
@@ -40,7 +41,7 @@ func (c *crowdOf) apply(command Command) Code {
 	return c.m.Apply(1, 1, b).Code
 }
 
-// acquire takes one lock more, for each session in turn.
+// acquire acquires one more lock, for each session in turn.
 func (c *crowdOf) acquire() {
 	i := c.locks % len(c.sessions)
 	if c.apply(Command{Kind: Acquire, Session: c.sessions[i], Number: c.next[i],
@@ -51,7 +52,7 @@ func (c *crowdOf) acquire() {
 	c.locks++
 }
 
-// exchange releases a lock that is held, any of them, and acquires another.
+// exchange releases a random held lock and acquires another.
 func (c *crowdOf) exchange(r *rand.Rand) {
 	at := r.IntN(len(c.held))
 	k := c.held[at]
@@ -73,12 +74,12 @@ func heap() uint64 {
 
 const million = 1_000_000
 
-// BenchmarkMillionLocks says what a million held locks cost: the memory of each, a release and an
-// acquire, the longest step of a capture and all steps together, the same while commands between
-// the steps release locks and acquire others, what is done behind the last step, and a Restore.
+// BenchmarkMillionLocks measures the cost of a million held locks: the memory of each; a release
+// and an acquire; the longest step of a capture and all steps together; the same with commands
+// between the steps that release and acquire locks; the work after the last step; and a Restore.
 func BenchmarkMillionLocks(b *testing.B) {
 	if testing.Short() {
-		b.Skip("it takes seconds to begin")
+		b.Skip("its setup takes seconds")
 	}
 	before := heap()
 	c := newCrowd(b, 1000, million)
@@ -115,13 +116,13 @@ func BenchmarkMillionLocks(b *testing.B) {
 	runtime.KeepAlive(c)
 }
 
-// BenchmarkEndOfASession is one command that frees all that a session held: nobody is granted
-// anything meanwhile.
+// BenchmarkEndOfASession is one command that frees all locks of a session. Nothing is granted
+// meanwhile.
 func BenchmarkEndOfASession(b *testing.B) {
 	for _, locks := range []int{1000, 100_000, million} {
 		b.Run(fmt.Sprintf("locks=%d", locks), func(b *testing.B) {
 			if locks == million && testing.Short() {
-				b.Skip("it takes seconds to begin")
+				b.Skip("its setup takes seconds")
 			}
 			for range b.N {
 				b.StopTimer()
@@ -135,8 +136,8 @@ func BenchmarkEndOfASession(b *testing.B) {
 	}
 }
 
-// film takes captures with that many releases and acquires between the steps, and reports the steps
-// alone, and what the pairs take.
+// film takes captures with that many releases and acquires between the steps. It reports the time
+// of the steps alone and of the pairs.
 func (c *crowdOf) film(b *testing.B, pairs int) []byte {
 	var steps, longest, between, longestBetween, behind time.Duration
 	var snapshot []byte

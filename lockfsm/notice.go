@@ -2,8 +2,8 @@ package lockfsm
 
 import "slices"
 
-// wanted tells the holders of the locks in which e, which is new, must wait, if they want to be
-// told and have not been. It lists them like fire.
+// wanted notifies the holders of the locks in which the new entry e waits, if they asked for a
+// notice and have not had it. It lists them in fired, as fire does.
 func (m *Machine) wanted(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.wantedAt(each)
@@ -29,8 +29,8 @@ func (m *Machine) wantedAt(e *entry) {
 	}
 }
 
-// tell marks a request that holds its locks as told that somebody waits for one of them. That
-// stays, though he may give up.
+// tell marks a request that holds its locks as told that another request waits for one of them. The
+// mark stays, even if that request gives up.
 func (m *Machine) tell(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.lockChanges(each.lock)

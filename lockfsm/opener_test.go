@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A session belongs to its opener: the nonce alone, which every voter has, opens it for no other
-// instance and for no other capability, and a snapshot keeps whose it is.
+// A session belongs to its opener. The nonce alone, which every voter has, opens it for no other
+// instance and no other capability. A snapshot keeps the opener.
 func TestANonceIsNoProof(t *testing.T) {
 	m, err := New(Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()})
 	if err != nil {
@@ -38,9 +38,9 @@ func TestANonceIsNoProof(t *testing.T) {
 	}
 	m = restored
 	if s, ok := m.Session(first.Session); !ok || s.Opener != mine {
-		t.Errorf("after a snapshot it belongs to %v", s.Opener)
+		t.Errorf("a restored session belongs to %v", s.Opener)
 	}
 	if r := open(mine); r.Code != Done || r.Session != first.Session {
-		t.Errorf("its opener again: %v, session %d", r.Code, r.Session)
+		t.Errorf("the opener's second Open: %v, session %d", r.Code, r.Session)
 	}
 }

@@ -1,15 +1,17 @@
 package lockfsm
 
-// OnlyWait reports whether all that the commands of a batch would do, if they were applied now, is
-// to let new requests wait. Then nobody is kept waiting if they are applied a little later, as long
-// as that is not behind whatever lets one of them in: to stand in a queue is no use to anybody
-// before the lock is given on. settled says that no command is on its way here: a lock that is held
-// stays so until another one comes. Without it a request only waits if others wait before it, since
-// the end of the hold may be on its way.
+// OnlyWait reports whether all that a batch would do, if it were applied now, is to let new
+// requests wait. Such a batch may be applied later without delaying any request: a place in a queue
+// has no use before the lock is released. It must be applied before anything that would admit one
+// of the requests.
 //
-// What is to be answered at once is not such a request, though it would wait: one that may find the
-// queue too long or a circle of waiters, and one of which the holder wants to be told. When in
-// doubt the answer is no. Nothing is changed or allocated.
+// settled means that no command is on its way to this machine. Then a held lock stays held until
+// another command comes. Otherwise a request only waits if others wait before it, since the end of
+// the hold may be on its way.
+//
+// A request that needs its answer at once does not count, even if it would wait: one that may find
+// the queue too long or a circle, and one whose holder asked for a notice. When in doubt OnlyWait
+// reports false. It changes and allocates nothing.
 func (m *Machine) OnlyWait(batch []byte, settled bool) bool {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)
@@ -29,7 +31,7 @@ func (m *Machine) onlyWaits(command []byte, settled bool) bool {
 	case r.fault != "" || m.failed != nil || c.Rules > m.charter.Rules:
 		return false
 	case c.Kind == Stamp:
-		return true // it leads every batch of a leader
+		return true // every batch of a leader begins with one
 	case c.Kind != Acquire:
 		return false
 	}

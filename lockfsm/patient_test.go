@@ -2,8 +2,8 @@ package lockfsm
 
 import "testing"
 
-// TestOnlyWait: what would do more than wait is told apart. That whatever OnlyWait lets pass does
-// no more is a property in TestTwin.
+// TestOnlyWait: OnlyWait rejects what would do more than wait. TestTwin checks that what it accepts
+// only waits.
 func TestOnlyWait(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.session(1), w.session(2)
@@ -46,10 +46,10 @@ func TestOnlyWait(t *testing.T) {
 			func(c *Command) { c.Owner = 1 })}},
 		"several keys": {commands: []Command{with(of(b, 2, "queue"),
 			func(c *Command) { c.Keys = []string{"r"} })}},
-		"a holder who wants to be told": {commands: []Command{of(b, 2, "wanted")}},
-		"a request that is there":       {commands: []Command{of(b, 1, "queue")}},
-		"a request of nobody":           {commands: []Command{of(77, 1, "queue")}},
-		"a request of before": {commands: []Command{with(of(b, 2, "queue"),
+		"a holder with a notice":      {commands: []Command{of(b, 2, "wanted")}},
+		"a repeated request":          {commands: []Command{of(b, 1, "queue")}},
+		"a request without a session": {commands: []Command{of(77, 1, "queue")}},
+		"a request of an earlier epoch": {commands: []Command{with(of(b, 2, "queue"),
 			func(c *Command) { c.Epoch = 0 })}},
 		"a request under later rules": {commands: []Command{with(of(b, 2, "queue"),
 			func(c *Command) { c.Rules = 2 })}},

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// picture is the whole state in a form that both the machine and its twin can be brought into: to
-// be compared, and to be read in a failure. Sessions ascend by ID, entries by place.
+// picture is the whole state in a form to which both the machine and its twin can be converted, for
+// comparison and for failure messages. Sessions ascend by ID, entries by place.
 type picture struct {
 	group    groupPicture
 	sessions []sessionPicture
@@ -19,7 +19,7 @@ type picture struct {
 }
 
 type groupPicture struct {
-	charter      string // spelled out: a Charter cannot be compared
+	charter      string // as text, because a Charter cannot be compared
 	born, grace  bool
 	rev          uint64
 	wall         int64
@@ -156,7 +156,7 @@ func sameResult(a, b Result) bool {
 		return false
 	}
 	if len(a.Circle) != len(b.Circle) && len(a.Circle)*len(b.Circle) == 0 {
-		return false // which of several circles is told is not part of the rules
+		return false // the rules do not define which of several circles is reported
 	}
 	if (a.Evicted == nil) != (b.Evicted == nil) || a.Evicted != nil &&
 		fmt.Sprint(*a.Evicted) != fmt.Sprint(*b.Evicted) {
@@ -169,7 +169,7 @@ func sameResult(a, b Result) bool {
 		(a.Data == nil || fmt.Sprint(*a.Data) == fmt.Sprint(*b.Data))
 }
 
-// describe is a result as text, with the holder spelled out.
+// describe returns a result as text, with its holder.
 func describe(r Result) string {
 	if r.Holder == nil {
 		return fmt.Sprintf("%+v", r)

@@ -24,8 +24,8 @@ func encode(t testing.TB, c Command) []byte {
 	return command
 }
 
-// TestTwin drives the machine and its naive twin through the same random commands and wants the
-// same results, the same wake-ups and the same state after each, with all invariants holding. Now
+// TestTwin drives the machine and its naive twin through the same random commands. After each it
+// wants the same results, the same wake-ups and the same state, with all invariants satisfied. Now
 // and then the machine is replaced by one restored from its snapshot. One seed is one run: go test
 // -run 'TestTwin/seed=17$'.
 func TestTwin(t *testing.T) {
@@ -52,17 +52,17 @@ func TestTwin(t *testing.T) {
 	}
 }
 
-// outcome is what became of a kind of command.
+// outcome is the code that a kind of command had.
 type outcome struct {
 	kind Kind
 	code Code
 }
 
-// waited counts those that were known to do no more than wait.
+// waited counts the commands that OnlyWait had accepted.
 const waited Code = 0xff
 
-// allMet wants the workload to have met everything that can become of each kind. A property that is
-// never put to the test holds.
+// allMet wants the workload to have produced every possible outcome of each kind. A property that
+// is never tested always holds.
 func allMet(t *testing.T, seen map[outcome]int) {
 	everyone := []Code{NotBorn, Unsupported, Done}
 	ofSession := []Code{NotBorn, Unsupported, NoSession, Stale}
@@ -80,13 +80,13 @@ func allMet(t *testing.T, seen map[outcome]int) {
 	} {
 		for _, code := range codes {
 			if seen[outcome{kind, code}] == 0 {
-				t.Errorf("no %v in the workload was ever %v", kind, code)
+				t.Errorf("no %v in the workload had the outcome %v", kind, code)
 			}
 		}
 	}
 }
 
-// run is a log together with what it runs on.
+// run is a log together with the charter that it runs on.
 type run struct {
 	charter   Charter
 	supported uint32
@@ -105,7 +105,7 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 	r := rand.New(rand.NewPCG(seed, 1))
 	log := run{charter: charterFor(r), supported: RulesVersion}
 	if seed%8 == 0 {
-		log.supported = 1 // then the first Raise is the end
+		log.supported = 1 // so the first Raise ends the run
 	}
 	m := log.machine(t)
 	w := &workload{rand: r, t: newTwin(log.charter, log.supported), term: 5}
@@ -128,7 +128,7 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 		if waits && got.Kind != Stamp {
 			seen[outcome{got.Kind, waited}]++
 			if got.Code != Waiting || len(got.Fired)+len(got.States) > 0 {
-				t.Fatalf("step %d: %+v\nwas only to wait, and is %s", i, c, describe(got))
+				t.Fatalf("step %d: %+v\nshould only wait, and is %s", i, c, describe(got))
 			}
 		}
 		if !sameResult(got, want) {
@@ -170,7 +170,7 @@ func again(t *testing.T, m *Machine) *Machine {
 	return n
 }
 
-// alwaysRestored runs the log once plainly and once with a restore after every command.
+// alwaysRestored runs the log once normally and once with a restore after every command.
 func (r run) alwaysRestored(t *testing.T) {
 	t.Helper()
 	a, b := r.machine(t), r.machine(t)
@@ -209,14 +209,14 @@ func (r run) restoredAtEveryPrefix(t *testing.T) {
 			m.Apply(s.index, s.term, s.command)
 		}
 		if !bytes.Equal(m.Snapshot(nil), want) {
-			t.Fatalf("restored before step %d, ends otherwise:\n%s\nwant\n%s", i, m.picture(), final.picture())
+			t.Fatalf("restored before step %d, it ends differently:\n%s\nwant\n%s", i, m.picture(), final.picture())
 		}
 		prefix.Apply(s.index, s.term, s.command)
 	}
 }
 
-// judge knows nothing of the rules but three promises: a key's tokens rise, its holders fit beside
-// each other, and nobody passes one who waits for the whole lock.
+// judge checks three promises and uses no other rule: a key's tokens rise, its holders fit beside
+// each other, and no request passes one that waits for the whole lock.
 type judge struct {
 	highest map[string]Token
 	held    map[string][]Token // after the last command

@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// entry is the place of one live request in one queue. A request for one key has one entry; one for
-// several keys has one in each queue, all with the same revision and, once it is granted, the same
-// token, and the first of them stands for the request: it alone is in its session's list and in its
-// lookup by number.
+// entry is the place of one live request in one queue. A request for several keys has one entry in
+// each of their queues, all with the same revision and, once granted, the same token. The first of
+// them leads the request: it alone is in its session's list and in the lookup by number.
 type entry struct {
 	lock         *lock // nil once the entry is gone
 	ahead, after *entry
@@ -18,23 +17,23 @@ type entry struct {
 	rev          Revision // its place: the entry's key is <lock>/<rev>
 	token        Token    // 0 while it waits
 	sinceUnixMS  int64    // the wall stamp at the grant
-	watch        Revision // what its session was told last; only of the first entry of a request
+	watch        Revision // what its session was told last; only set in the first entry of a request
 	permits, of  uint32   // see shares
 	inside       bool     // see lock.edge
-	notice       bool     // it wants to be told when somebody waits for it
-	told         bool     // and has been
+	notice       bool     // it asks for a notice when a request waits for it
+	told         bool     // it has had that notice
 	rest         *rest    // nil for most
 }
 
-// rest is what few requests have. All entries of a request share it.
+// rest holds the fields that few requests have. All entries of a request share it.
 type rest struct {
-	entries []*entry // ascending by key; nil if there is one key
+	entries []*entry // ascending by key; nil for a single key
 	owner   Number
 	value   []byte // never changed, so results may share it
 	delayMS uint32
 }
 
-// push makes the entries that session s asks for with c, at the ends of their queues.
+// push makes the entries of c for session s, at the ends of their queues.
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	e := m.pushOne(c.key, s, c, rev)
 	if c.hasRest() {
@@ -53,14 +52,14 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	return e
 }
 
-// join enters a request into the session that it is of.
+// join enters a request into its session.
 func (s *session) join(e *entry) {
 	s.requests[e.number] = e
 	s.append(e)
 	s.own(e)
 }
 
-// leave is its counterpart.
+// leave undoes join.
 func (s *session) leave(e *entry) {
 	s.unlink(e)
 	s.disown(e)
@@ -99,9 +98,9 @@ func (m *Machine) enqueue(e *entry) {
 	}
 }
 
-// remove takes a request out of everything, in constant time for each of its keys wherever in the
-// queue it stands (see discharge for the exception). Whom that concerns is settled by fire, when
-// all removals of the command are done.
+// remove takes a request out of all lists, in constant time for each of its keys wherever it stands
+// in the queue (discharge has the exception). The effect on others is computed by fire, after all
+// removals of the command.
 func (m *Machine) remove(e *entry) {
 	if e.token != 0 {
 		m.noteEnd(e)
@@ -142,11 +141,11 @@ func (m *Machine) removeOne(e *entry) {
 	m.recycleEntry(e)
 }
 
-// touch notes that the state of e's request may be about to change.
+// touch records that the state of e's request may be about to change.
 func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
-// all returns the entries of e's request. Where it has one, room holds the answer, so that nothing
-// is allocated.
+// all returns the entries of e's request. room holds the answer if there is one entry, so that
+// nothing is allocated.
 func (e *entry) all(room *[1]*entry) []*entry {
 	if e.rest != nil && e.rest.entries != nil {
 		return e.rest.entries
@@ -155,12 +154,12 @@ func (e *entry) all(room *[1]*entry) []*entry {
 	return room[:]
 }
 
-// lead returns the entry that stands for e's request.
+// lead returns the first entry of e's request.
 func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
-// fire ends a command that removed entries or ended the grace: it goes through the survivors among
-// the touched requests in the order of their places, grants those that nothing keeps waiting any
-// more, and lists all whose state has changed. The order is part of the rules, since it deals the
+// fire ends a command that removed entries or ended the grace. It visits the surviving touched
+// requests in the order of their places, grants those that nothing keeps waiting any more, and
+// lists all whose state has changed. The order is part of the rules, since it determines the
 // tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
@@ -175,7 +174,7 @@ func (m *Machine) fire() {
 		switch {
 		case e.token == 0 && watch == 0 && m.graceOver:
 			m.grant(e)
-		case e.token != 0 || watch == e.watch: // it was touched before, by another queue, or its state is the same
+		case e.token != 0 || watch == e.watch: // visited before through another queue, or unchanged
 			continue
 		default:
 			e.watch = watch
@@ -186,9 +185,8 @@ func (m *Machine) fire() {
 	m.touched = emptied(m.touched)
 }
 
-// watches returns the place of the entry whose end e's request waits for: in the first of its
-// queues in which it must wait, the one directly before it. 0: nothing but the grace keeps it
-// waiting.
+// watches returns the place of the entry that e's request waits for: the predecessor in the first
+// of its queues in which it must wait. Zero means that only the grace keeps it waiting.
 func (e *entry) watches() Revision {
 	if stuck := e.stuck(); stuck != nil {
 		return stuck.ahead.rev
@@ -196,7 +194,7 @@ func (e *entry) watches() Revision {
 	return 0
 }
 
-// stuck returns the first of a request's entries that others keep waiting, or nil.
+// stuck returns the first of a request's entries that is not inside, or nil.
 func (e *entry) stuck() *entry {
 	for _, each := range e.all(new([1]*entry)) {
 		if !each.inside {
@@ -206,7 +204,7 @@ func (e *entry) stuck() *entry {
 	return nil
 }
 
-// places returns in how many queues a request stands.
+// places returns the number of queues in which a request stands.
 func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }
 
 func (e *entry) value() []byte {
@@ -216,8 +214,7 @@ func (e *entry) value() []byte {
 	return e.rest.value
 }
 
-// grant gives a request its locks, with one token: it is above all that were given before, for each
-// of the keys.
+// grant gives a request its locks with one token, which is higher than every token given before.
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
 	e.watch = 0

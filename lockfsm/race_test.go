@@ -2,5 +2,5 @@
 
 package lockfsm
 
-// underRace shortens tests of many seeds, in which one goroutine runs.
+// underRace shortens tests of many seeds, which run in one goroutine.
 const underRace = true

@@ -1,7 +1,7 @@
 package lockfsm
 
-// The structs of locks and entries are used again, so that an acquire and its release leave no
-// garbage but the name. What is kept is bounded: one great crowd must not be paid for for ever.
+// The structs of locks and entries are reused, so that an acquire and its release leave no garbage
+// but the name. The pools are bounded: a one-time burst must not pin memory forever.
 const (
 	maxSpare       = 4096 // structs of each kind
 	maxBufferItems = 4096 // items of a result's slices
@@ -21,8 +21,8 @@ func (s *spares) spareEntry() *entry {
 	return new(entry)
 }
 
-// recycleEntry leaves e to fire, if it was touched: no command makes an entry after it has removed
-// one.
+// recycleEntry clears e, by which fire recognizes a touched entry that is gone. e is not reused
+// before that: no command makes an entry after it has removed one.
 func (s *spares) recycleEntry(e *entry) {
 	*e = entry{}
 	if len(s.entries) < maxSpare {
@@ -46,8 +46,7 @@ func (s *spares) recycleLock(l *lock) {
 	}
 }
 
-// emptied returns the buffer for its next use, or nothing if it has grown beyond what is worth
-// keeping.
+// emptied returns the buffer for reuse, or nil if it has grown too large to keep.
 func emptied[T any](buffer []T) []T {
 	if cap(buffer) > maxBufferItems {
 		return nil

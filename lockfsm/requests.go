@@ -1,8 +1,8 @@
 package lockfsm
 
-// use marks number n as used and reports whether it was new. A number is used up by the first
-// command that carries it, also by one that is refused or that gives up a request which never
-// arrived; whatever arrives later under it finds it finished.
+// use marks number n as used and reports whether it was new. The first command that carries a
+// number uses it up, even if it is refused or gives up a request that never arrived. What arrives
+// under it later finds it finished.
 func (m *Machine) use(s *session, n Number) (Revision, bool) {
 	if n < s.next {
 		return 0, false
@@ -45,7 +45,7 @@ func (m *Machine) acquire(c *view, res *Result) {
 	m.report(e, res)
 }
 
-// refuse says why a new request is not taken in, or 0.
+// refuse returns why a new request is not accepted, or 0.
 func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 	limits := &m.charter.Limits
 	switch {
@@ -80,7 +80,7 @@ func (m *Machine) validKeys(c *view) bool {
 	return valid
 }
 
-// refuseOne says why a new request is not taken into the queue of one key, or 0.
+// refuseOne returns why a new request is not accepted into the queue of one key, or 0.
 func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 	l := m.locks[string(key)]
 	switch {
@@ -107,15 +107,16 @@ func (m *Machine) report(e *entry, res *Result) {
 	}
 }
 
-// name writes into a result who stands in the way at l, of several or the only one: who holds it,
-// or else who comes first. In the grace nobody does.
+// name writes into a result which request stands in the way at l: the one that holds it, or else
+// the first in the queue. In the grace it writes nothing. ofSeveral means that the request asks for
+// several keys.
 func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
 	}
 	e := l.holder()
 	if e == nil {
-		e = l.first // it holds back for another of its keys
+		e = l.first // it waits for another of its keys
 	}
 	m.holder = Holder{
 		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
@@ -127,8 +128,8 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	res.Holder = &m.holder
 }
 
-// release ends one request, whether it holds or waits: it is named by its number, so a repeated or
-// late one can never hit the same session's next hold of the same lock.
+// release ends one request, whether it holds or waits. A request is named by its number, so a
+// repeated or late command can never hit the session's next hold of the same lock.
 func (m *Machine) release(c *view) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -147,8 +148,8 @@ func (m *Machine) release(c *view) Code {
 	return Done
 }
 
-// evict ends the request that holds a lock with a token. Neither can hit another hold: a token is
-// given once.
+// evict ends the request that holds a lock with a token. A token is given once, so a repeated or
+// late command cannot hit another hold.
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// locksReader reads the locks of a snapshot. Queue by queue it meets the entries of a request that
-// stands in several apart from each other.
+// locksReader reads the locks of a snapshot. It reads queue by queue, so the entries of a request
+// that stands in several queues are apart.
 type locksReader struct {
 	*reader
 	m       *Machine
@@ -17,11 +17,11 @@ type locksReader struct {
 	index   map[*rest]int // in several
 }
 
-// several is a request that stands in several queues, while it is put together.
+// several is a request that stands in several queues, while it is assembled.
 type several struct {
 	rest  *rest
 	want  int
-	spoke *entry // which of its entries brought owner, value or delay
+	spoke *entry // which entry had owner, value or delay
 }
 
 func (r *locksReader) locks() {
@@ -54,7 +54,7 @@ func (r *locksReader) locks() {
 	r.list()
 }
 
-// data reads what a lock has beside its queue.
+// data reads the data of a lock.
 func (r *locksReader) data(l *lock) {
 	first := uint64(r.m.charter.firstRevision())
 	revision := r.sum(first, uint64(r.m.rev), "data's revision")
@@ -90,7 +90,7 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 	return e
 }
 
-// terms reads what most entries have not.
+// terms reads the fields that few entries have.
 func (r *locksReader) terms(e *entry) {
 	flags := r.flags(entryFlags, "entry")
 	if flags&entrySharesFlag != 0 {
@@ -129,7 +129,7 @@ func (r *locksReader) terms(e *entry) {
 	}
 }
 
-// part adds an entry to its request. known is the one that was read first, if it is not this one.
+// part adds an entry to its request. known is the request's first entry read, nil if that is e.
 func (r *locksReader) part(e, known *entry, flags byte) {
 	want := int(r.positive(MaxKeys, "several"))
 	speaks := flags&(entryOwnerFlag|entryValueFlag|entryDelayFlag) != 0
@@ -151,8 +151,8 @@ func (r *locksReader) part(e, known *entry, flags byte) {
 	}
 }
 
-// join checks that each request that stands in several queues is whole, and lets its first entry
-// stand for it.
+// join checks that each request that stands in several queues is complete, and makes the entry with
+// its lowest key its lead.
 func (r *locksReader) join() {
 	for _, s := range r.several {
 		all := s.rest.entries
@@ -171,7 +171,7 @@ func (r *locksReader) join() {
 	}
 }
 
-// list enters the requests into the sessions' lists, which are in the order of arrival: it runs
+// list enters the requests into the sessions' lists in the order of their numbers, which runs
 // across locks.
 func (r *locksReader) list() {
 	if r.fault != "" {

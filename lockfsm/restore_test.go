@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDamagedSnapshot: every single flipped bit and every cut is noticed.
+// TestDamagedSnapshot: Restore refuses a snapshot with any single bit flipped, or cut anywhere.
 func TestDamagedSnapshot(t *testing.T) {
 	w, _, _ := crowded(t)
 	snapshot := w.m.Snapshot(nil)
@@ -26,7 +26,7 @@ func TestDamagedSnapshot(t *testing.T) {
 }
 
 // TestForgedSnapshot: a damaged snapshot with a good checksum, such as a buggy build would write,
-// is refused or is a state that can be; it never panics.
+// is refused or describes a possible state. It never panics.
 func TestForgedSnapshot(t *testing.T) {
 	w, _, _ := crowded(t)
 	snapshot := w.m.Snapshot(nil)
@@ -50,7 +50,7 @@ func TestForgedSnapshot(t *testing.T) {
 	for i := range body {
 		b := binary.LittleEndian.AppendUint32(bytes.Clone(body[:i]), checksum(body[:i]))
 		if _, err := Restore(b); err == nil {
-			t.Fatalf("cut off after %d of %d bytes, checksum mended: no error", i, len(body))
+			t.Fatalf("cut off after %d of %d bytes, checksum corrected: no error", i, len(body))
 		}
 	}
 	longer := append(bytes.Clone(body), 0)
@@ -60,7 +60,7 @@ func TestForgedSnapshot(t *testing.T) {
 	t.Logf("%d of %d single-byte forgeries describe a possible state", accepted, len(body)*256)
 }
 
-// TestNewerSnapshot: of a format or of rules that are still to come.
+// TestNewerSnapshot: a snapshot of a future format or of future rules is refused.
 func TestNewerSnapshot(t *testing.T) {
 	c := smallCharter()
 	c.Rules = RulesVersion + 1
@@ -80,8 +80,8 @@ func TestNewerSnapshot(t *testing.T) {
 	}
 }
 
-// TestLyingSnapshot: counts that the bytes do not bear out are refused before anything is reserved
-// for them, also if they would be negative as an int.
+// TestLyingSnapshot: counts that exceed the bytes are refused before memory is reserved for them,
+// also if they would be negative as an int.
 func TestLyingSnapshot(t *testing.T) {
 	w := newWorld(t)
 	body := w.m.Snapshot(nil)
@@ -94,7 +94,7 @@ func TestLyingSnapshot(t *testing.T) {
 			}
 			b = binary.LittleEndian.AppendUint32(b, checksum(b))
 			if n := testing.AllocsPerRun(1, func() { _, _ = Restore(b) }); n > 100 {
-				t.Errorf("%v allocations for %d bytes that promise %d", n, len(b), counts)
+				t.Errorf("%v allocations for %d bytes that claim %d", n, len(b), counts)
 			}
 			if _, err := Restore(b); !errors.Is(err, ErrSnapshot) {
 				t.Errorf("%d sessions, locks, events and ends: %v", counts, err)
@@ -112,7 +112,8 @@ func TestSnapshotAppends(t *testing.T) {
 	}
 }
 
-// TestRestoreSharesNothing: neither with the snapshot nor with the machine that it was taken of.
+// TestRestoreSharesNothing: a restored machine shares nothing with the snapshot or with the machine
+// that it was taken of.
 func TestRestoreSharesNothing(t *testing.T) {
 	w, a, _ := crowded(t)
 	w.do(Command{Kind: Adopt, Settings: []byte("settings")}, Done)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Code says what became of a command. The values travel to other instances: they are fixed for
-// ever, and new ones are added at the end. Zero is no code.
+// Code is the outcome of a command. The values are sent to other instances: they are fixed, and new
+// ones are added at the end. Zero is no code.
 type Code uint8
 
 const (
@@ -14,94 +14,93 @@ const (
 	Done Code = 1
 	// Granted: the request holds the lock, with the token of the result.
 	Granted Code = 2
-	// Waiting: the request stands in the queue and watches what the result names.
+	// Waiting: the request stands in the queue and waits for the entry at Watch.
 	Waiting Code = 3
-	// Held: a Try found the lock taken. The result says by whom.
+	// Held: a Try found the lock taken. Holder names the holder.
 	Held Code = 4
 	// Finished: the request is over, or can never begin. It holds nothing and never will.
 	Finished Code = 5
-	// Stale: the epoch is not the session's, or for Expire the term is not the entry's. Nothing
+	// Stale: the epoch is not the session's, or in Expire the term is not the entry's. Nothing
 	// changed.
 	Stale Code = 6
-	// NoSession: no such session lives. Nothing changed.
+	// NoSession: there is no such live session. Nothing changed.
 	NoSession Code = 7
 	// NotBorn: the group is not founded yet. Nothing changed.
 	NotBorn Code = 8
 	// BadKey: the key is empty, too long, not UTF-8, or has control characters.
 	BadKey Code = 9
-	// QueueFull: too many wait for this lock (Limits.WaitersPerLock).
+	// QueueFull: too many requests wait for this lock (Limits.WaitersPerLock or Most).
 	QueueFull Code = 10
 	// TooManyEntries: the session has too many requests (Limits.EntriesPerSession).
 	TooManyEntries Code = 11
 	// TooManySessions: the group has too many sessions (Limits.Sessions).
 	TooManySessions Code = 12
-	// InGrace: a Try came before the end of the grace, when it cannot be known whether the lock is
-	// free.
+	// InGrace: a Try came before the end of the grace, when it is unknown whether the lock is free.
 	InGrace Code = 13
 	// Unsupported: the command needs a higher rules version than the group's, or the machine has
 	// failed. Nothing changed.
 	Unsupported Code = 14
 	// Malformed: the bytes are no command. Nothing changed.
 	Malformed Code = 15
-	// Deadlock: the request would wait for a lock of its own owner, or for somebody who waits for
-	// one. The result has the circle.
+	// Deadlock: the request would wait, directly or through others, for a lock under which it was
+	// made. Circle is the circle.
 	Deadlock Code = 16
-	// NotHeld: nobody holds the lock with the token that was to be taken up.
+	// NotHeld: no request holds the lock with the token that was to be resumed.
 	NotHeld Code = 17
-	// Changed: the data is not what it was at the revision of the Put. Data of the result is what
-	// it is.
+	// Changed: the data is not at the revision that the Put named. Data is the present data.
 	Changed Code = 18
 	// TooMuchData: too many keys have data (MaxData).
 	TooMuchData Code = 19
-	// OverSessionBudget: the session's budget of bytes is used up (Limits.SessionBytes). Budget of
-	// the result is that budget.
+	// OverSessionBudget: the session's budget of bytes is used up (Limits.SessionBytes). Budget is
+	// that budget.
 	OverSessionBudget Code = 20
-	// OverGroupBudget: the group's budget of bytes is used up (Limits.GroupBytes). Budget of the
-	// result is that budget.
+	// OverGroupBudget: the group's budget of bytes is used up (Limits.GroupBytes). Budget is that
+	// budget.
 	OverGroupBudget Code = 21
 )
 
-// Change is the state of one live request. Token != 0: it holds its lock with that token, or all
-// its locks. Otherwise it waits, and Watch is the revision of the entry directly before it in the
-// queue, of several queues the first by key in which it must wait; Watch 0 means that only the
-// grace keeps it waiting.
+// Change is the state of one live request. If Token is not 0, the request holds its lock, or all
+// its locks, with that token. Otherwise it waits, and Watch is the revision of its predecessor in
+// the first queue, by key, in which it must wait. Watch 0 then means that only the grace keeps it
+// waiting.
 type Change struct {
 	Session SessionID
 	Number  Number
 	Token   Token
 	Watch   Revision
-	// Wanted: it holds its lock, has asked for a word when somebody waits for it, and somebody does
-	// or did since.
+	// Wanted reports that the request holds its lock, has asked for a notice, and that another
+	// request waits or has waited for it since.
 	Wanted bool
 }
 
-// Holder says who stands in the way of a request.
+// Holder is the request that stands in the way of another.
 type Holder struct {
-	// Key is the lock in question, if the request asks for several.
+	// Key is the lock in question, if the waiting request asks for several.
 	Key     string
 	Session SessionID
-	// Record is the holder's instance record. Read only.
+	// Record is the holder's instance record. It must not be changed.
 	Record []byte
 	Token  Token
-	// SinceUnixMS is the group's wall stamp at the grant. For people; nothing may be decided by it.
+	// SinceUnixMS is the group's wall stamp at the grant. It is for display; no decision may depend
+	// on it.
 	SinceUnixMS int64
 	// Waiters is the number of requests that wait for the lock.
 	Waiters int
-	// Value is the holder's. Read only.
+	// Value is the holder's. It must not be changed.
 	Value []byte
 }
 
-// Link is one step of a circle: the session's owner waits for Key, which is the next one's, or
-// comes to him first.
+// Link is one step of a circle: the session waits for Key, which the session of the next link holds
+// or stands before it in the queue for.
 type Link struct {
 	Session SessionID
-	// Record is the session's instance record. Read only.
+	// Record is the session's instance record. It must not be changed.
 	Record []byte
 	Key    string
 }
 
-// Result is what became of one command. Its slices and Holder belong to the machine and are valid
-// until the next Apply; whoever needs them longer copies them.
+// Result is the outcome of one command. Its slices and Holder belong to the machine and are valid
+// until the next Apply; [Result.Clone] returns a copy that lasts.
 type Result struct {
 	Kind Kind
 	Code Code
@@ -116,50 +115,52 @@ type Result struct {
 	Token Token
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
-	// TTL is the session's, for Open: what was asked for, at most the group's. For Expire it is for
-	// how long locks of the session stay taken, 0 for none: then Expire is due once more.
+	// TTL is, for Open, the TTL of the session: what was asked for, at most the group's. For Expire
+	// it is for how much longer locks of the session stay taken, after which Expire is due again.
+	// Zero means that none do.
 	TTL time.Duration
-	// Holder is set with Held, and with Waiting unless only the grace keeps the lock from being
-	// held: so that whoever gives up can say who was in the way.
+	// Holder is set with Held, and with Waiting unless only the grace keeps the request waiting. A
+	// request that gives up can so report what was in its way.
 	Holder *Holder
-	// Detached is set with the Done of a Detach that leaves something behind: the session in which
-	// it is, gone as after Expire, for TTL.
+	// Detached is set with the Done of a Detach that leaves its hold behind. It is the session that
+	// now has the hold, gone as after Expire, for TTL.
 	Detached SessionID
-	// Evicted is set with the Done of an Evict, and when an Acquire takes a hold up: whose request
-	// is over without his doing.
+	// Evicted is set with the Done of an Evict, and when an Acquire resumes a hold. It is the
+	// request that ended without its session's doing.
 	Evicted *Eviction
-	// Data is set with the Done of a Put and with Changed: what the key has now, zero if it has
-	// none. Read only; it stays valid.
+	// Data is set with the Done of a Put and with Changed: the present data of the key, zero if it
+	// has none. It must not be changed, and stays valid.
 	Data *Data
-	// Circle is set with Deadlock: it begins with the request and its key, and the owner of the
-	// last link's key is the request's own. Of a long one only the beginning is told.
+	// Circle is set with Deadlock. It begins with the request and its key; the last link's key
+	// belongs to a request under which the new one was made. A long circle is cut off at its end.
 	Circle []Link
 	// Budget is set with OverSessionBudget and OverGroupBudget: the budget in bytes.
 	Budget uint64
-	// States lists every live request of the session after an Attach that took effect, in ascending
-	// order of number. What the command named and States does not is finished.
+	// States lists, after an Attach that took effect, every live request of the session in
+	// ascending order of number. A number that the command named and States lacks is finished.
 	States []Change
-	// Fired lists the requests of any session whose state the command changed besides its own:
-	// those now granted, and those that wait behind another entry than before. Ascending by place
-	// of their entries in the order of arrival; each at most once.
+	// Fired lists the requests of any session, other than the command's own, whose state the
+	// command changed: those now granted, those with a new predecessor, and holders with a notice.
+	// It is in the order of their places, and each is listed at most once. An Acquire that resumes
+	// a hold lists its own request if that must be told that another waits.
 	Fired []Change
 }
 
-// Eviction says which request was ended by others, on whose word, and why.
+// Eviction is a request that another session has ended, and why.
 type Eviction struct {
 	Session SessionID
 	Number  Number
 	Token   Token
 	Key     string // the command's
 	// Record is the instance record of the session. By and Reason are the Record and Value of the
-	// Evict. Read only.
+	// Evict. They must not be changed.
 	Record, By, Reason []byte
-	// Taker is the instance record of the session that has taken the hold up, if that is how it
-	// ended. Read only.
+	// Taker is the instance record of the session that has resumed the hold, if that ended it. It
+	// must not be changed.
 	Taker []byte
 }
 
-// Clone returns a copy that lasts: it shares nothing with the machine.
+// Clone returns a copy that shares nothing with the machine.
 func (r *Result) Clone() Result {
 	c := *r
 	c.States, c.Fired = slices.Clone(r.States), slices.Clone(r.Fired)

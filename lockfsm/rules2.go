@@ -1,22 +1,23 @@
 package lockfsm
 
-// What version 2 of the rules has added. A group follows it once all its instances know it.
+// What version 2 of the rules has added.
 
-// LapsesSince is the version from which on a Detach can say, in Value, why a hold ends or is left
-// that its holder has not given back: the client of an agent has died, or the hold has lasted as
-// long as its request allows. Such an end is Expired, and is kept with the other ends for people.
+// LapsesSince is the version since which a Detach can give, in Value, the reason why a hold ends or
+// is left although its holder has not released it: the client of an agent has died, or the hold has
+// lasted as long as its request allows. The cause of such an end is Expired, and the audit log
+// keeps it.
 const LapsesSince = 2
 
-// PermitCirclesSince is the version from which on a request is refused as a deadlock also if it
-// would wait for its own end through permits that only the blocked ones could give back. The
-// command is the same, so the version in force decides and not that of the command.
+// PermitCirclesSince is the version since which a request is also refused as a deadlock if it would
+// wait for its own end through permits that only blocked requests could return. The command is
+// unchanged, so the version in force decides, not that of the command.
 const PermitCirclesSince = 2
 
-// lapses reports whether the command ends a hold that its holder has not given back.
+// lapses reports whether the command ends a hold that its holder has not released.
 func (c *view) lapses() bool { return c.Kind == Detach && len(c.value) > 0 }
 
-// explained reports whether an end that a snapshot lists has an explanation exactly where the rules
-// in force give one.
+// explained reports whether an end in a snapshot has an explanation exactly where the rules in
+// force require or allow one.
 func (m *Machine) explained(e *Event) bool {
 	switch {
 	case e.Cause == Evicted:

@@ -4,9 +4,9 @@ package lockfsm
 
 import "encoding/binary"
 
-// This file stands in for a build that is to come: with the build tag nextrules the rules have a
-// version 3. It is there to upgrade a running cluster from one build to another before there are
-// two, and in no release. What version 3 adds is as small as can be and touches all that a real one
+// This file simulates a future build: with the build tag nextrules the rules have a version 3. It
+// lets tests upgrade a running cluster from one build to another before a second version exists,
+// and is in no release. Version 3 adds as little as possible, but touches all that a real one
 // would: a kind, its command, its state and the snapshot.
 
 // RulesVersion is the newest version of the rules that this build knows. See the package comment

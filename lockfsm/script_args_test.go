@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// arguments are the words of a line that nobody has asked for yet, and the first thing found wrong
-// with them.
+// arguments are the words of a line that have not been used yet, and the first error in them.
 type arguments struct {
 	words []string
 	err   error
 }
 
-// word takes the first one that is not of the form name=value.
+// word removes and returns the first one that is not of the form name=value.
 func (a *arguments) word() string {
 	for i, w := range a.words {
 		if strings.HasPrefix(w, `"`) || !strings.Contains(w, "=") {
@@ -56,7 +55,7 @@ func (a *arguments) duration(name string, otherwise time.Duration) time.Duration
 	return v
 }
 
-// ranges reads "1-3,5".
+// ranges parses "1-3,5".
 func (a *arguments) ranges(name string) []Range {
 	var all []Range
 	text := a.value(name, "")
@@ -83,7 +82,7 @@ func (a *arguments) note(err error) {
 	}
 }
 
-// rest reports what went wrong, or what nobody asked for.
+// rest returns the first error, or an error about unused words.
 func (a *arguments) rest() error {
 	if a.err == nil && len(a.words) > 0 {
 		return fmt.Errorf("what is %q?", a.words)

@@ -19,8 +19,7 @@ func (s *script) label(id SessionID) string {
 	return "nobody"
 }
 
-// result prints a result: one line for the command, one for each request that it says something
-// about.
+// result prints a result: one line for the command, and one for each request in it.
 func (s *script) result(r Result) string {
 	var b strings.Builder
 	b.WriteString(r.Code.String())
@@ -77,7 +76,7 @@ func (s *script) usage() string {
 	return text
 }
 
-// events prints those that are kept.
+// events prints the event log.
 func (s *script) events() string {
 	first := s.m.position(s.m.recent.from)
 	events, _, _ := s.m.Since(first, "", eventsKept)
@@ -111,19 +110,19 @@ func (s *script) told(events []Event) string {
 func (s *script) change(c Change) string {
 	if c.Token != 0 {
 		return fmt.Sprintf("granted, token %d%s", s.rev(uint64(c.Token)),
-			map[bool]string{true: ", somebody waits"}[c.Wanted])
+			map[bool]string{true: ", a request waits"}[c.Wanted])
 	}
 	return "waiting" + s.behind(c.Watch)
 }
 
 func (s *script) behind(watch Revision) string {
 	if watch == 0 {
-		return ", watches nobody"
+		return ", watches none"
 	}
 	return fmt.Sprintf(", watches %d", s.rev(uint64(watch)))
 }
 
-// terms prints what makes e another entry than that of a mutex.
+// terms prints how the request of e differs from an exclusive one.
 func terms(e *entry) (text string) {
 	switch {
 	case e.of != 0:
@@ -152,7 +151,7 @@ func terms(e *entry) (text string) {
 	return text
 }
 
-// state prints everything there is.
+// state prints the whole state.
 func (s *script) state() string {
 	m := s.m
 	var b strings.Builder

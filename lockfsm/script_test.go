@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// script carries out the lines of one transcript.
+// script executes the lines of one transcript.
 type script struct {
 	m       *Machine
 	founded Charter
-	names   map[string]SessionID // what the transcript calls the sessions
+	names   map[string]SessionID // the transcript's names of the sessions
 	labels  []string             // the same, in the order of opening
 	index   uint64
 	err     error
 }
 
-// run carries out one line and returns what is to be printed: the result, or what is wrong with the
-// line, and the state.
+// run executes one line and returns what is to be printed: the result, or the error in the line,
+// and the state.
 func (s *script) run(words []string) string {
 	s.err = nil
 	name, args := words[0], arguments{words: words[1:]}
@@ -83,7 +83,7 @@ func (s *script) group(a *arguments) string {
 	return s.state()
 }
 
-// restore goes on with a machine restored from the snapshot of the present one.
+// restore continues with a machine restored from the snapshot of the present one.
 func (s *script) restore() string {
 	snapshot := s.m.Snapshot(nil)
 	m, err := restore(snapshot, s.m.supported)
@@ -129,8 +129,8 @@ func (s *script) apply(term uint64, c Command) string {
 	return s.result(r) + s.state()
 }
 
-// command reads a line as a command. Sessions go by the name they were opened under. Where a line
-// names no epoch, it is the present one of the session, and for attach the next.
+// command parses a line as a command. Sessions are named as in their open. A line without an epoch
+// means the session's present one; for attach, the next.
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}
@@ -174,7 +174,7 @@ func (s *script) ofSession(c *Command, a *arguments) {
 	name, number, _ := strings.Cut(a.word(), "/")
 	id, known := s.names[name]
 	if !known {
-		s.err = fmt.Errorf("no session was ever called %q", name)
+		s.err = fmt.Errorf("no session has had the name %q", name)
 		return
 	}
 	c.Session = id
@@ -213,7 +213,7 @@ func (s *script) ofSession(c *Command, a *arguments) {
 	}
 }
 
-// shape reads what makes a request another one than that of a mutex.
+// shape reads how a request differs from an exclusive one.
 func (s *script) shape(c *Command, a *arguments) {
 	if a.flag("shared") {
 		c.Permits = 1

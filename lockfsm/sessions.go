@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// session is one opener's stay in the group. Its entries are listed in the order in which they
-// came, which is also the order of their numbers: only a number above all before it makes an entry,
-// or takes one up.
+// session is one opener's session in the group. Its entries are listed in the order of arrival,
+// which is also the order of their numbers: only a number above all earlier ones makes or resumes
+// an entry.
 type session struct {
 	*who        // its ID, and its record
 	nonce       Nonce
 	opener      Opener
 	epoch       Epoch
 	next        Number        // every number below it is live or finished; starts at 1
-	ttl         time.Duration // of one that is gone: the delay up to which the leader counts at present
+	ttl         time.Duration // of a gone session: the delay that the leader counts at present
 	leaving     bool
-	gone        bool // it has expired; what it holds with a delay stays for a while
+	gone        bool // it has expired; its holds with a delay stay for a while
 	first, last *entry
 	requests    map[Number]*entry
-	owned       map[Number][]*entry // requests by their owner, if they have one; nil until there is one
-	entries     uint32              // keys that its requests stand at
-	held        uint32              // and those of them that it holds
+	owned       map[Number][]*entry // requests by their owner, if they have one; nil until one has
+	entries     uint32              // the keys of its requests
+	held        uint32              // how many of those keys it holds
 	charged     uint64              // see budget.go
 	seen        uint32              // see Capture
 	prev, after *session            // ascending by ID
 }
 
-// SessionInfo describes a session to the leader and to people.
+// SessionInfo describes a session to the leader and to operators.
 type SessionInfo struct {
 	ID      SessionID
 	Nonce   Nonce  // of its Open
-	Opener  Opener `json:"-"` // that alone may speak for it
+	Opener  Opener `json:"-"` // the only one that may speak for the session
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool
-	// Gone: it has expired, and nobody speaks for it any more; the locks that it still has stay
-	// taken for TTL, and those with a longer delay for longer. Nonce is zero then.
+	// Gone reports that the session has expired and accepts no commands. Its remaining locks stay
+	// taken for TTL, and those with a longer delay for longer. Nonce is then zero.
 	Gone bool
 	// Record is shared with the machine and must not be changed. It stays valid.
 	Record []byte
@@ -54,17 +54,17 @@ func (m *Machine) Sessions() []SessionInfo {
 	return all
 }
 
-// SessionCursor is a place in the list of all sessions, at which a walk goes on. The zero value is
-// the beginning. To begin behind a session, set both fields to its ID.
+// SessionCursor is a place in the list of all sessions, from which a walk continues. The zero value
+// is the beginning. To begin behind a session, set both fields to its ID.
 type SessionCursor struct {
-	At   SessionID // the session that was looked at last: the walk goes on behind it if it is still there
-	Past SessionID // else the walk begins anew and skips the sessions up to this one
+	At   SessionID // the last session visited: the walk continues behind it, if it still exists
+	Past SessionID // otherwise the walk begins anew and skips the sessions up to this one
 }
 
-// WalkSessions lists the sessions behind a cursor, the oldest first, at most so many, without their
-// nonces: it is for people. It looks at no more than budget sessions, so that many of them do not
-// keep its owner from granting. more reports that there may be others behind next. A session that
-// lives from the first call to the last is listed once.
+// WalkSessions lists at most so many sessions behind a cursor, the oldest first, without their
+// nonces. It visits at most budget sessions, so that a large state does not keep its owner from
+// granting. more reports that there may be others behind next. A session that lives from the first
+// call to the last is listed once.
 func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []SessionInfo, next SessionCursor, more bool) {
 	s := m.firstSession
 	if at := m.sessions[c.At]; at != nil && at.id <= c.Past {
@@ -90,7 +90,7 @@ func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []Session
 	return all, next, false
 }
 
-// Session returns the session of that ID, if there is one that lives.
+// Session returns the live session of that ID, if there is one.
 func (m *Machine) Session(id SessionID) (SessionInfo, bool) {
 	if s := m.sessions[id]; s != nil && !s.gone {
 		return s.info(), true
@@ -107,8 +107,8 @@ func (s *session) info() SessionInfo {
 		Opener: s.opener}
 }
 
-// open makes a session, or finds the one that the same opener made before, when its first answer
-// was lost.
+// open makes a session, or finds the one that the same opener has made if its first answer was
+// lost.
 func (m *Machine) open(c *view, res *Result) {
 	s := m.nonces[c.nonce]
 	if s == nil {
@@ -128,13 +128,13 @@ func (m *Machine) open(c *view, res *Result) {
 		m.linkSession(s)
 	}
 	if s.opener != c.opener {
-		res.Code = NoSession // another opener has its nonce: to that one there is no such session
+		res.Code = NoSession // to another opener there is no such session
 		return
 	}
 	res.Code, res.Session, res.TTL = Done, s.id, s.ttl
 }
 
-// of returns the session that c speaks for, if c comes on its present attachment.
+// of returns the session that c speaks for, if c names its present attachment.
 func (m *Machine) of(c *view) (*session, Code) {
 	s := m.sessions[c.Session]
 	switch {
@@ -146,16 +146,16 @@ func (m *Machine) of(c *view) (*session, Code) {
 	return s, Done
 }
 
-// attach begins a new attachment: it closes the door on everything that earlier ones sent and may
-// still be under way, and lets go of what the session no longer wants. After it both ends know the
-// same of every number. Session IDs are no secret, so it must bring the nonce of the session's
-// opening. That is no proof, since every voter has the nonce: the leader lets only the session's
+// attach begins a new attachment. It shuts out everything that earlier attachments sent and that is
+// still under way, and ends the requests that the session no longer names. After it both ends agree
+// on every number. Session IDs are no secret, so the command must bring the nonce of the session's
+// Open. That is no proof, since every voter has the nonce: the leader lets only the session's
 // Opener through.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
 	case s == nil || s.gone || c.nonce != s.nonce:
-		return NoSession // to a stranger there is no such session
+		return NoSession // without the nonce there is no such session
 	case c.Epoch <= s.epoch:
 		return Stale
 	}
@@ -200,12 +200,12 @@ func (m *Machine) close(c *view) Code {
 	return code
 }
 
-// expire ends a session whose TTL a leader has seen run out. Renewals leave no trace in the state,
-// so the state cannot tell whether the decision still stands. The term can: within one term one
-// leader decides, and it acknowledges nothing once it has proposed.
+// expire ends a session whose TTL has run out at a leader. Renewals leave no trace in the state, so
+// the state cannot tell whether the decision still stands. The term can: within one term one leader
+// decides, and it acknowledges no renewal after it has proposed the Expire.
 //
-// Locks with a delay stay taken: the session stays with them, gone to everybody else, and expires
-// once more for each of their delays, the shortest first.
+// Locks with a delay stay taken. The session stays with them, gone, and expires once more for each
+// of their delays, the shortest first.
 func (m *Machine) expire(term uint64, c *view, res *Result) {
 	s := m.sessions[c.Session]
 	switch {
@@ -246,7 +246,7 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 	m.fire()
 }
 
-// delay returns the shortest of those of the session's holds.
+// delay returns the shortest delay of the session's holds.
 func (s *session) delay() time.Duration {
 	shortest := MaxDelay
 	for e := s.first; e != nil; e = e.next {
@@ -255,7 +255,7 @@ func (s *session) delay() time.Duration {
 	return shortest
 }
 
-// delay returns for how long a hold stays without its holder; what waits does not.
+// delay returns for how long a hold stays without its holder. It is 0 for a waiting request.
 func (e *entry) delay() time.Duration {
 	if !e.delayed() {
 		return 0
@@ -265,8 +265,8 @@ func (e *entry) delay() time.Duration {
 
 func (e *entry) delayed() bool { return e.token != 0 && e.rest != nil && e.rest.delayMS != 0 }
 
-// end removes a session and all its entries, in one step: nobody is granted a lock in between that
-// the session still waits for.
+// end removes a session and all its entries in one step. No lock is granted in between to a request
+// that is about to be removed.
 func (m *Machine) end(s *session) {
 	m.bump()
 	for s.first != nil {
@@ -276,7 +276,7 @@ func (m *Machine) end(s *session) {
 	m.fire()
 }
 
-// dismiss ends a session that is gone, if it has lost the last of what it held.
+// dismiss removes a gone session that has lost its last hold.
 func (m *Machine) dismiss(s *session) {
 	if s.gone && s.first == nil {
 		m.unlinkSession(s)
@@ -302,7 +302,7 @@ func (m *Machine) linkSession(s *session) {
 	m.counts.Sessions++
 }
 
-// unlinkSession leaves s its way on: a capture may stand at it.
+// unlinkSession leaves the links of s in place: a capture may stand at it.
 func (m *Machine) unlinkSession(s *session) {
 	m.sessionChanges(s)
 	if s.prev == nil {
@@ -332,7 +332,7 @@ func (s *session) append(e *entry) {
 	}
 	s.last = e
 	s.entries += e.places()
-	if e.token != 0 { // it was read from a snapshot, or another session had it
+	if e.token != 0 { // it was restored from a snapshot, or moved from another session
 		s.held += e.places()
 	}
 }
@@ -355,7 +355,7 @@ func (s *session) unlink(e *entry) {
 	}
 }
 
-// own enters a request that has an owner into the lookup.
+// own enters a request that has an owner into the lookup by owner.
 func (s *session) own(e *entry) {
 	if e.rest == nil || e.rest.owner == 0 {
 		return

@@ -11,14 +11,24 @@ import (
 //	"mlfs" | version
 //	group | founded | rules | session TTL | grace | the six limits | length, settings
 //	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded
-//	sessions: count | each, ascending: ID - ID before | nonce (16 bytes) | opener | epoch | next | TTL | flags (1 byte: 1 leaving, 2 gone) | length, record
-//	locks: count | each, in order of appearance: length, key | 0, or data's revision - first revision, nonce (16 bytes), length, value | entries |
-//	  each, in order of the queue:
-//	    session - first revision | number | revision - revision before | 0, or token - revision and grant's wall stamp - founded |
-//	    flags (1 byte) | per flag: 1 permits, of | 2 in how many queues the request stands | 4 owner | 8 length, value | 16, 32 see Change.Wanted | 64 delay in ms;
-//	    of a request that stands in several, only the entry with the lowest key has owner, value and delay
-//	events: how many there were | the last ends: count | each, the oldest first: position - that before | what (1 byte) | cause (1 byte) |
-//	    length, key | token - first revision | session - first revision | wall stamp - founded | length, record | flags (1 byte: 1 the next two) | length, by | length, reason
+//	sessions: count | each, ascending:
+//	  ID - ID before | nonce (16 bytes) | opener | epoch | next | TTL |
+//	  flags (1 byte: 1 leaving, 2 gone) | length, record
+//	locks: count | each, in order of appearance:
+//	  length, key |
+//	  0, or data's revision - first revision, nonce (16 bytes), length, value |
+//	  entries | each, in order of the queue:
+//	    session - first revision | number | revision - revision before |
+//	    0, or token - revision and grant's wall stamp - founded |
+//	    flags (1 byte) | per flag:
+//	      1 permits, of | 2 number of queues of the request | 4 owner | 8 length, value |
+//	      16, 32 see Change.Wanted | 64 delay in ms
+//	    (of a request in several queues, only the entry with the lowest key has owner, value
+//	    and delay)
+//	events: number of all events | the audit log: count | each, the oldest first:
+//	  position - position before | kind (1 byte) | cause (1 byte) | length, key |
+//	  token - first revision | session - first revision | wall stamp - founded |
+//	  length, record | flags (1 byte: 1 the next two) | length, by | length, reason
 //	what later versions of the rules add, if they are in force
 //	CRC32C of all that (4 bytes, little endian)
 
@@ -42,11 +52,11 @@ const (
 	entryFlags       = 127
 )
 
-// Snapshot appends the whole state to b. Equal logs give equal bytes, on every replica and whether
-// or not a replica was itself restored from a snapshot on the way. A machine that has failed
-// appends nothing: its state is not the one that the log leads to.
+// Snapshot appends the whole state to b. Equal logs give equal bytes, on every replica, even if a
+// replica was itself restored from a snapshot on the way. A failed machine appends nothing: its
+// state is not the one that the log leads to.
 //
-// It is what a [Capture] of this moment becomes, and does not disturb one that is under way.
+// The bytes are those of a [Capture] begun now. Snapshot does not disturb a capture under way.
 func (m *Machine) Snapshot(b []byte) []byte {
 	if m.failed != nil {
 		return b
@@ -66,7 +76,7 @@ func (m *Machine) Snapshot(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
 }
 
-// inOrder goes through the locks.
+// inOrder returns the locks in the order of their places.
 func (m *Machine) inOrder() iter.Seq[*lock] {
 	return func(yield func(*lock) bool) {
 		for l := m.firstLock; l != nil && yield(l); l = l.next {
@@ -74,7 +84,7 @@ func (m *Machine) inOrder() iter.Seq[*lock] {
 	}
 }
 
-// appendHeader appends what comes before the sessions.
+// appendHeader appends what stands before the sessions.
 func (m *Machine) appendHeader(b []byte) []byte {
 	b = append(b, snapshotMagic...)
 	b = binary.AppendUvarint(b, snapshotVersion)
@@ -104,7 +114,7 @@ func (c Charter) appendTo(b []byte) []byte {
 	return append(b, c.Settings...)
 }
 
-// appendTo appends all but the ID, which is written as the difference to the one before.
+// appendTo appends all but the ID, which the caller writes as the difference to the previous one.
 func (s *session) appendTo(b []byte) []byte {
 	b = s.opener.append(append(b, s.nonce[:]...))
 	b = binary.AppendUvarint(b, uint64(s.epoch))
@@ -154,7 +164,7 @@ func (d *Data) appendTo(b []byte, first uint64) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(d.Value))), d.Value...)
 }
 
-// appendTail appends what comes behind the locks.
+// appendTail appends what stands after the locks.
 func (m *Machine) appendTail(b []byte) []byte {
 	b = binary.AppendUvarint(binary.AppendUvarint(b, m.past), uint64(len(m.ends.events)))
 	first := uint64(m.charter.firstRevision())
@@ -176,7 +186,8 @@ func (m *Machine) appendTail(b []byte) []byte {
 	return m.appendLater(b)
 }
 
-// appendTerms appends what most entries have not, behind a byte that says what of it.
+// appendTerms appends the fields that few entries have, after a byte that states which of them
+// follow.
 func (e *entry) appendTerms(b []byte) []byte {
 	var flags byte
 	if e.permits != 0 {

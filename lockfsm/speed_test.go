@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// pairs returns commands for n acquires and releases, taken in turn from keys names. After warm-up
-// nothing but the names is new.
+// pairs returns commands for n acquires and releases, over keys names in turn. After a warm-up only
+// the names are new.
 type pairs struct {
 	w       *world
 	session SessionID
@@ -40,8 +40,8 @@ func (p *pairs) release(n Number) Result {
 	return p.apply(Command{Kind: Release, Session: p.session, Epoch: 1, Number: n})
 }
 
-// TestAllocations: an acquire of a free lock and its release leave one piece of garbage, the name.
-// A hand-over leaves none.
+// TestAllocations: an acquire of a free lock and its release leave one allocation, the name. A
+// hand-over leaves none.
 func TestAllocations(t *testing.T) {
 	p := newPairs(t, 64)
 	free := func() {

@@ -1,13 +1,12 @@
 package lockfsm
 
-// A hold can outlive the one who has it. When he is gone (his session expires, or he detaches it)
-// it stays for its delay, and whoever knows its token can take it up: a process that has come back,
-// or the next service in a chain. He gets a new token, so that the one before is fenced off, and
-// the place in the queue stays what it was. A hold whose holder lives is taken up in the same way;
-// he is told.
+// A hold can outlive its holder. When its session expires, or detaches it, the hold stays for its
+// delay. Any session that knows its token can resume it: a restarted process, or the next service
+// in a chain. The resumed hold has a new token, so that the old one is fenced off, and keeps its
+// place in the queue. The hold of a live holder is resumed in the same way; that holder is told.
 
-// detach lets go of a request that holds its locks without ending it, if it has a delay. It is left
-// in a session of its own, which is gone from the beginning.
+// detach gives up a request without ending its hold, if that has a delay. The hold moves to a
+// session of its own, which is gone from the beginning.
 func (m *Machine) detach(c *view, res *Result) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -31,7 +30,7 @@ func (m *Machine) detach(c *view, res *Result) Code {
 		m.fire()
 		return Done
 	}
-	if m.crowded() { // there is nowhere to leave it
+	if m.crowded() { // there is no session left for it
 		m.remove(e)
 		m.fire()
 		return TooManySessions
@@ -51,15 +50,15 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	return Done
 }
 
-// crowded reports whether no hold can be detached: those that are gone take no more than half of
-// the places of sessions, so that instances find one.
+// crowded reports whether no hold can be detached. Gone sessions take at most half of the places
+// for sessions, so that instances can still open one.
 func (m *Machine) crowded() bool {
 	limit, gone := uint64(m.charter.Limits.Sessions), uint64(len(m.sessions)-len(m.nonces))
 	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit
 }
 
-// takeUp gives the hold of a lock with a token to the session and number of c, with a token of its
-// own.
+// takeUp moves the hold of a lock with a token to the session and number of c, and gives it a new
+// token.
 func (m *Machine) takeUp(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {
@@ -92,7 +91,7 @@ func (m *Machine) takeUp(s *session, c *view, res *Result) {
 	}
 }
 
-// move makes a request another session's.
+// move moves a request to another session.
 func (m *Machine) move(e *entry, to *session, number, owner Number) {
 	m.refund(e)
 	e.session.leave(e)
@@ -103,14 +102,14 @@ func (m *Machine) move(e *entry, to *session, number, owner Number) {
 	if e.rest != nil {
 		e.rest.owner = owner
 	} else if owner != 0 {
-		e.rest = &rest{owner: owner} // it is the only entry
+		e.rest = &rest{owner: owner} // a request without rest has one entry
 	}
 	to.join(e)
 	m.charge(e)
 }
 
-// rewrite gives a request that was taken up a new token and what its taker says of it; of value and
-// delay what was there before if he says nothing.
+// rewrite gives a resumed request a new token and the notice, value and delay of c. An empty value
+// or delay keeps the old one.
 func (m *Machine) rewrite(e *entry, c *view) {
 	m.refund(e)
 	token := Token(m.bump())

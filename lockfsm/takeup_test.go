@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestDetachedHoldsLeaveRoomForInstances: whoever detaches as many as he can does not keep others
-// from opening a session.
+// TestDetachedHoldsLeaveRoomForInstances: an instance that detaches as many holds as possible does
+// not keep others from opening a session.
 func TestDetachedHoldsLeaveRoomForInstances(t *testing.T) {
 	charter := Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()}
 	charter.Limits.Sessions = 10
@@ -46,6 +46,6 @@ func TestDetachedHoldsLeaveRoomForInstances(t *testing.T) {
 		}
 	}
 	if left != 5 || opened != 4 {
-		t.Errorf("%d are left, and %d of 10 sessions could be opened behind them", left, opened)
+		t.Errorf("%d holds are detached, and %d of 10 sessions could be opened after them", left, opened)
 	}
 }

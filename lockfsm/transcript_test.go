@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// TestMain adds the flag that writes the transcripts anew from what the machine does now. Read the
+// TestMain adds the flag that rewrites the transcripts from what the machine does now. Read the
 // difference before you commit it: it is a change of the rules.
 func TestMain(m *testing.M) {
-	flag.Bool("rewrite", false, "write the expected parts of testdata anew")
+	flag.Bool("rewrite", false, "rewrite the expected parts of testdata")
 	flag.Parse()
 	os.Exit(m.Run())
 }
 
 func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
-// TestTranscripts runs each testdata/*.txt on a machine of its own. The files consist of comments
-// (#), and of steps: a command, a line "----", and what is printed for it, up to an empty line.
-// testdata/README.md describes the commands.
+// TestTranscripts runs each testdata/*.txt on its own machine. The files consist of comments (#)
+// and of steps: a command, a line "----", and its output up to an empty line. testdata/README.md
+// describes the commands.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -47,7 +47,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// replay returns the transcript with every printed part replaced by what really happens.
+// replay returns the transcript with every expected part replaced by the actual one.
 func replay(t *testing.T, input string) string {
 	var out strings.Builder
 	s := &script{names: map[string]SessionID{}}
@@ -73,7 +73,7 @@ func replay(t *testing.T, input string) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-// firstDifference returns the lines that differ first, and the line's number, or 0.
+// firstDifference returns the first lines that differ, and their line number, or 0.
 func firstDifference(got, want string) (string, string, int) {
 	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range max(len(a), len(b)) {

@@ -2,8 +2,8 @@ package lockfsm
 
 import "slices"
 
-// The twin's charges: added up anew from the whole state each time, with the figures of budget.go
-// written out.
+// The twin's charges are added up from the whole state each time, with the figures of budget.go as
+// literals.
 
 func (t *twin) requestCharge(e twinEntry) (sum uint64) {
 	for _, key := range e.keys {
@@ -49,8 +49,8 @@ func (t *twin) groupCharge() (sum uint64) {
 	return sum
 }
 
-// refuseGrowth refuses what would make the state grow beyond what locks and data may have of the
-// budget.
+// refuseGrowth refuses growth of the state beyond the part of the budget that is for locks and
+// data.
 func (t *twin) refuseGrowth(more uint64, r *Result) bool {
 	budget := t.charter.Limits.GroupBytes
 	if t.groupCharge()+more <= budget-budget/16 {
@@ -74,7 +74,7 @@ func (t *twin) refuseRequest(id SessionID, more uint64, r *Result) bool {
 
 func (t *twin) overTakingUp(s *twinSession, e twinEntry, c Command, r *Result) bool {
 	now := e
-	now.owner, now.delay = c.Owner, e.delay+c.Delay // only whether there is a delay counts
+	now.owner, now.delay = c.Owner, e.delay+c.Delay // only whether there is a delay matters
 	if len(c.Value) > 0 {
 		now.value = c.Value
 	}

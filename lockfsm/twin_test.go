@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// twin is a second implementation of the rules, as dumb as can be: one flat list of entries in the
-// order of arrival, no queues, no lookups, no lists to keep in step. Whatever Machine keeps, the
-// twin works out anew; whom a command woke it finds by comparing everybody's state before with
-// everybody's state after.
+// twin is a second implementation of the rules, as simple as possible: one flat list of entries in
+// the order of arrival, without queues, lookups or linked lists. It computes anew whatever Machine
+// maintains. It finds which requests a command woke by comparing the states of all before and
+// after.
 type twin struct {
 	charter     Charter
 	supported   uint32
@@ -34,7 +34,7 @@ type twinSession struct {
 	gone  bool
 }
 
-// unlimited is how many permits there are for who shares with all.
+// unlimited is the number of permits that shared requests name.
 const unlimited = 1 << 32
 
 // twinEntry is a request. Its keys ascend.
@@ -79,7 +79,7 @@ func (t *twin) find(id SessionID, n Number) *twinEntry {
 	return nil
 }
 
-// state works out what an entry's session would be told about it.
+// state computes what an entry's session would be told about it.
 func (t *twin) state(e twinEntry) Change {
 	c := Change{Session: e.session, Number: e.number, Token: e.token, Wanted: e.told}
 	if c.Token == 0 {
@@ -91,7 +91,7 @@ func (t *twin) state(e twinEntry) Change {
 	return c
 }
 
-// before lists the requests that stand before a place in the queue of a key.
+// before lists the requests before a place in the queue of a key.
 func (t *twin) before(key string, place Revision) (all []twinEntry) {
 	for _, e := range t.entries {
 		if slices.Contains(e.keys, key) && e.place < place {
@@ -101,7 +101,7 @@ func (t *twin) before(key string, place Revision) (all []twinEntry) {
 	return all
 }
 
-// fit reports whether all of a row fit beside each other.
+// fit reports whether all requests of a row fit beside each other.
 func fit(row []twinEntry) bool {
 	taken, least := uint64(0), uint64(1<<40)
 	for _, e := range row {
@@ -111,8 +111,8 @@ func fit(row []twinEntry) bool {
 	return taken <= least
 }
 
-// stuck returns the first key at which others keep e waiting: at which it and all before it do not
-// fit beside each other.
+// stuck returns the first key at which others keep e waiting: where it and all before it do not fit
+// beside each other.
 func (t *twin) stuck(e twinEntry) (string, bool) {
 	for _, key := range e.keys {
 		if !fit(append(t.before(key, e.place), e)) {
@@ -148,7 +148,7 @@ func (t *twin) settle() {
 	}
 }
 
-// wanted reports whether somebody must wait in a queue in which e stands.
+// wanted reports whether a request waits in a queue in which e stands.
 func (t *twin) wanted(e twinEntry) bool {
 	return slices.ContainsFunc(t.entries, func(o twinEntry) bool {
 		return slices.ContainsFunc(o.keys, func(key string) bool {
@@ -180,7 +180,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 	before := t.states()
 	t.carryOut(term, c, &r)
 	after := t.states()
-	// it is new to its session, and yet there is news of it
+	// the request is new to its session, and already has news
 	if r.Evicted != nil && c.Kind == Acquire && t.find(c.Session, c.Number).told {
 		r.Fired = append(r.Fired, t.state(*t.find(c.Session, c.Number)))
 	}
@@ -271,7 +271,7 @@ func (t *twin) evict(c Command, r *Result) {
 	}
 }
 
-// sweep takes away the sessions that are gone and have nothing.
+// sweep removes the gone sessions that hold nothing.
 func (t *twin) sweep() {
 	t.sessions = slices.DeleteFunc(t.sessions, func(s twinSession) bool {
 		return s.gone && !slices.ContainsFunc(t.entries, func(o twinEntry) bool { return o.session == s.id })
@@ -300,7 +300,7 @@ func (t *twin) put(c Command, r *Result) {
 	r.Data = &now
 }
 
-// takeUp changes whose the hold is.
+// takeUp moves a hold to another session.
 func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 	own := 0
 	for _, o := range t.entries {
@@ -338,7 +338,7 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 	}
 }
 
-// detach leaves a hold that has a delay in a session of its own.
+// detach moves a hold with a delay to a session of its own.
 func (t *twin) detach(s *twinSession, c Command, r *Result) {
 	e := t.find(c.Session, c.Number)
 	if c.Number >= s.next || e == nil || e.token == 0 || e.delay == 0 {
@@ -449,7 +449,7 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 	}
 }
 
-// linger lets a session that expires keep what it holds with a delay: once for each delay.
+// linger lets an expiring session keep its holds with a delay: once for each delay.
 func (t *twin) linger(s *twinSession, r *Result) bool {
 	over := time.Duration(0)
 	if s.gone {
@@ -530,7 +530,7 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 	}
 }
 
-// holder says who holds a key, or else comes first; nil in the grace.
+// holder returns the request that holds a key, or else the first; nil in the grace.
 func (t *twin) holder(key string) *Holder {
 	var found *Holder
 	waiting := 0
@@ -599,14 +599,14 @@ func (t *twin) good(key string) bool {
 		!bytes.ContainsFunc([]byte(key), unicode.IsControl)
 }
 
-// circular reports whether e, at the end of its queues, would wait for a request under which it is
-// made: it follows who waits for whom until nothing new is found.
+// circular reports whether e, at the end of its queues, would wait for a request under which it was
+// made. It follows the wait-for graph until it finds nothing new.
 func (t *twin) circular(e twinEntry) bool {
 	return t.waitsForOneOf(e) || t.charter.Rules >= 2 && !t.ends(e, e.owner) && t.ends(e, 0)
 }
 
 // ends reports whether e, made under owner, would be served if each request ended as soon as it
-// can: one that holds or fits, and has none left that was made under it.
+// could. A request ends that holds or fits, and has none left that was made under it.
 func (t *twin) ends(e twinEntry, owner Number) bool {
 	e.owner = owner
 	left := append(slices.Clone(t.entries), e)
@@ -632,7 +632,7 @@ func (t *twin) ends(e twinEntry, owner Number) bool {
 	}
 }
 
-// waitsForOneOf follows who waits for whom where that can be said.
+// waitsForOneOf follows the wait-for graph where the edges are certain.
 func (t *twin) waitsForOneOf(e twinEntry) bool {
 	waits := map[Revision]bool{} // by place, what e waits for
 	add := func(e twinEntry) {
@@ -642,7 +642,7 @@ func (t *twin) waitsForOneOf(e twinEntry) bool {
 				continue
 			}
 			for _, o := range row {
-				if e.of == 1 || o.of == 1 { // of permits, others may come back
+				if e.of == 1 || o.of == 1 { // with permits, another request may return some
 					waits[o.place] = true
 				}
 			}

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// markKind is the command of the rules version that is to come, see rules_nextrules.go. Builds
-// without it meet it too.
+// markKind is the command of the next rules version, see rules_nextrules.go. Builds without it meet
+// it too.
 const markKind Kind = 200
 
 // marksVersion is the version that has it.
 const marksVersion = 3
 
-// upgradeLog draws a log in which a group goes to a version of the rules from the one before it,
-// and the place of the Raise. Commands that only the new version has come before it and after it,
-// some of them under a version that does not have them.
+// upgradeLog draws a log in which a group moves to a version of the rules from the one before it,
+// and returns the place of the Raise. Commands of the new version come before and after it, some of
+// them under a version without them.
 func upgradeLog(seed uint64, to uint32) (run, int) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	log := run{charter: charterFor(r)}
@@ -50,11 +50,11 @@ func upgradeLog(seed uint64, to uint32) (run, int) {
 	return log, raise
 }
 
-// replica is one machine of a build that knows the rules up to some version, as it goes through a
+// replica is one machine of a build that knows the rules up to some version, while it follows a
 // log.
 type replica struct {
 	m     *Machine
-	after [][]byte // the result of each step, and the snapshot behind it
+	after [][]byte // the result of each step, and the snapshot after it
 }
 
 func (r *replica) follow(steps []step) {
@@ -64,8 +64,8 @@ func (r *replica) follow(steps []step) {
 	}
 }
 
-// on returns a machine of another build in the state of m: as after a restart with a directory, or
-// a snapshot sent to one that has none.
+// on returns a machine of another build in the state of m, as after a restart with a directory, or
+// from a snapshot without one.
 func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	t.Helper()
 	n, err := restore(m.Snapshot(nil), supported)
@@ -75,11 +75,10 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	return n
 }
 
-// TestUpgradeInAnyOrder: old and new builds beside each other, upgraded whenever, are byte for byte
-// the same replica until the group is raised, and those that are new then, for ever. A build that
-// is too old fails at the Raise, neither before nor unseen. Replicas have nothing in common but the
-// log and the snapshots that they send each other, so one replica that changes its build at each
-// place of the log, and back, stands for all orders.
+// TestUpgradeInAnyOrder: old and new builds side by side, whenever they are upgraded, are
+// byte-for-byte equal replicas until the group is raised, and the new ones are equal forever. A
+// build that is too old fails exactly at the Raise. Replicas share only the log and snapshots, so
+// one replica that changes its build at each place of the log, and back, stands for all orders.
 func TestUpgradeInAnyOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		to := 2 + uint32(seed%2)
@@ -89,14 +88,14 @@ func TestUpgradeInAnyOrder(t *testing.T) {
 			reference := &replica{m: log.machine(t)}
 			reference.follow(log.steps)
 			if reference.m.Failed() != nil || reference.m.Charter().Rules != to {
-				t.Fatalf("the new build did not get through: %v", reference.m.Failed())
+				t.Fatalf("the new build failed: %v", reference.m.Failed())
 			}
 			log.supported = to - 1
 			for at := range log.steps {
 				r := &replica{m: log.machine(t)}
 				r.follow(log.steps[:at])
 				if at <= raise {
-					r.m = on(t, on(t, on(t, r.m, to), to-1), to) // upgraded, set back, upgraded
+					r.m = on(t, on(t, on(t, r.m, to), to-1), to) // upgraded, downgraded, upgraded
 					r.follow(log.steps[at:])
 					same(t, at, r.after, reference.after)
 				} else {
@@ -121,19 +120,19 @@ func tooOld(t *testing.T, r, reference *replica, raise int, version uint32) {
 		t.Fatalf("a build that is too old: %v, at version %d", err, r.m.Charter().Rules)
 	}
 	if len(r.m.Snapshot(nil)) != 0 {
-		t.Fatal("a machine that has failed gives a snapshot")
+		t.Fatal("a machine that has failed gave a snapshot")
 	}
 }
 
-// joins wants a replica that begins from the snapshot of another behind the Raise to be the same as
-// all others, and one of a build that is too old not to begin at all.
+// joins wants a replica that starts from another's snapshot after the Raise to equal all others. A
+// build that is too old must refuse the snapshot.
 func joins(t *testing.T, log run, at int, reference *replica, to uint32) {
 	t.Helper()
 	log.supported = to
 	r := &replica{m: log.machine(t)}
 	r.follow(log.steps[:at])
 	if _, err := restore(r.m.Snapshot(nil), to-1); !errors.Is(err, ErrRules) {
-		t.Fatalf("an old build takes a snapshot of the new rules: %v", err)
+		t.Fatalf("an old build accepts a snapshot of the new rules: %v", err)
 	}
 	r.m = on(t, r.m, to)
 	r.follow(log.steps[at:])
@@ -152,7 +151,8 @@ func same(t *testing.T, at int, got, want [][]byte) {
 	}
 }
 
-// lapsed wants Detaches with a reason to be refused before the Raise, and to be told behind it.
+// lapsed wants Detaches with a reason to be refused before the Raise, and to have their events
+// after it.
 func lapsed(t *testing.T, log run, raise int) {
 	t.Helper()
 	log.supported = LapsesSince
@@ -177,8 +177,8 @@ func lapsed(t *testing.T, log run, raise int) {
 	t.Logf("%d refused, told %d times", refused, told)
 }
 
-// marked wants the command of version 3 to be refused alike by old and new builds before the Raise,
-// to work behind it, and to be counted in the snapshot.
+// marked wants the command of version 3 to be refused alike by old and new builds before the Raise.
+// After it the command must work, and snapshots must count it.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()
 	seen := map[string]int{}
@@ -213,14 +213,14 @@ func marked(t *testing.T, log run, raise int) {
 	}
 }
 
-// TestTheNextBuild runs what this room has on upgrades once more in the build that knows the next
-// version: it must replay the logs of this build and of all before it to the same bytes.
+// TestTheNextBuild runs this package's upgrade tests in the build that knows the next version. That
+// build must replay the logs of this build and of all earlier ones to the same bytes.
 func TestTheNextBuild(t *testing.T) {
 	if testing.Short() || RulesVersion >= marksVersion || os.Getenv("MORTISE_BUG") != "" {
-		t.Skip("in a full run of the present build")
+		t.Skip("only in a full run of the present build")
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("the go command is not here")
+		t.Skip("there is no go command")
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-short", "-tags=nextrules",
 		".").CombinedOutput()

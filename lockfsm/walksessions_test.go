@@ -24,7 +24,7 @@ func openSessions(t testing.TB, n int) (*world, []SessionID) {
 	return w, ids
 }
 
-// another opens the session number i. Its ID and the next session's are not neighbours.
+// another opens session number i. Its ID and the next session's are not adjacent.
 func (w *world) another(i int) SessionID {
 	nonce := Nonce{1, byte(i), byte(i >> 8)}
 	id := w.do(Command{Kind: Open, Nonce: nonce, Record: []byte("record")}, Done).Session
@@ -33,7 +33,7 @@ func (w *world) another(i int) SessionID {
 }
 
 // TestWalkSessionsListsEachOnce: sessions end and begin between two pages, also the one at which
-// the walk stands. What lives all the time is listed once, in order, and no page costs more than
+// the walk stands. A session that lives throughout is listed once, in order, and no page exceeds
 // its budget.
 func TestWalkSessionsListsEachOnce(t *testing.T) {
 	for seed := range uint64(100) {
@@ -77,14 +77,14 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 		}
 		for _, id := range ids {
 			if !ended[id] && !slices.Contains(got, id) {
-				t.Fatalf("seed %d: session %d has lived all the time and is not listed", seed, id)
+				t.Fatalf("seed %d: session %d has lived throughout and is not listed", seed, id)
 			}
 		}
 	}
 }
 
-// TestWalkSessionsKeepsToItsBudget: also where the session at which it stands has ended, and it has
-// to begin anew.
+// TestWalkSessionsKeepsToItsBudget: also if the session at which the walk stands has ended, so that
+// it must begin anew.
 func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	w, ids := openSessions(t, 1000)
 	c := SessionCursor{At: ids[899] + 1, Past: ids[899]} // the session At has ended
@@ -97,12 +97,12 @@ func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 			return
 		}
 		if c = next; !more {
-			t.Fatal("the walk ends without what is behind the cursor")
+			t.Fatal("the walk ends before the sessions behind the cursor")
 		}
 	}
 }
 
-// BenchmarkSessionsPage: a page of sessions costs the same however many there are.
+// BenchmarkSessionsPage: a page of sessions costs the same, however many sessions there are.
 func BenchmarkSessionsPage(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		w, ids := openSessions(b, n)

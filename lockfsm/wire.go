@@ -5,12 +5,12 @@ import (
 	"math/bits"
 )
 
-// reader takes values off the front of bytes that nobody vouches for. It never reads past the end
-// and never believes a length that the bytes do not bear out. After the first fault every read
-// yields zero, so callers check once at the end.
+// reader takes values off the front of untrusted bytes. It never reads past the end, and never
+// trusts a length that exceeds the bytes. After the first error every read returns zero, so callers
+// check once at the end.
 type reader struct {
 	b     []byte
-	fault string // what was wrong first; empty while all is well
+	fault string // the first error; empty if there is none
 }
 
 func (r *reader) fail(what string) {
@@ -20,8 +20,8 @@ func (r *reader) fail(what string) {
 	r.b = nil
 }
 
-// uvarint reads an unsigned varint in its shortest form: one value has one encoding, so decoded
-// bytes can be encoded again alike.
+// uvarint reads an unsigned varint in its shortest form. One value has one encoding, so decoding
+// and encoding again gives the same bytes.
 func (r *reader) uvarint(what string) uint64 {
 	if len(r.b) > 0 && r.b[0] < 0x80 {
 		v := uint64(r.b[0])
@@ -47,7 +47,7 @@ func (r *reader) max(limit uint64, what string) uint64 {
 	return v
 }
 
-// sum reads a uvarint and adds it to base, at most limit altogether.
+// sum reads a uvarint and adds it to base. The sum must be at most limit.
 func (r *reader) sum(base, limit uint64, what string) uint64 {
 	v, carry := bits.Add64(base, r.uvarint(what), 0)
 	if carry != 0 || v > limit {
@@ -79,20 +79,20 @@ func (r *reader) take(n uint64, what string) []byte {
 	return v
 }
 
-// count reads the number of things that follow, each at least size bytes long, so that a lying
-// count cannot make anybody reserve memory that the bytes do not fill.
+// count reads the number of items that follow, each at least size bytes long. A false count so
+// cannot reserve memory that the bytes do not fill.
 func (r *reader) count(size int, what string) int {
 	return int(r.max(uint64(len(r.b)/size), what))
 }
 
-// end faults if anything is left.
+// end fails if anything is left.
 func (r *reader) end() {
 	if r.fault == "" && len(r.b) > 0 {
 		r.fail("trailing bytes")
 	}
 }
 
-// copied returns a copy of b, nil if there is nothing in it.
+// copied returns a copy of b, nil if b is empty.
 func copied(b []byte) []byte { return append([]byte(nil), b...) }
 
 func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestKindsArePinned: the numbers are in every log that exists. A new kind gets the next one; these
-// never change.
+// TestKindsArePinned: every log contains these numbers, so they never change. A new kind gets the
+// next one.
 func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
@@ -37,8 +37,8 @@ func TestKindsArePinned(t *testing.T) {
 	}
 }
 
-// TestCodesArePinned: the numbers travel between builds. A new code gets the next one; these never
-// change.
+// TestCodesArePinned: builds send each other these numbers, so they never change. A new code gets
+// the next one.
 func TestCodesArePinned(t *testing.T) {
 	want := map[Code]uint8{
 		Done: 1, Granted: 2, Waiting: 3, Held: 4, Finished: 5, Stale: 6, NoSession: 7, NotBorn: 8, BadKey: 9,
@@ -168,7 +168,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestZeroRulesMeansOne: who fills in a command need not know about versions.
+// TestZeroRulesMeansOne: the sender of a command may ignore versions.
 func TestZeroRulesMeansOne(t *testing.T) {
 	c, err := Decode(encode(t, Command{Kind: Born}))
 	if err != nil || c.Rules != 1 {
@@ -187,7 +187,7 @@ func TestLongCommand(t *testing.T) {
 	}
 }
 
-// TestUndecodable: what Append encodes and nobody accepts.
+// TestUndecodable: Append encodes these commands, and Decode refuses them.
 func TestUndecodable(t *testing.T) {
 	nonce := Nonce{1}
 	for name, c := range map[string]Command{
@@ -201,7 +201,7 @@ func TestUndecodable(t *testing.T) {
 		"record too long":       {Kind: Open, Nonce: nonce, Record: make([]byte, MaxRecordBytes+1)},
 		"settings too long":     {Kind: Adopt, Settings: make([]byte, MaxSettingsBytes+1)},
 		"permits of a mutex":    {Kind: Acquire, Number: 1, Key: "a", Permits: 1, Of: 1},
-		"more permits than are": {Kind: Acquire, Number: 1, Key: "a", Permits: 3, Of: 2},
+		"more than the total":   {Kind: Acquire, Number: 1, Key: "a", Permits: 3, Of: 2},
 		"no permits":            {Kind: Acquire, Number: 1, Key: "a", Of: 2},
 		"two shares":            {Kind: Acquire, Number: 1, Key: "a", Permits: 2},
 		"a key twice":           {Kind: Acquire, Number: 1, Key: "a", Keys: []string{"b", "b"}},
@@ -244,7 +244,7 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
-// TestLyingLengths: a few bytes that promise a lot must not make anybody reserve it.
+// TestLyingLengths: a few bytes that claim a large length must not cause large allocations.
 func TestLyingLengths(t *testing.T) {
 	huge := "ffffffffff7f"
 	for name, text := range map[string]string{
@@ -281,7 +281,7 @@ func TestLyingLengths(t *testing.T) {
 	}
 }
 
-// TestDecodeSharesNothing: a decoded command outlives the buffer that it came from.
+// TestDecodeSharesNothing: a decoded command outlives its buffer.
 func TestDecodeSharesNothing(t *testing.T) {
 	b := encode(t, Command{Kind: Open, Nonce: Nonce{1}, Record: []byte("abc")})
 	c, err := Decode(b)

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// workload draws commands such as clients, keepers and a bad network would send: mostly sensible
-// ones, with repetitions, commands from attachments that are over, numbers out of order, cancels
-// ahead of their acquires, names at the limit and beyond.
+// workload draws commands such as clients, keepers and a bad network would send. Most are sensible.
+// Some are repetitions, come from old attachments, have numbers out of order, cancel before they
+// acquire, or have names at and beyond the limit.
 type workload struct {
 	rand    *rand.Rand
-	t       *twin // read only: where the sensible choices come from
+	t       *twin // read only: the source of sensible choices
 	sent    []Command
 	opened  byte
 	openSet []Nonce
 	term    uint64
 }
 
-// charterFor draws the settings of one seed. Limits are small, so that they are met.
+// charterFor draws the charter of one seed. Its limits are small, so that they are reached.
 func charterFor(r *rand.Rand) Charter {
 	c := Charter{
 		Group: 7, FoundedUnixMS: 1 + r.Int64N(1<<40), Rules: 1, SessionTTL: 10 * time.Second,
@@ -33,7 +33,7 @@ func charterFor(r *rand.Rand) Charter {
 	return c
 }
 
-// budgetsFor draws the budgets of a seed: one in two seeds they are small enough to be met.
+// budgetsFor draws the budgets of a seed. In one of two seeds they are small enough to be reached.
 func budgetsFor(r *rand.Rand) (session, group uint64) {
 	if r.IntN(2) == 0 {
 		return 1 << 20, 1 << 20
@@ -47,7 +47,7 @@ func (w *workload) next() Command {
 		w.term++
 	}
 	if len(w.sent) > 0 && r.IntN(8) == 0 {
-		// A copy that was under way for a while: of the last few commands, or of any.
+		// A delayed copy: of the last few commands, or of any.
 		n := len(w.sent)
 		if r.IntN(2) == 0 {
 			n = min(n, 6)
@@ -62,7 +62,7 @@ func (w *workload) next() Command {
 func (w *workload) fresh() Command {
 	r := w.rand
 	if !w.t.born {
-		// Nothing can be sensible yet: any kind will do.
+		// No command is sensible yet: any kind will do.
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}
 	}
@@ -158,7 +158,7 @@ func (w *workload) ofSession() Command {
 		c.Number = s.next + Number(r.IntN(3)) - Number(r.IntN(2))
 		c.Live = w.live(s.id, c.Number)
 		if c.Nonce = s.nonce; r.IntN(12) == 0 {
-			c.Nonce[1]++ // somebody else's guess
+			c.Nonce[1]++ // a wrong nonce
 		}
 	case n < 96:
 		c.Kind = Leaving
@@ -170,7 +170,7 @@ func (w *workload) ofSession() Command {
 	return c
 }
 
-// shape makes half of the requests others than those of a mutex.
+// shape makes half of the requests other than exclusive.
 func (w *workload) shape(c *Command, s twinSession) {
 	r := w.rand
 	if r.IntN(2) == 0 {
@@ -200,7 +200,7 @@ func (w *workload) shape(c *Command, s twinSession) {
 	c.Value = make([]byte, r.IntN(3))
 }
 
-// takeUp names a hold, mostly one that there is.
+// takeUp names a hold, mostly an existing one.
 func (w *workload) takeUp(c *Command) {
 	r := w.rand
 	e := w.t.entries[r.IntN(len(w.t.entries))]
@@ -215,7 +215,7 @@ func (w *workload) takeUp(c *Command) {
 }
 
 // number picks a request to end: usually a live one of the session, sometimes one that is over or
-// has not come yet.
+// has not arrived.
 func (w *workload) number(s twinSession) Number {
 	var live []Number
 	for _, e := range w.t.entries {

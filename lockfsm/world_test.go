@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// world is a born group without a grace, for tests that want to get to the point. Its revisions are
-// small, so that encoded session IDs are short enough for a fuzzer to hit.
+// world is a born group without a grace, for tests that need no founding. Its revisions are small,
+// so that encoded session IDs are short enough for a fuzzer to hit.
 type world struct {
 	t testing.TB
 	m *Machine

@@ -12,73 +12,73 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// Config says what a Log is made of. Zero means the documented default; fields without one are
+// Config configures a Log. A zero field means its documented default; fields without one are
 // required. The Log keeps a copy.
 type Config struct {
-	// Group and ID name the log; the store must hold the same (see Found). Never zero.
+	// Group and ID name the log and must not be zero. The store must hold the same (see Found).
 	Group, ID uint64
 
-	// Store keeps the log. The Log owns it from a successful Start on and closes it.
+	// Store keeps the log. After a successful Start the Log owns it and closes it.
 	Store Store
 
-	// Applier is what the log is for.
+	// Applier is the state machine.
 	Applier Applier
 
-	// Send hands messages to the other replicas, each named by its To. It must not block and may
-	// lose any of them. The messages are shared with raft: they may be kept and must not be
-	// changed. The slice is used again. Called on the owner goroutine.
+	// Send sends each message to the replica that its To names. It must not block and may lose
+	// messages. They are shared with raft: Send may keep them but must not change them. It must not
+	// keep the slice. It is called on the owner goroutine.
 	Send func([]*raftpb.Message)
 
-	// SendDuplicates hands messages that Send has been given to a second way to the same replicas,
-	// which loses other packets than the first. Otherwise it is like Send. Default: there is no
-	// second way.
+	// SendDuplicates sends messages that Send was also given on a second connection, which loses
+	// other packets than the first. Otherwise it is like Send. Nil means there is no second
+	// connection.
 	SendDuplicates func([]*raftpb.Message)
 
 	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must
-	// not block, and must call done once, at any time and on any goroutine, with whether the
-	// receiver has taken the message: until then that replica gets nothing else.
+	// not block. It must call done once, at any time and on any goroutine, and report whether the
+	// receiver has taken the message. Until then that replica is sent nothing else.
 	SendSnapshot func(m *raftpb.Message, done func(ok bool))
 
-	// Clock is what ticks are measured by. Default clock.Boot().
+	// Clock measures the ticks. Default clock.Boot().
 	Clock clock.Clock
 
 	// Tick is raft's unit of time. Default 50 ms.
 	Tick time.Duration
 
-	// ElectionTicks is the election timeout: a follower that has not heard of its leader for
-	// between one and two of it campaigns, and a leader that has not heard of a majority for one of
-	// it steps down. Default 10.
+	// ElectionTicks is the election timeout. A follower campaigns if it has not heard from its
+	// leader for between one and two timeouts. A leader steps down if it has not heard from a
+	// majority for one timeout. Default 10.
 	ElectionTicks int
 
 	// HeartbeatTicks is the time between two heartbeats of a leader. Default 1.
 	HeartbeatTicks int
 
-	// EntriesInFlight is how many entries may be proposed and not applied. What comes meanwhile
-	// travels together in the next one, which behind many commands waits until there are as many
-	// again, at most until the next tick. Default 2.
+	// EntriesInFlight is how many entries may be proposed and not applied. Batches that come
+	// meanwhile share the next entry. Behind an entry of many commands it waits until as many have
+	// gathered again, at most until the next tick. Default 2.
 	EntriesInFlight int
 
-	// Patient may say of batches that wait to be proposed, put together, that nobody is kept
-	// waiting if they go no earlier than with the next one that is not patient: they wait for that,
-	// 2 to 4 ms at most. settled says that no entry is under way that could change what the Applier
-	// knows. It must not change anything, nor keep the bytes. Called on the owner goroutine,
-	// between calls of the Applier. Default: none is.
+	// Patient reports whether the waiting batches, concatenated, are deferrable: no caller gets its
+	// answer later if they go with the next batch that is not. They then wait for that batch, 2 to
+	// 4 ms at most. settled reports that no entry is under way that could change the state of the
+	// Applier. Patient must have no side effects and must not keep the bytes. It is called on the
+	// owner goroutine, between calls of the Applier. Nil means that no batch is deferrable.
 	Patient func(waiting []byte, settled bool) bool
 
-	// QueueBytes bounds what waits to be proposed. Default 64 MiB.
+	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.
 	QueueBytes int
 
-	// SnapshotBytes is how many bytes of entries are applied between the beginnings of two
-	// snapshots, at least; more if the snapshot itself is larger, and up to half as much again, so
-	// that replicas seldom take theirs at the same moment. Default 4 MiB.
+	// SnapshotBytes is the least number of bytes of entries between the beginnings of two
+	// snapshots. If the last snapshot is larger, its size counts instead. Up to half as much is
+	// added, so that replicas seldom take theirs at the same time. Default 4 MiB.
 	SnapshotBytes int
 
 	// KeepEntries is how many entries are kept behind a snapshot, so that a replica that lags a
-	// little need not be sent one. They are kept only up to SnapshotBytes. Default 4096, negative:
-	// none.
+	// little need not be sent one. They are kept only up to SnapshotBytes. Default 4096; negative
+	// means none.
 	KeepEntries int
 
-	// Logger gets few lines. Default slog.Default().
+	// Logger receives few lines. Default slog.Default().
 	Logger *slog.Logger
 }
 
@@ -99,7 +99,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate returns all mistakes at once.
+// validate returns all errors at once.
 func (c Config) validate() error {
 	var errs []error
 	wrong := func(bad bool, format string, args ...any) {

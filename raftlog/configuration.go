@@ -6,47 +6,47 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// contextMax bounds what is said of a replica when it is added.
+// contextMax bounds Member.Context.
 const contextMax = 1 << 10
 
-// membersMax bounds a configuration. It is far more than anybody needs, and keeps what names them
+// membersMax bounds a configuration. It is far above any use, and keeps the envelope of a snapshot
 // small.
 const membersMax = 1 << 10
 
 // Member is one replica of a group.
 type Member struct {
 	ID uint64 // its raft ID
-	// what was said of it when it was added, at most 1 KiB; nothing to the log, and the same on all
-	// replicas
+	// set when it was added, at most 1 KiB; the same on all replicas, and not interpreted by the
+	// log
 	Context []byte
 }
 
-// Configuration says of whom a group consists. All replicas have the same one at the same Index.
-// The slices are shared and must not be changed.
+// Configuration lists the members of a group. All replicas have the same one at the same Index. The
+// slices are shared and must not be changed.
 type Configuration struct {
-	Index  uint64   // of the entry that made it; a higher one is a newer one. 1: founded so. 0: not known yet
+	Index  uint64   // of its entry; 1 means the founding one, 0 that none is known yet
 	Voters []uint64 // in ascending order
 	// in ascending order; the voters of the other majority while the configuration is joint,
 	// otherwise none
 	Outgoing []uint64
-	// in ascending order; they have no vote. Whoever is to become one when the joint configuration
-	// ends is in Outgoing
+	// in ascending order; they have no vote. A voter that becomes a learner when the joint
+	// configuration ends is still in Outgoing
 	Learners []uint64
-	Members  []Member // all of them, by ID
+	Members  []Member // every voter and learner, by ID
 }
 
-// Change is a change of the configuration: Add alone, or any of the others together, which then
-// take effect at once. A change of several goes through a joint configuration, in which both
-// majorities must agree, and which the leader leaves by itself.
+// Change is a change of the configuration: either Add alone, or any of the others, which take
+// effect together. A change of several replicas goes through a joint configuration, in which both
+// majorities must agree. The leader leaves that by itself.
 type Change struct {
 	Add     *Member  // becomes a learner; an ID is added once
 	Promote []uint64 // learners that become voters
 	Demote  []uint64 // voters that become learners
-	Remove  []uint64 // voters and learners that go
+	Remove  []uint64 // voters and learners to remove
 }
 
-// newConfiguration puts together what raft knows and what is known of who is who; of those that are
-// not in it nothing is kept.
+// newConfiguration combines raft's configuration with the contexts of its members. known may hold
+// others, which are ignored.
 func newConfiguration(index uint64, conf *raftpb.ConfState, known []Member) Configuration {
 	c := Configuration{
 		Index:  index,
@@ -78,8 +78,8 @@ func (c *Configuration) has(id uint64) bool {
 	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.ID == id })
 }
 
-// plan makes a change one for raft, or reports that it makes no sense: raft would panic when it
-// applies it, or do nothing.
+// plan converts a change to raft's form. It reports false for an invalid change, on which raft
+// would panic or do nothing.
 func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
 	if ch.Add != nil {
 		m := *ch.Add

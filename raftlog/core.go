@@ -12,35 +12,35 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// CoreConfig is what a Core is made of. The numbers are those of Config; none of them has a default
-// here but where it says so.
+// CoreConfig configures a Core. The numbers are those of Config, without a default unless one is
+// stated here.
 type CoreConfig struct {
-	State            State      // what the replica's Store holds; names the replica
+	State            State      // contents of the replica's Store; its Identity names the replica
 	Now              clock.Time // the first tick is due one Tick later
 	Tick             time.Duration
 	ElectionTicks    int
 	HeartbeatTicks   int
 	EntriesInFlight  int
 	QueueBytes       int
-	EntryBytes       int // batches are put together up to this size of an entry; default 1 MiB
+	EntryBytes       int // batches share an entry up to this size; default 1 MiB
 	UncommittedBytes int // raft refuses proposals beyond this; default 64 MiB
 	SnapshotBytes    int
-	KeepEntries      int                                     // 0 or less: none
-	Patient          func(waiting []byte, settled bool) bool // as in Config; nil: nothing is
+	KeepEntries      int                                     // zero or less means none
+	Patient          func(waiting []byte, settled bool) bool // as in Config
 	Logger           *slog.Logger
 }
 
 // Core is a replica without goroutine, clock, disk or network: inputs are method calls, and Turn
-// returns what is to be done about them. Equal inputs give equal outputs, as long as crypto/rand,
-// from which raft draws its election timeouts, does.
+// returns what is to be done about them. Equal inputs give equal outputs, apart from the election
+// timeouts, which raft draws from crypto/rand.
 //
-// The owner calls, again and again: some inputs, then Turn until its Output is idle, carrying out
+// In a loop, the owner calls some inputs, then Turn until its Output is idle. It must carry out
 // each Output before the next call of any method. Only the Save, the Prepare and the Take of an
-// Output may take longer; Stored, Prepared and Snapshotted are the inputs that say so.
+// Output may take longer; Stored, Prepared and Snapshotted report their ends.
 //
-// A Core is not safe for concurrent use. A panic out of any method comes from raft and means that
-// this replica's data or its messages contradict each other; the owner recovers and never touches
-// the Core again.
+// A Core is not safe for concurrent use. A panic of any method means that raft found a
+// contradiction in this replica's data or messages. The owner must recover and not use the Core
+// again.
 type Core struct {
 	cfg  CoreConfig
 	id   uint64
@@ -48,7 +48,7 @@ type Core struct {
 	view *view
 
 	// Invariants: view.snap <= applied <= commit; applied <= what is stored. transferee is raft's
-	// at the last observe, commit that of its last Ready.
+	// as of the last observe, commit raft's as of its last Ready.
 	role       Role
 	commit     uint64
 	transferee uint64
@@ -56,35 +56,35 @@ type Core struct {
 	last       uint64 // last index handed to storage
 	durable    uint64 // last index of the last append that is durable
 	ticked     clock.Time
-	rested     bool               // it was at rest since the last Tick
-	unseen     bool               // a survey may tell something new
+	rested     bool               // it has been at rest since the last Tick
+	unseen     bool               // the Survey may have changed since Surveyed
 	ticks      uint64             // ticks so far
-	heard      map[uint64]hearing // all of config
-	ledAt      uint64             // tick at which the leader has spoken last
+	heard      map[uint64]hearing // of every member of config
+	ledAt      uint64             // tick of the leader's last message
 
-	gone       uint64 // last term whose leader has gone, 0: none
+	gone       uint64 // last term whose leader was reported gone; zero means none
 	unsettled  uint64 // tick until which messages are duplicated
 	duplicated int    // messages duplicated since the last tick
 	asking     asking
-	group      group  // batches and rounds that wait; all of it belongs to role.Term
+	group      group  // batches and rounds that wait, all of role.Term
 	backs      uint64 // the last group.back
-	reminder   uint64 // the group.back that a reminder is under way for; 0: none is
+	reminder   uint64 // the group.back whose reminder is under way; zero means none
 	appends    appends
 	hang       hang
-	// that of the last applied configuration entry; voters and learners are derived from it
+	// of the last applied configuration entry; voters and learners are derived from it
 	conf             *raftpb.ConfState
 	voters, learners []uint64
-	config           Configuration     // the same, and who is who
+	config           Configuration     // the same, with the contexts of the members
 	since            int               // bytes applied since the last snapshot was begun
 	taking           taking            // the snapshot that is being taken here
 	taken            uint64            // snapshots taken
-	commits          []*raftpb.Message // appends that wait for the next tick, one for each follower at most
+	commits          []*raftpb.Message // appends that wait for the next tick, at most one for each follower
 	withheld         []*raftpb.Message // appends to learners that wait until a majority knows the configuration
 
 	out  Output            // being collected
-	done Output            // the last one handed out, for its memory
+	done Output            // the last one handed out; its memory is reused
 	due  []*raftpb.Message // responses to be delivered by the next Turn
-	held []*raftpb.Message // the same, once the owner has carried out the events of the Output being collected
+	held []*raftpb.Message // moved to due once the owner has carried out the Output being collected
 }
 
 // NewCore starts a replica from what its store holds. The first Turn reports the stored snapshot,
@@ -113,7 +113,7 @@ func NewCore(cfg CoreConfig) (_ *Core, err error) {
 	return c, nil
 }
 
-// start fills the read side and makes the raft node.
+// start fills the view and creates the raft node.
 func (c *Core) start(hard *raftpb.HardState) error {
 	st := c.cfg.State
 	if !raft.IsEmptySnap(st.Snapshot) {
@@ -156,18 +156,18 @@ func (c *Core) start(hard *raftpb.HardState) error {
 	return nil
 }
 
-// must turns an error that cannot happen into the panic that retires the replica if it does.
+// must panics on an error that cannot happen; the panic retires the replica.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// checkState refuses what no log can be, and returns the hard state to start from. Its commit index
-// may lag behind the snapshot, since a commit index alone is never saved.
+// checkState validates the stored log and returns the hard state to start from. The stored commit
+// index may lag behind the snapshot, since a commit index alone is never saved.
 func checkState(st State) (*raftpb.HardState, error) {
 	if st.Identity.Group == 0 || st.Identity.ID == 0 || raft.IsLocalMsgTarget(st.Identity.ID) {
-		return nil, fmt.Errorf("%w: it names no replica; write its beginning with Found or Join", ErrIdentity)
+		return nil, fmt.Errorf("%w: it names no replica; initialize it with Found or Join", ErrIdentity)
 	}
 	meta := st.Snapshot.GetMetadata()
 	last, term := meta.GetIndex(), meta.GetTerm()
@@ -184,7 +184,7 @@ func checkState(st State) (*raftpb.HardState, error) {
 	hs := st.HardState
 	if hs == nil {
 		if last != 0 {
-			return nil, fmt.Errorf("%w: it holds entries and no term", ErrCorrupt)
+			return nil, fmt.Errorf("%w: it holds entries but no term", ErrCorrupt)
 		}
 		return nil, nil
 	}

@@ -5,13 +5,13 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// appends is the way to the store: first in, first out, with one Save at a time for all that waits.
+// appends is the queue of the store, first in, first out. One Save at a time takes all that waits.
 type appends struct {
 	waiting []appendItem
-	saving  []appendItem      // handed out as Output.Save; nil: none is
-	batch   Batch             // what Output.Save points to, until Stored
-	spare   []appendItem      // empty, for its memory
-	hard    *raftpb.HardState // the newest, as of the last item
+	saving  []appendItem      // handed out as Output.Save; nil if none is
+	batch   Batch             // Output.Save points to it, until Stored
+	spare   []appendItem      // empty; its memory is reused
+	hard    *raftpb.HardState // as of the last item
 	saved   *raftpb.HardState // as of the last Save handed out
 	remote  int               // items in waiting and saving that install another replica's snapshot
 }
@@ -21,13 +21,13 @@ type appendItem struct {
 	entries   []*raftpb.Entry
 	snapshot  *raftpb.Snapshot
 	local     bool // snapshot was taken here, and is prepared
-	durable   bool // there is something to save
+	durable   bool // it needs a Save
 	responses []*raftpb.Message
 }
 
-// queueAppend files a storage message. A new commit index alone is no reason to save: it arrives
-// with every commit, would double the syncs, and whoever restarts without it learns it from the
-// leader. It rides with the next save.
+// queueAppend queues a storage message. A new commit index alone causes no Save, which would double
+// the syncs. It is stored with the next Save; a replica that restarts without it learns it from the
+// leader.
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
@@ -50,20 +50,21 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	a.waiting = append(a.waiting, item)
 }
 
-// careful reports whether entries must be durable here before they leave. Otherwise a leader's own
-// disk works while its entries travel; if its process then ends it starts again with less of the
-// log than it has sent, which somebody else has, and who is elected instead. While the
-// configuration changes that one may have lost its vote meanwhile, knowing more than all that still
-// want it: nobody could be elected by anybody. So nobody has more than the leader, from the
-// beginning of a lead or of a change until it is durable here that the configuration is committed.
+// careful reports whether entries must be durable here before they are sent. It holds from the
+// beginning of a lead or of a change of the configuration until it is durable here that the
+// configuration is committed. Otherwise a leader writes its own disk while its entries travel. If
+// its process then crashes it restarts with a shorter log than another replica, which is normally
+// elected instead. During a change that replica may have lost its vote, and would refuse to elect
+// any of the remaining voters, whose logs are shorter. So during a change no replica has more of
+// the log than the leader's disk.
 func (c *Core) careful() bool {
 	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
 }
 
-// early reports whether a message has entries that must be durable here before it leaves.
+// early reports whether a message has entries that must be durable here before it is sent.
 func (c *Core) early(m *raftpb.Message) bool { return lastIndex(m) > c.durable && c.careful() }
 
-// sendStored sends messages once all that waits to be stored is durable.
+// sendStored sends messages once everything in the queue of the store is durable.
 func (c *Core) sendStored(messages []*raftpb.Message) {
 	a := &c.appends
 	last := &a.waiting
@@ -80,8 +81,8 @@ func (c *Core) sendStored(messages []*raftpb.Message) {
 	}
 }
 
-// save hands out the next Save, unless one is on its way. If nothing that waits needs one,
-// everything before it is durable, and so are the grounds of the responses.
+// save hands out the next Save, unless one is under way. If no waiting item needs a Save everything
+// is durable, and the responses can be delivered.
 func (c *Core) save() {
 	a := &c.appends
 	if a.saving != nil || len(a.waiting) == 0 {
@@ -107,9 +108,9 @@ func (c *Core) save() {
 	c.out.Save = &a.batch
 }
 
-// Stored says that the Save handed out last is durable. Its entries become readable before any
-// response is delivered: raft drops its own copy of them when it hears of it. Another replica's
-// snapshot becomes an event of the next Output, before anything that follows from it.
+// Stored reports that the Save handed out last is durable. Its entries become readable before any
+// response is delivered, because raft then drops its own copy. Another replica's snapshot becomes
+// an event of the next Output, before everything that depends on it.
 func (c *Core) Stored() {
 	items := c.appends.saving
 	c.appends.saving = nil
@@ -120,7 +121,7 @@ func (c *Core) Stored() {
 		if it.snapshot != nil && !it.local {
 			c.appends.remote--
 			if err := c.installed(it.snapshot); err != nil {
-				c.fail(err) // cannot be: Step shows raft no such snapshot
+				c.fail(err) // unreachable: Step passes no such snapshot to raft
 				return
 			}
 		}
@@ -138,8 +139,8 @@ func (c *Core) Stored() {
 	}
 }
 
-// merge puts storage messages together into the one batch with the same effect, and reports whether
-// any of them has to be durable.
+// merge combines storage messages into one batch of the same effect, and reports whether any of
+// them must be durable.
 func merge(items []appendItem) (b Batch, durable bool) {
 	for _, it := range items {
 		durable = durable || it.durable
@@ -160,8 +161,8 @@ func merge(items []appendItem) (b Batch, durable bool) {
 			b.Entries = it.entries
 			continue
 		}
-		// A later append may overwrite an earlier one; the full slice expression keeps raft's own
-		// slices out of it.
+		// A later append may overwrite an earlier one. The full slice expression protects raft's
+		// own slices.
 		b.Entries = append(b.Entries[:keep:keep], it.entries...)
 	}
 	return b, durable

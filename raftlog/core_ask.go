@@ -6,28 +6,28 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// This file makes elections short where messages take long or are lost. Raft asks for a vote once
-// and then waits for an election timeout, and two voters that ask at the same time vote for
-// themselves and wait as well. Both rules below only repeat or drop messages, as a network may, so
-// what raft promises about terms and votes rests on raft alone.
+// This file shortens elections where messages are slow or lost. Raft asks for a vote once and then
+// waits for an election timeout. Two simultaneous candidates vote for themselves and wait as well.
+// Both rules below only repeat or drop messages, as a network may, so raft's guarantees about terms
+// and votes are unaffected.
 
 const (
 	// askTicks is how long a candidate waits for votes before it asks again.
 	askTicks = 4
 
-	// yieldTicks is how long a voter leaves the election to another: two round trips of 100 ms.
+	// yieldTicks is how long a voter yields to another candidate: two round trips of 100 ms.
 	yieldTicks = 8
 )
 
-// asking is what a candidate asks the other voters.
+// asking holds the vote requests of a candidate, and whether it yields to another.
 type asking struct {
-	questions []*raftpb.Message // as raft sent them, to every voter
+	questions []*raftpb.Message // vote requests as raft sent them, one for each voter
 	again     uint64            // tick at which they are sent again
-	yielded   uint64            // term of the election that was left to another; zero means none was
-	until     uint64            // tick until which it is
+	yielded   uint64            // term of the election in which it yielded; zero means none
+	until     uint64            // tick until which it yields
 }
 
-// asks notes the questions of a campaign that begins.
+// asks stores the vote requests of a new campaign.
 func (c *Core) asks(m *raftpb.Message) {
 	a := &c.asking
 	if len(a.questions) > 0 {
@@ -39,8 +39,8 @@ func (c *Core) asks(m *raftpb.Message) {
 	a.questions, a.again = append(a.questions, m), c.ticks+askTicks
 }
 
-// askAgain repeats the questions of a campaign that goes on. A voter does not answer while it
-// believes in the leader before, and a message may be lost.
+// askAgain repeats the vote requests while the campaign lasts. A voter ignores them while it still
+// follows the previous leader, and a message may be lost.
 func (c *Core) askAgain() {
 	a := &c.asking
 	if len(a.questions) == 0 || c.ticks < a.again {
@@ -60,9 +60,9 @@ func (c *Core) askAgain() {
 	}
 }
 
-// yields reports whether a message is to be ignored since this voter leaves the election to
-// another: to one with a lower ID that asks at the same time and has as much of the log. It does so
-// once in a term, so that a voter that cannot win keeps no other from winning.
+// yields reports whether a message must be ignored because this voter yields to another candidate:
+// a simultaneous one with a lower ID and at least as much of the log. It yields once in a term, so
+// that a candidate that cannot win does not keep another from winning.
 func (c *Core) yields(m *raftpb.Message) bool {
 	a := &c.asking
 	switch m.GetType() {
@@ -76,7 +76,7 @@ func (c *Core) yields(m *raftpb.Message) bool {
 	return false
 }
 
-// matches reports whether a candidate has as much of the log as this voter.
+// matches reports whether a candidate has at least as much of the log as this voter.
 func (c *Core) matches(m *raftpb.Message) bool {
 	term, last, err := c.lastEntry()
 	return err == nil && (m.GetLogTerm() > term || m.GetLogTerm() == term && m.GetIndex() >= last)

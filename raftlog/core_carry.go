@@ -7,29 +7,29 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// turnRoundsMax bounds the outputs carried out in one turn: during a long replay messages must
-// leave and ticks must pass.
+// turnRoundsMax bounds the outputs carried out in one turn, so that messages are sent and ticks
+// pass during a long replay.
 const turnRoundsMax = 32
 
-// Shell carries out what a Core wants. An error retires the replica.
+// Shell carries out the Outputs of a Core. An error retires the replica.
 type Shell interface {
 	// Event hands one event to the Applier, as Deliver does.
 	Event(*Event) error
 	// Take begins a snapshot.
 	Take(Take) error
-	// Send sends messages, at the end of the turn: one frame for each peer.
+	// Send sends messages at the end of the turn, one frame for each peer.
 	Send(messages, duplicates []*raftpb.Message)
-	// SendSnapshot sends a message that carries a snapshot, by a way of its own.
+	// SendSnapshot sends a message that carries a snapshot, apart from the others.
 	SendSnapshot(*raftpb.Message)
-	// Prepare makes a snapshot durable beside the log. It reports whether that is done already;
-	// else the owner calls Core.Prepared once it is.
+	// Prepare makes a snapshot durable, concurrently with Saves. If done is false the owner calls
+	// Core.Prepared later.
 	Prepare(*raftpb.Snapshot) (done bool, err error)
-	// Save makes a batch durable. It reports whether that is done already; else the owner calls
-	// Core.Stored once it is.
+	// Save makes a batch durable. If done is false the owner calls Core.Stored later.
 	Save(Batch) (done bool, err error)
 }
 
-// Carry has everything carried out that there is to do. It reports whether nothing is left.
+// Carry carries out outputs until none is left or turnRoundsMax is reached. It reports whether none
+// is left.
 func (c *Core) Carry(s Shell) (idle bool, err error) {
 	for range turnRoundsMax {
 		out := c.Turn()
@@ -43,7 +43,7 @@ func (c *Core) Carry(s Shell) (idle bool, err error) {
 	return false, nil
 }
 
-// carry has one output carried out, in the order that its fields ask for.
+// carry carries out one output, in the order of its fields' documentation.
 func (c *Core) carry(out *Output, s Shell) error {
 	if out.Failed != nil {
 		return out.Failed
@@ -81,7 +81,7 @@ func (c *Core) carry(out *Output, s Shell) error {
 	return err
 }
 
-// Deliver calls the method of an Applier that an event stands for. An error wraps ErrBroken.
+// Deliver calls the Applier's method for an event. An error wraps ErrBroken.
 func Deliver(e *Event, a Applier) error {
 	switch e.Kind {
 	case RoleChanged:
@@ -104,9 +104,8 @@ func Deliver(e *Event, a Applier) error {
 	return nil
 }
 
-// EachReplica gives the messages to send, together with the replica that they are for. send must
-// not keep the slice, whose memory is that of frame. EachReplica returns the memory for the next
-// call.
+// EachReplica calls send once for each receiver, with its messages in order. send must not keep the
+// slice, which uses the memory of frame. EachReplica returns that memory for the next call.
 func EachReplica(messages, frame []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) []*raftpb.Message {
 	for i, first := range messages {
 		to := first.GetTo()

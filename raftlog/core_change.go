@@ -10,17 +10,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// changing is what a lead knows of changes of the configuration. It belongs to the group and goes
-// with it.
+// changing is the state of one lead's changes of the configuration. It is reset with the group.
 type changing struct {
-	data     []byte // of the entry that is to change it, nil: there is none
+	data     []byte // of the entry that changes it; nil if there is none
 	proposed bool   // it is in the log
-	empty    []own  // entries proposed here that may be empty and are not applied, in the order of their proposal
+	empty    []own  // proposed here, not applied, and perhaps empty; in the order of their proposal
 	mark     uint64 // end of the log when the configuration was applied here, or this lead began
 }
 
-// own says what an empty entry of this lead is. Raft puts one in the place of a change that it
-// refuses, and tells nobody.
+// own is the kind of an empty entry of this lead. Raft silently replaces a change that it refuses
+// by an empty entry.
 type own uint8
 
 const (
@@ -28,10 +27,10 @@ const (
 	ownChange
 )
 
-// Change proposes a change of the configuration in the next Turn, and reports whether it will: it
-// does not if this replica does not lead in that term or has not reported LeadBegins, if anything
-// is pending, or if the change makes no sense. Should the lead be handed over by then, it is
-// forgotten.
+// Change proposes a change of the configuration in the next Turn, and reports whether it will. It
+// reports false if this replica does not lead in that term or has not reported LeadBegins, if a
+// change is pending, or if the change is invalid. If a transfer of the lead has begun by then the
+// change is dropped.
 func (c *Core) Change(term uint64, ch Change) bool {
 	if !c.role.Leading || term != c.role.Term || !c.group.leads || c.pending() {
 		return false
@@ -46,32 +45,31 @@ func (c *Core) Change(term uint64, ch Change) bool {
 	return true
 }
 
-// pending reports whether a change may not be proposed: raft would refuse it, or it could end in
-// another's term.
+// pending reports whether no change may be proposed, because raft would refuse it or it could end
+// in another leader's term.
 func (c *Core) pending() bool {
 	waits := c.group.changing.data != nil
 	return waits || len(c.config.Outgoing) > 0 || c.transferee != 0
 }
 
-// proposeChange proposes the change that waits. It goes before the batches, which may be held up
-// for long.
+// proposeChange proposes the waiting change. It runs before the batches, which may wait long.
 func (c *Core) proposeChange() {
 	g := &c.group.changing
 	if g.data == nil || g.proposed {
 		return
 	}
 	if !c.proposed(&raftpb.Entry{Type: raftpb.EntryConfChangeV2.Enum(), Data: g.data}) {
-		g.data = nil // the lead is being handed over; whoever wanted it looks again
+		g.data = nil // the lead is being transferred; the caller must look again
 		return
 	}
 	g.proposed = true
 	g.empty = append(g.empty, ownChange)
 }
 
-// nudge proposes an empty entry if nothing has been proposed since the last configuration, or this
-// lead, was applied here, and reports whether it did. It brings the commit index to the others in a
-// way that they acknowledge, and raft leaves a joint configuration that it could not leave during a
-// Transfer.
+// nudge proposes an empty entry if no entry was proposed since the last configuration, or the first
+// entry of this lead, was applied here. It reports whether it did. The followers acknowledge the
+// commit index with that entry, and raft leaves a joint configuration that it could not leave
+// during a Transfer.
 func (c *Core) nudge() bool {
 	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false
@@ -83,7 +81,7 @@ func (c *Core) nudge() bool {
 	return true
 }
 
-// proposed proposes an entry and reports whether raft took it.
+// proposed proposes an entry and reports whether raft accepted it.
 func (c *Core) proposed(e *raftpb.Entry) bool {
 	err := c.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &c.id, Entries: []*raftpb.Entry{e}})
 	if errors.Is(err, raft.ErrProposalDropped) {
@@ -93,10 +91,10 @@ func (c *Core) proposed(e *raftpb.Entry) bool {
 	return true
 }
 
-// resolved files an entry of this lead that is empty or changes the configuration, by the order of
-// proposal: the change that was proposed here is over when it is applied, and when raft has put an
-// empty entry in its place. The first entry of a term is nobody's, and so is the one by which raft
-// leaves a joint configuration.
+// resolved matches an applied entry of this lead, empty or a change, to the oldest of
+// changing.empty. The change proposed here is over when it is applied, or when raft has replaced it
+// by an empty entry. The first entry of a term is not in changing.empty, and neither is the one by
+// which raft leaves a joint configuration.
 func (c *Core) resolved(e *raftpb.Entry) {
 	g := &c.group.changing
 	if !c.group.leads || len(g.empty) == 0 || len(e.GetData()) > 0 && !bytes.Equal(e.GetData(), g.data) {
@@ -133,8 +131,8 @@ func (c *Core) configure(e *raftpb.Entry) {
 		c.fail(fmt.Errorf("%w: entry %d: %w", ErrBroken, e.GetIndex(), err))
 		return
 	}
-	// Before raft hears of it: it may want to send a snapshot at once, and an older one would not
-	// name the replica that gets it.
+	// Before ApplyConfChange: raft may want to send a snapshot at once, and an older one would not
+	// name its receiver.
 	c.view.confIndex = e.GetIndex()
 	conf := c.node.ApplyConfChange(change)
 	c.configured(conf, newConfiguration(e.GetIndex(), conf,
@@ -142,9 +140,8 @@ func (c *Core) configure(e *raftpb.Entry) {
 	c.observe()
 }
 
-// configured files the configuration that holds from now on, and has it reported. While this
-// replica leads, everything that raft has been given to store is handed out by now, so that the end
-// of the log is the end of what was proposed before.
+// configured stores the new configuration and reports it by an event. On a leader raft has handed
+// out everything that was proposed, so c.last is the end of what was proposed before.
 func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
 	c.conf, c.config = conf, config
 	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())

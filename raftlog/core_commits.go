@@ -8,31 +8,29 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// A leader tells its followers of each commit in a message of its own, which each of them
-// acknowledges: as many frames and turns again as the entry itself has cost, and nobody waits for
-// them. The next append carries the commit index anyway, and so does a heartbeat. So an append
-// without entries waits here until one with entries makes it superfluous, at most until the next
-// tick.
+// Raft's leader sends each commit index in a message of its own, which each follower acknowledges.
+// That costs as many frames and turns as the entry itself, and no caller waits for it. The next
+// append carries the commit index anyway, and so does a heartbeat. So an append without entries
+// waits here until one with entries makes it superfluous, at most until the next tick.
 //
-// To raft that is a message that was lost or late, which it bears at any time. No later than a
-// tick, since some of these appends are more than news of a commit: when entries were lost on the
-// way, it is by the refusal of an empty one that the leader learns of it. A replica that is being
-// probed gets its own at once, since raft sends it nothing else before it has answered; and so does
-// everybody while the configuration changes, when what the others have heard of it decides who may
-// stop.
+// To raft such a message was lost or late, which is always allowed. The delay is at most a tick
+// because some of these appends have a second purpose: if entries were lost, the leader learns it
+// when a follower refuses an empty append. Two cases are not delayed. A replica that is being
+// probed gets its append at once, since raft sends nothing else before the answer. During a change
+// of the configuration all replicas do, because a removed one may stop only when the others know.
 
-// hold keeps an append without entries back, for sendProbes to decide.
+// hold keeps an append without entries; sendProbes may send it at once.
 func (c *Core) hold(m *raftpb.Message) {
 	c.supersede(m.GetTo())
 	c.commits = append(c.commits, m)
 }
 
-// supersede forgets what is kept back for a replica.
+// supersede drops the kept append of a replica.
 func (c *Core) supersede(to uint64) {
 	c.commits = slices.DeleteFunc(c.commits, func(m *raftpb.Message) bool { return m.GetTo() == to })
 }
 
-// sendProbes sends those that a replica is probed with.
+// sendProbes sends the kept appends of replicas that are being probed.
 func (c *Core) sendProbes() {
 	var probed []*raftpb.Message
 	c.node.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
@@ -50,7 +48,7 @@ func (c *Core) sendProbes() {
 	}
 }
 
-// release sends what is kept back.
+// release sends the kept appends.
 func (c *Core) release() {
 	kept := c.commits
 	c.commits = c.commits[:0]

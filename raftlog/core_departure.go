@@ -6,16 +6,16 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A replica that loses its vote may hear of it before the others do. Once it knows, it does not
-// stand for election any more, but those that do not know may still need its vote. If it had more
-// of the log than they have it would refuse them, and no leader could be elected, for ever. So it
-// never has more than a majority of those that keep their votes. Two rules see to that; careful
-// sees to what a leader loses in a crash:
+// A replica that loses its vote may learn that before the others do. It then no longer stands for
+// election, but voters that have not learned it may still need its vote. If it had more of the log
+// than they have it would refuse its vote, and no leader could ever be elected. So it never has
+// more than a majority of the remaining voters. Two rules ensure that; careful covers what a leader
+// loses in a crash:
 //
-//   - No batch is proposed behind a change of the configuration until that is applied. A leader may
-//     lose its own vote by it.
-//   - Learners are sent only what is committed, until an entry behind the configuration is
-//     committed: a majority of the voters knows by that entry who votes.
+//   - No batch is proposed behind a change of the configuration until that is applied: the leader
+//     itself may lose its vote.
+//   - Learners are sent only committed entries until an entry behind the configuration is
+//     committed. By that entry a majority of the voters knows which replicas vote.
 
 // changes reports whether the log may have a change of the configuration that is not applied: one
 // of this lead, the end of a joint configuration, or one of an earlier leader.
@@ -23,15 +23,15 @@ func (c *Core) changes() bool {
 	return !c.group.leads || c.pending()
 }
 
-// withholds reports whether an append is not for a learner yet.
+// withholds reports whether an append must not be sent to its receiver, a learner, yet.
 func (c *Core) withholds(m *raftpb.Message) bool {
 	return lastIndex(m) > c.commit && !c.known() && !slices.Contains(c.voters, m.GetTo())
 }
 
-// known reports whether a majority of the voters knows the configuration to be committed, durably.
+// known reports whether a majority of the voters durably knows that the configuration is committed.
 func (c *Core) known() bool { return c.group.leads && c.commit > c.group.changing.mark }
 
-// withhold keeps an append. One that begins like another takes its place.
+// withhold keeps an append. It replaces one of the same receiver and index.
 func (c *Core) withhold(m *raftpb.Message) {
 	c.withheld = slices.DeleteFunc(c.withheld, func(w *raftpb.Message) bool {
 		return w.GetTo() == m.GetTo() && w.GetIndex() == m.GetIndex()
@@ -39,8 +39,8 @@ func (c *Core) withhold(m *raftpb.Message) {
 	c.withheld = append(c.withheld, m)
 }
 
-// handOver sends what was withheld and need not wait any more: enough is committed, or its receiver
-// has a vote by now.
+// handOver sends the withheld appends that need not wait any longer, because enough is committed or
+// the receiver now has a vote.
 func (c *Core) handOver() {
 	c.withheld = slices.DeleteFunc(c.withheld, func(m *raftpb.Message) bool {
 		if !c.role.Leading || m.GetTerm() != c.role.Term {

@@ -2,15 +2,14 @@ package raftlog
 
 import "go.etcd.io/raft/v3/raftpb"
 
-// This file makes elections short on networks that lose packets. TCP holds back everything behind a
-// lost packet until that has been sent again, after 200 ms or more. So a small message that others
-// wait for is also sent on a second connection, where what is held back here is probably not. Raft
-// takes a message twice like a network that repeats it.
+// This file shortens elections on networks that lose packets. TCP delays everything behind a lost
+// packet until that is sent again, after 200 ms or more. So a small message that others wait for is
+// also sent on a second connection, which probably has not lost a packet at the same time. Raft
+// tolerates duplicates.
 //
-// Two states call for it. At the beginning of a term nothing is known yet about the network between
-// the voters, and a lock waits for several exchanges in a row. Later a gap in the heartbeats of a
-// peer shows that the network loses packets. A network without loss carries duplicates only after
-// an election.
+// Messages are duplicated in two states: for a while after a change of role, when locks wait for
+// several exchanges in a row and the network is not known yet, and after a gap in a peer's
+// heartbeats, which shows loss. Without loss only elections cause duplicates.
 
 const (
 	// unsettledTicks is how long after a change of role, or after a gap, messages are duplicated.
@@ -26,7 +25,7 @@ const (
 	maxDuplicatesPerTick = 16
 )
 
-// duplicate also sends m on the second connection if that may shorten the wait for it.
+// duplicate also sends m on the second connection if that may save time.
 func (c *Core) duplicate(m *raftpb.Message) {
 	if c.duplicated < maxDuplicatesPerTick && duplicable(m) && (c.ticks < c.unsettled || c.uneven(m.GetTo())) {
 		c.duplicated++
@@ -49,8 +48,8 @@ func duplicable(m *raftpb.Message) bool {
 	return size <= maxDuplicateBytes
 }
 
-// uneven reports whether the heartbeats that a leader and a follower exchange have had a gap
-// lately. Two followers exchange none, and a silence of unsettledTicks is no loss of packets.
+// uneven reports whether the heartbeats between a leader and a follower had a gap recently. Two
+// followers exchange none, and a silence of unsettledTicks is no loss of packets but an outage.
 func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false

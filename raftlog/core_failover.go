@@ -6,12 +6,12 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// Gone says that the stream of a replica has ended, behind its last message. If that is the leader,
-// raft alone would wait for an election timeout: a voter that has heard of its leader lately
-// ignores all candidates. So every voter forgets it at once and stands for election; of two that
-// ask at the same time one gives way (core_ask.go). A voter does so once in a term, and a leader
-// that lives keeps its lead: those that still hear it do not vote, and its next heartbeat is
-// believed again.
+// Gone reports that the stream of a replica has ended, behind its last message. If that replica
+// leads, raft alone would wait for an election timeout, because a voter ignores candidates while it
+// has heard from its leader recently. So every voter forgets the leader at once and stands for
+// election; one of two simultaneous candidates yields (core_ask.go). A voter does so once in a
+// term. A leader that is still alive keeps its lead: voters that still hear it do not vote for
+// another, and its next heartbeat is accepted again.
 func (c *Core) Gone(id uint64) {
 	if id == 0 || c.role.Leader != id || c.role.Leading || c.gone == c.role.Term {
 		return
@@ -30,21 +30,21 @@ func (c *Core) Gone(id uint64) {
 
 // Campaign makes a voter stand for election now. A lone voter leads in the next Turns.
 func (c *Core) Campaign() {
-	// An error can only say that there is nothing to campaign for.
+	// An error can only mean that this replica cannot campaign.
 	_ = c.node.Campaign()
 	c.observe()
 }
 
-// led files that the leader of the term has spoken.
+// led records when the leader of the term was last heard.
 func (c *Core) led(from, term uint64) {
 	if from != 0 && from == c.role.Leader && term == c.role.Term {
 		c.ledAt = c.ticks
 	}
 }
 
-// forget makes this replica forget a leader of whom it has heard nothing for as long as a voter
-// waits at most. A voter stands for election by then; one without a vote would name a dead leader
-// for ever, and all that hear of it would believe that the group is well.
+// forget makes this replica forget a leader that was silent for two election timeouts, the longest
+// that a voter waits. A voter stands for election by then. A replica without a vote would report a
+// dead leader forever, and the group would seem to be healthy.
 func (c *Core) forget() {
 	if c.role.Leader == 0 || c.role.Leading || c.ticks-c.ledAt < 2*uint64(c.cfg.ElectionTicks) {
 		return

@@ -7,38 +7,38 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// group holds all that belongs to one lead, and goes with it: batches that wait, how many entries
-// are on their way, rounds of confirmation.
+// group holds the state of one lead and is reset with it: waiting batches, the number of entries
+// under way, rounds of confirmation.
 type group struct {
 	queue    queue
 	inFlight int    // entries proposed and not applied
 	newest   int    // bytes of the last one proposed
-	waited   bool   // what is in the queue has waited long enough
-	back     uint64 // what stands back, see patient: each time it is another number; 0: nothing does
+	waited   bool   // the batches in the queue have waited long enough
+	back     uint64 // number of the deferral under way, see patient; zero means none
 	leads    bool   // the first entry of the term is applied
 	changing changing
 
-	asked    []uint64 // rounds that no read request carries yet
+	asked    []uint64 // rounds without a read request yet
 	reads    []read   // read requests under way, in order
-	sequence uint64   // of the last read request; never reset, so that no answer of an earlier lead fits
+	sequence uint64   // of the last read request; never reset, so that no answer of an earlier lead matches
 }
 
-// read is one read request of raft, for all rounds that were asked for by the time of its turn.
+// read is one read request of raft, for all rounds that were asked for until its turn.
 type read struct {
 	sequence uint64
 	done     bool   // raft has answered
-	index    uint64 // what must be applied before the rounds are confirmed
+	index    uint64 // must be applied before the rounds are confirmed
 	rounds   []uint64
 }
 
-// crowdBytes is what makes an entry one of many: the commands of about a dozen callers.
+// crowdBytes is the size of a large entry: the commands of about a dozen callers.
 const crowdBytes = 256
 
-// propose puts the batches that wait into as many entries as may be under way. The more batches
-// wait, the more share an entry and its cost: under load this bound is what makes the batches
-// large.
+// propose puts the waiting batches into as many entries as may be under way. Under load this bound
+// makes the entries large, so that more batches share the cost of one.
 //
-// No batch is put behind a change of the configuration that is not applied, see core_departure.go.
+// No batch is proposed behind a change of the configuration that is not applied, see
+// core_departure.go.
 func (c *Core) propose() {
 	g := &c.group
 	back := g.back
@@ -48,7 +48,7 @@ func (c *Core) propose() {
 		data, batches := g.queue.peek(c.cfg.EntryBytes)
 		err := c.node.Propose(data)
 		if errors.Is(err, raft.ErrProposalDropped) {
-			return // too much is uncommitted, or this replica is being removed; the queue waits
+			return // too much is uncommitted, or this replica is being removed; the batches wait
 		}
 		must(err)
 		g.queue.drop(batches)
@@ -57,21 +57,20 @@ func (c *Core) propose() {
 	}
 }
 
-// lingers reports whether those who wait had better wait for company: many are under way, and the
-// few that came too late for them would take the place of the many that come next. With 64 callers
-// and one disk that is worth a sixth of all locks; whoever is alone, or among few, never waits. It
-// ends when something is applied or a tick has passed, so however long the round trip is nobody
-// waits for more than a tick.
+// lingers reports whether the waiting batches should wait for more: a large entry is under way, and
+// an entry of the few late batches would take the place of the next large one. With 64 callers and
+// one disk that gains a sixth of all locks. A lone caller, or one of few, never waits. The wait
+// ends when an entry is applied, or after a tick at the latest, however long the round trip is.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
 
-// patient reports whether nobody is kept waiting if what waits goes with the next batch of which
-// that is not true: an entry, with all that it costs on every replica, is saved. Where a lock is
-// handed from one to the next that is every second one: who has given it up asks for it again, and
-// only waits. It is asked anew in each turn, so it ends with whatever is applied that makes it
-// untrue, and with Remind or a tick at the latest. Where there are many an entry is shared anyway.
-// before is what stood back until now.
+// patient reports whether the waiting batches are deferrable: no caller's answer is delayed if they
+// go with the next batch that is not deferrable. That saves an entry on every replica. When callers
+// pass a lock around it saves every second entry: a caller that has unlocked requests the lock
+// again, and only waits. The deferral is decided anew in each turn, so it ends when an applied
+// entry makes the answer change, and with Remind or a tick at the latest. Large entries are shared
+// anyway and not deferred. before is group.back as of the previous turn.
 func (c *Core) patient(before uint64) bool {
 	g := &c.group
 	if c.cfg.Patient == nil || g.queue.size() >= crowdBytes || g.waited ||
@@ -85,9 +84,8 @@ func (c *Core) patient(before uint64) bool {
 	return true
 }
 
-// read sends one read request for all rounds asked for, once this replica's own first entry is
-// applied. Raft would answer a lone voter earlier, with a state that lacks what was committed
-// before.
+// read sends one read request for all rounds asked for, once the first entry of this lead is
+// applied. Raft would answer a lone voter earlier, when the state lacks what was committed before.
 func (c *Core) read() {
 	g := &c.group
 	if len(g.asked) == 0 || !g.leads {
@@ -99,7 +97,7 @@ func (c *Core) read() {
 	c.node.ReadIndex(binary.LittleEndian.AppendUint64(nil, g.sequence))
 }
 
-// confirmed files an answer of raft.
+// confirmed stores raft's answer to a read request.
 func (g *group) confirmed(rs raft.ReadState) {
 	if len(rs.RequestCtx) != 8 {
 		return
@@ -112,8 +110,7 @@ func (g *group) confirmed(rs raft.ReadState) {
 	}
 }
 
-// answer confirms the rounds whose read index is applied, in the order in which they were asked
-// for.
+// answer confirms the rounds whose read index is applied, in the order of their requests.
 func (c *Core) answer() {
 	g := &c.group
 	for len(g.reads) > 0 && g.reads[0].done && g.reads[0].index <= c.applied {

@@ -2,9 +2,9 @@ package raftlog
 
 import "fmt"
 
-// hang watches for a leader whose disk or apply stands still. Raft would let it lead for ever,
-// committing by its followers and answering nobody. It counts ticks, of which a stall of the whole
-// process gives only a few.
+// hang detects a leader whose disk or apply makes no progress. Raft would let it lead forever,
+// committing through its followers and answering no request. It counts ticks, because a stall of
+// the whole process adds only a few of them.
 type hang struct {
 	saveTicks int // since the present Save was handed out
 	lagIndex  uint64
@@ -15,10 +15,9 @@ type hang struct {
 }
 
 // watch runs at each tick. A leader that has made no progress for an election timeout hands over
-// its lead; if it still leads after another one, it retires. A lone voter only waits: nobody could
-// lead in its place, and retiring would turn a slow disk into the end of the group. A snapshot that
-// is being prepared does not count as a Save that stands still. If it stands still itself, a leader
-// hands over likewise, and whoever does not lead retires.
+// its lead; if it still leads after another one, it retires. A lone voter only waits: no other
+// could lead in its place, and a slow disk would end the group. A Prepare has a longer limit than a
+// Save. When that is exceeded a leader hands over likewise, and any other replica retires.
 func (c *Core) watch() {
 	h := &c.hang
 	if c.appends.saving != nil {
@@ -38,7 +37,7 @@ func (c *Core) watch() {
 		return
 	}
 	if !c.role.Leading {
-		c.fail(fmt.Errorf("%w: the snapshot at %d has been on its way to the disk for %d ticks", ErrHung,
+		c.fail(fmt.Errorf("%w: the snapshot at %d was not durable after %d ticks", ErrHung,
 			c.taking.index, c.taking.ticks))
 		return
 	}
@@ -48,7 +47,7 @@ func (c *Core) watch() {
 			"term", c.role.Term, "commit", c.commit, "applied", c.applied)
 	}
 	if c.transferee == 0 {
-		// If there is nobody to take it now, the time runs all the same.
+		// If no voter can take it now, the time is counted all the same.
 		_ = c.Transfer(0)
 	}
 	if h.handoverTicks++; h.handoverTicks >= c.cfg.ElectionTicks {

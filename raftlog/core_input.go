@@ -11,9 +11,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// Tick lets time pass. Ticks follow elapsed time, not calls. After a stall at most half an election
-// timeout is caught up and the rest is forgotten: a replica that has slept must hear what waits in
-// its queues before it concludes that nobody is there.
+// Tick advances time to now. Ticks follow elapsed time, not calls. After a stall at most half an
+// election timeout is made up and the rest is dropped: a replica that was suspended must handle the
+// messages that wait before it decides that the others are silent.
 func (c *Core) Tick(now clock.Time) {
 	n := int(now.Sub(c.ticked) / c.cfg.Tick)
 	if n <= 0 {
@@ -23,7 +23,7 @@ func (c *Core) Tick(now clock.Time) {
 	rested := c.rested
 	if c.rested = c.rests(); rested && n > 1 {
 		c.ticked = now
-		if c.reminder == 0 { // else this may be its timer, and what waits has not waited for a tick
+		if c.reminder == 0 { // otherwise this may be the reminder's timer, after less than a tick
 			c.hurry()
 		}
 		return
@@ -46,12 +46,11 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// hurry says that whatever waits to be proposed has waited long enough, be it for company or
-// because it stands back.
+// hurry ends the wait of the queued batches, whether they linger or are deferred.
 func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 }
 
-// Reminds reports whether the owner is to call Remind when patience is over: for what stands back
-// as of the last Turn, if no reminder is under way.
+// Reminds reports whether the owner must call Remind after Patience: whether batches are deferred
+// as of the last Turn and no reminder is under way.
 func (c *Core) Reminds() bool {
 	if c.reminder != 0 {
 		return false
@@ -60,8 +59,8 @@ func (c *Core) Reminds() bool {
 	return c.reminder != 0
 }
 
-// Remind ends the patience of what stood back when Reminds said so. What stands back by now for
-// another reason has a patience of its own.
+// Remind ends the deferral for which Reminds reported true. A later deferral needs a reminder of
+// its own.
 func (c *Core) Remind() {
 	if c.reminder != 0 && c.reminder == c.group.back {
 		c.hurry()
@@ -69,8 +68,8 @@ func (c *Core) Remind() {
 	c.reminder = 0
 }
 
-// NextTick returns when Tick has something to do again. Zero means not before the next input: the
-// replica is at rest, see rests.
+// NextTick returns when Tick must be called next. Zero means not before the next input, because the
+// replica is at rest (see rests).
 func (c *Core) NextTick() clock.Time {
 	if c.rested && c.rests() {
 		return 0
@@ -78,22 +77,21 @@ func (c *Core) NextTick() clock.Time {
 	return c.ticked.Add(c.cfg.Tick)
 }
 
-// Step takes a message of another replica. What no replica of this version sends is ignored, as is
-// what raft refuses.
+// Step handles a message of another replica. Messages that no replica of this version sends are
+// ignored, as are those that raft refuses.
 func (c *Core) Step(m *raftpb.Message) {
 	if !acceptable(m, c.id) || c.yields(m) {
 		return
 	}
-	// The errors that raft returns here say that a message is of no use any more, which is nothing
-	// to act on.
+	// Raft's errors here only say that the message is obsolete.
 	_ = c.node.Step(m)
 	c.hear(m.GetFrom(), m.GetTerm())
 	c.observe()
 	c.led(m.GetFrom(), m.GetTerm())
 }
 
-// Propose queues a batch, by copying it, if this replica leads in that term and the queue has room.
-// It reports whether it did.
+// Propose copies a batch to the queue if this replica leads in that term and the queue has room. It
+// reports whether it did.
 func (c *Core) Propose(term uint64, batch []byte) bool {
 	if !c.role.Leading || term != c.role.Term || c.group.queue.size()+len(batch) > c.cfg.QueueBytes {
 		return false
@@ -102,23 +100,23 @@ func (c *Core) Propose(term uint64, batch []byte) bool {
 	return true
 }
 
-// Confirm asks for a RoundDone event, once a majority has confirmed this replica's lead after this
-// call and everything committed by then is applied. Without a lead in that term it is forgotten at
-// once.
+// Confirm requests a RoundDone event, once a majority has confirmed this replica's lead after this
+// call and everything committed by then is applied. It is ignored if this replica does not lead in
+// that term.
 func (c *Core) Confirm(term, round uint64) {
 	if c.role.Leading && term == c.role.Term {
 		c.group.asked = append(c.group.asked, round)
 	}
 }
 
-// Unreachable says that messages to a replica were probably lost.
+// Unreachable reports that messages to a replica were probably lost.
 func (c *Core) Unreachable(id uint64) { c.node.ReportUnreachable(id) }
 
-// SnapshotSent reports what became of a message of Output.Snapshots: m.To, m.Term, and whether the
+// SnapshotSent reports for a message m of Output.Snapshots, named by m.To and m.Term, whether the
 // receiver has it.
 func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	if !c.role.Leading || term != c.role.Term {
-		return // raft has forgotten the snapshot with its lead, and may have sent another one since
+		return // raft has dropped the snapshot with its lead, and may have sent another one since
 	}
 	status := raft.SnapshotFinish
 	if !ok {
@@ -127,9 +125,9 @@ func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	c.node.ReportSnapshot(to, status)
 }
 
-// Transfer begins to hand the lead to another voter, 0: the one that is most caught up among those
-// heard of recently. Proposals wait meanwhile. It has succeeded when Role no longer leads, and
-// failed when Transferring no longer holds before.
+// Transfer begins to hand the lead to another voter. Zero means the most caught up one among those
+// heard from within an election timeout. Proposals wait meanwhile. It has succeeded when Role
+// reports that this replica no longer leads. It has failed if Transferring reports false before.
 func (c *Core) Transfer(to uint64) error {
 	if !c.role.Leading {
 		return ErrNotLeading
@@ -138,7 +136,7 @@ func (c *Core) Transfer(to uint64) error {
 		to = c.successor()
 	}
 	if to == 0 {
-		return fmt.Errorf("%w: no other voter has been heard of lately", ErrTransfer)
+		return fmt.Errorf("%w: no other voter was heard from within an election timeout", ErrTransfer)
 	}
 	c.node.TransferLeader(to)
 	c.unseen = true
@@ -155,12 +153,12 @@ func (c *Core) Transferring() bool { return c.transferee != 0 }
 // Role returns the present role.
 func (c *Core) Role() Role { return c.role }
 
-// Queued returns the bytes that wait to be proposed.
+// Queued returns the number of bytes that wait to be proposed.
 func (c *Core) Queued() int { return c.group.queue.size() }
 
-// successor returns the voter to hand the lead to: heard of within an election timeout, with most
-// of the log, the lowest ID among equals. 0: nobody. Raft's own mark of who is active will not do:
-// it is taken from everybody once in each election timeout.
+// successor returns the voter to hand the lead to: heard from within an election timeout, with most
+// of the log, the lowest ID among equals. Zero means none. Raft's own RecentActive flag cannot be
+// used: it is reset for all replicas once in each election timeout.
 func (c *Core) successor() uint64 {
 	var best, match uint64
 	c.node.WithProgress(func(id uint64, kind raft.ProgressType, pr tracker.Progress) {

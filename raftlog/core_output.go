@@ -2,7 +2,7 @@ package raftlog
 
 import "go.etcd.io/raft/v3/raftpb"
 
-// EventKind says what an Event is.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 // The kinds of events. Each is one call of the Applier.
@@ -15,7 +15,7 @@ const (
 	Configured                       // Applier.Configured(*Config)
 )
 
-// Event is something that the state machine and those around it must hear of, in order.
+// Event is one call of the Applier; events must be delivered in order.
 type Event struct {
 	Kind  EventKind
 	Role  Role
@@ -24,53 +24,52 @@ type Event struct {
 	Round uint64
 	Data  []byte // shared with the log: must not be changed
 
-	Config *Configuration // a pointer, since all other events would have to carry its room
+	Config *Configuration // a pointer, to keep the other events small
 }
 
-// Take is what a snapshot is to become.
+// Take asks for a snapshot of the present state.
 type Take struct {
-	Index  uint64 // the last that is in the state now; Snapshotted names the snapshot by it
-	Header []byte // what its bytes begin with; the encoded state follows
+	Index  uint64 // of the last entry in the state; Snapshotted names the snapshot by it
+	Header []byte // beginning of the snapshot's bytes; the encoded state follows
 }
 
-// Output is what a Turn wants done, in the order of its fields. All of it but Save and Prepare must
-// have been done before the next call of any method of the Core, which uses the slices again; of a
-// snapshot that means that it is begun.
+// Output is the work of one Turn, to be done in the order of its fields. Everything but Save and
+// Prepare must be done before the next call of any method of the Core, which reuses the slices. A
+// Take must only have begun by then.
 type Output struct {
-	// Events are carried out first, in order: a role is reported before anything is sent in it, and
-	// replies that they cause may share a frame with Messages.
+	// Events come first, in order: a role is reported before anything is sent in it, and replies
+	// that events cause may share a frame with Messages.
 	Events []Event
 
-	// Take asks for a snapshot; nil: for none. It is begun now, after Events, and handed in by
-	// Snapshotted when it is complete, however many Turns later. A Restored event ends it: what is
-	// handed in then is ignored. There is at most one at a time.
+	// Take asks for a snapshot. Nil means none. It begins now, after Events, and is passed to
+	// Snapshotted when it is complete, any number of Turns later. A Restored event abandons it:
+	// Snapshotted then ignores it. There is at most one at a time.
 	Take *Take
 
-	// Prepare is to be made durable by Store.Prepare, on whatever goroutine and beside the Saves;
-	// then the owner calls Prepared. nil: nothing. There is at most one at a time.
+	// Prepare must be made durable by Store.Prepare, on any goroutine and concurrently with Saves;
+	// then the owner calls Prepared. Nil means nothing. There is at most one at a time.
 	Prepare *raftpb.Snapshot
 
-	// Save must become durable as one unit, on whatever goroutine; then the owner calls Stored.
-	// There is at most one at a time: the next one comes after Stored and holds all that has
-	// gathered. What may not leave before it is durable (votes, acknowledgements) is kept back by
-	// the Core until Stored.
+	// Save must be made durable as one unit, on any goroutine; then the owner calls Stored. Nil
+	// means nothing. There is at most one at a time: the next one comes after Stored and holds
+	// everything that has gathered. The Core keeps votes and acknowledgements until Stored.
 	Save *Batch
 
-	// Messages may leave at once, before Save is durable: the leader's own disk works while its
+	// Messages may be sent before Save is durable, so that the leader writes its disk while its
 	// entries travel. They may be lost, repeated and reordered.
 	Messages []*raftpb.Message
 
-	// Duplicates are those of Messages that should also travel on a second connection, which does
-	// not wait for what the first one has lost (core_duplicate.go). They may be lost, repeated and
-	// reordered.
+	// Duplicates are those of Messages that should also be sent on a second connection, which does
+	// not wait for packets that the first has lost (core_duplicate.go). They may be lost, repeated
+	// and reordered.
 	Duplicates []*raftpb.Message
 
-	// Snapshots are messages that carry a snapshot, to be sent apart from the others. Each must be
-	// answered by SnapshotSent, also when it was lost; until then its receiver gets nothing else.
+	// Snapshots are messages that carry a snapshot, to be sent apart from the others. SnapshotSent
+	// must be called for each, also when it was lost. Until then its receiver is sent nothing else.
 	Snapshots []*raftpb.Message
 
-	// Failed says that this replica must retire: ErrHung, or ErrBroken. Nothing else in this Output
-	// is to be done.
+	// Failed is set if this replica must retire: it is ErrHung, ErrBroken or ErrCorrupt. The rest
+	// of this Output must then be ignored.
 	Failed error
 }
 

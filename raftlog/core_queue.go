@@ -11,17 +11,17 @@ type queue struct {
 	first int   // its place in ends
 }
 
-// queueKeepBytes is the largest buffer that an empty queue keeps for reuse: a burst should not cost
-// its memory for ever.
+// queueKeepBytes is the largest buffer that an empty queue keeps for reuse: a burst must not pin
+// its memory forever.
 const queueKeepBytes = 1 << 20
 
-// size returns the bytes that wait.
+// size returns the number of bytes that wait.
 func (q *queue) size() int { return len(q.buf) - q.start }
 
-// waiting returns all batches that wait, as one. It is only lent, until the next call.
+// waiting returns all waiting batches, concatenated. The slice is valid until the next call.
 func (q *queue) waiting() []byte { return q.buf[q.start:] }
 
-// push copies a batch to the end. An empty one is nothing.
+// push copies a batch to the end. An empty one is ignored.
 func (q *queue) push(batch []byte) {
 	if len(batch) == 0 {
 		return
@@ -33,8 +33,8 @@ func (q *queue) push(batch []byte) {
 	q.ends = append(q.ends, len(q.buf))
 }
 
-// compact moves what waits to the front. Called when at least half of the buffer is free, so each
-// byte is moved about once.
+// compact moves the waiting bytes to the front. It runs only when half of the buffer is free, so
+// each byte is moved about once.
 func (q *queue) compact() {
 	n := copy(q.buf, q.buf[q.start:])
 	q.buf = q.buf[:n]
@@ -47,8 +47,8 @@ func (q *queue) compact() {
 }
 
 // peek returns a copy of as many whole batches as fit into limit bytes, at least one, and their
-// number. The queue must not be empty. It is a copy because entries live on in the log and on the
-// network while the buffer is used again.
+// number. The queue must not be empty. It copies because the log and the network keep the entries
+// while the buffer is reused.
 func (q *queue) peek(limit int) ([]byte, int) {
 	n := 1
 	for q.first+n < len(q.ends) && q.ends[q.first+n]-q.start <= limit {

@@ -1,9 +1,8 @@
 package raftlog
 
-// rests reports whether the passing of time means nothing to this replica: it leads, no other
-// replica belongs to the group, and nothing is under way. Such a leader has no follower to send
-// heartbeats to and no quorum to lose, so it needs no ticks. The first Tick after a rest only
-// starts the clock anew: a rest is not silence.
+// rests reports whether this replica needs no ticks: it leads, the group has no other replica, and
+// nothing is under way. Such a leader has no follower that needs heartbeats and no quorum to lose.
+// The first Tick after a rest only restarts the clock: a rest is not silence.
 func (c *Core) rests() bool {
 	g, a := &c.group, &c.appends
 	if !c.role.Leading || !g.leads || len(c.config.Members) != 1 {

@@ -1,28 +1,28 @@
 package raftlog
 
-// Status is a replica's view of itself and its group at the end of a turn, for people and for
-// programs that watch.
+// Status is a replica's view of itself and its group at the end of a turn, for operators and
+// monitoring.
 type Status struct {
 	ID         uint64   // this replica
 	Term       uint64   // its term
-	Leader     uint64   // the leader as far as known, 0: none
+	Leader     uint64   // the known leader; zero means none is known
 	Leading    bool     // this replica leads
 	Commit     uint64   // last index known to be committed
 	Applied    uint64   // last index applied here
 	Last       uint64   // last index of the log here
-	Voters     []uint64 // in ascending order; of both configurations while a change is under way
+	Voters     []uint64 // in ascending order; while a change is under way those of both configurations
 	Learners   []uint64 // in ascending order
 	InFlight   int      // entries proposed here that are not applied yet
 	Queued     int      // bytes that wait to be proposed
 	Snapshots  uint64   // snapshots of the state taken here
 	Taking     bool     // one is being taken, or made durable
-	StateBytes int      // size of the last snapshot, taken here or come from another replica; 0: there is none
-	Dropped    uint64   // messages thrown away because they came faster than they could be handled
-	Retired    error    // why the log has stopped, nil while it runs
+	StateBytes int      // size of the last snapshot, taken here or received; zero means there is none
+	Dropped    uint64   // messages dropped because the inbox was full
+	Retired    error    // cause of the retirement; nil while the log runs
 }
 
-// Status returns the replica's view of itself. Dropped and Retired are the shell's. The slices are
-// shared and must not be changed.
+// Status returns the replica's view of itself. Dropped and Retired are left to the shell. The
+// slices are shared and must not be changed.
 func (c *Core) Status() Status {
 	return Status{
 		ID: c.id, Term: c.role.Term, Leader: c.role.Leader, Leading: c.role.Leading,

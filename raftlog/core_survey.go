@@ -8,54 +8,54 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// Progress is what a leader knows of one replica.
+// Progress is the state of one replica as its leader knows it.
 type Progress struct {
-	// ID names it.
+	// ID is the replica's raft ID.
 	ID uint64
-	// Active is set while this leader has heard of it within an election timeout. What an earlier
-	// lead heard does not count.
+	// Active is set while this leader has heard from it within an election timeout. Messages to an
+	// earlier lead do not count.
 	Active bool
-	// SilentFor is how long nothing was heard of it, at most since this lead began, or since it
-	// came in.
+	// SilentFor is the time since its last message, or since this lead began or the replica was
+	// added, whichever is latest.
 	SilentFor time.Duration
-	// CaughtUp is set while it takes in what is sent and lacks at most 64 entries.
+	// CaughtUp is set while it accepts appends and lacks at most 64 entries.
 	CaughtUp bool
-	// Full is set while all that the leader has is acknowledged by it or on its way to it, with
-	// nothing known to be lost.
+	// Full is set while every entry of the leader is acknowledged or in flight, with none known to
+	// be lost.
 	Full bool
-	// Settled is set once it knows that the configuration is committed: it has acknowledged an
-	// entry that was proposed after the leader had applied the configuration, and that came with
-	// the commit index.
+	// Settled is set once it knows that the configuration is committed. It has then acknowledged an
+	// entry that was proposed after the leader had applied the configuration, and that carried the
+	// commit index.
 	Settled bool
 }
 
-// Survey is how a leader sees its group.
+// Survey is a leader's view of its group.
 type Survey struct {
-	// in which this replica leads and Leads was called, 0: in none, and then nothing below Config
-	// is filled in
+	// in which this replica leads and Leads was called. Zero means none; then Pending and Replicas
+	// are not set
 	Term   uint64
 	Self   uint64        // this replica
 	Config Configuration // as last applied here
-	// a change is proposed and not applied, or the configuration is joint, or the lead is being
-	// handed over
+	// a change is proposed and not applied, or the configuration is joint, or a transfer of the
+	// lead is under way
 	Pending  bool
-	Replicas []Progress // all of Config, this one too, by ID
+	Replicas []Progress // all of Config, including this one, by ID
 }
 
-// caughtUpEntries is how much a replica may lack and still count as caught up: what is on its way
-// to it under load, about.
+// caughtUpEntries is how many entries a replica may lack and still count as caught up: about as
+// many as are in flight under load.
 const caughtUpEntries = 64
 
-// hearing is when a replica was heard of last.
+// hearing records when a replica was last heard from.
 type hearing struct {
-	tick  uint64 // if it never was: when this lead began, or it came into the configuration
+	tick  uint64 // of its last message; before that, when this lead began or the replica was added
 	spoke bool
 
-	uneven uint64 // tick until which the heartbeats count as uneven, since a gap has ended
+	uneven uint64 // tick until which its heartbeats count as uneven, after the end of a gap
 }
 
-// hear files that a replica of the configuration has spoken, in this term or a later one: what
-// arrives late says nothing of now.
+// hear records a message of a replica in the configuration. A message of an earlier term is late
+// and does not count.
 func (c *Core) hear(id, term uint64) {
 	if h, ok := c.heard[id]; ok && term >= c.role.Term {
 		if h.spoke && c.ticks-h.tick >= c.gapTicks() {
@@ -66,8 +66,7 @@ func (c *Core) hear(id, term uint64) {
 	}
 }
 
-// listen begins to listen to those of the configuration; anew says that what was heard before does
-// not count.
+// listen adds hearings of new members and drops those of removed ones. anew resets all of them.
 func (c *Core) listen(anew bool) {
 	if anew {
 		clear(c.heard)
@@ -80,7 +79,7 @@ func (c *Core) listen(anew bool) {
 	}
 }
 
-// silent returns for how many ticks nothing was heard of a replica, and whether it is active.
+// silent returns the ticks since a replica was last heard from, and whether it is active.
 func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 	if id == c.id {
 		return 0, true
@@ -90,8 +89,8 @@ func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 	return ticks, ok && h.spoke && ticks < uint64(c.cfg.ElectionTicks)
 }
 
-// Surveyed returns a Survey if it may tell something new: after a tick, a change of role or of the
-// configuration, and a request for one. Not in every turn, since it costs memory.
+// Surveyed returns a Survey if it may have changed: after a tick, a change of role or of the
+// configuration, or a request for one. It does not in every turn, since a Survey allocates.
 func (c *Core) Surveyed() (s Survey, anew bool) {
 	if !c.unseen {
 		return s, false
@@ -100,7 +99,7 @@ func (c *Core) Surveyed() (s Survey, anew bool) {
 	return c.Survey(), true
 }
 
-// Survey returns how this replica sees its group. The slices are shared and must not be changed.
+// Survey returns this replica's view of its group. The slices are shared and must not be changed.
 func (c *Core) Survey() Survey {
 	s := Survey{Self: c.id, Config: c.config}
 	if !c.role.Leading || !c.group.leads {

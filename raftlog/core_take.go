@@ -6,25 +6,24 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// takeStep says how far a snapshot has come that is being taken here.
+// takeStep is the stage of the snapshot that is being taken here.
 type takeStep uint8
 
 const (
 	takeNone    takeStep = iota
-	takeCapture          // the owner takes it, between other things
-	takePrepare          // its bytes are here, for others to be sent; the store makes them durable beside the log
-	takeName             // they are durable; it is among the appends, for the Save that names it
+	takeCapture          // the owner takes it, between turns
+	takePrepare          // it is encoded and may be sent; the store makes it durable beside the log
+	takeName             // it is durable; it is among the appends, for the Save that names it
 )
 
 // taking is the snapshot that is being taken here: one at a time, from its beginning until the
-// store has named it. Whatever is applied meanwhile comes after it, so what belongs to it is noted
-// at its beginning.
+// store has named it. Its index and configuration are those of its beginning.
 type taking struct {
 	step      takeStep
-	index     uint64            // applied when it was begun
+	index     uint64            // value of applied at its beginning
 	conf      *raftpb.ConfState // as of then
 	snap      *raftpb.Snapshot  // from takePrepare on
-	overtaken bool              // another replica's snapshot, which is newer, came while the store was preparing it
+	overtaken bool              // a snapshot of another replica, which is newer, came during takePrepare
 	ticks     int               // in takePrepare
 }
 
@@ -38,10 +37,10 @@ func (c *Core) take() {
 	c.out.Take = &Take{Index: c.applied, Header: envelope(c.config.Index, c.config.Members)}
 }
 
-// snapshotDue reports whether a snapshot is to be taken now: raft needs a newer one to send, or
-// enough has been applied since the last. A large state waits for as many bytes of log, so that a
-// snapshot costs at most as much as the entries it replaces. While another replica's snapshot is on
-// its way to the store, one of our own would be older.
+// snapshotDue reports whether a snapshot must be taken now, because raft needs a newer one to send
+// or enough was applied since the last. A large state needs as many bytes of log, so that a
+// snapshot costs at most as much as the entries that it replaces. None is taken while another
+// replica's snapshot is on its way to the store, since it would be older.
 func (c *Core) snapshotDue() bool {
 	if c.taking.step != takeNone || c.appends.remote > 0 || c.applied <= c.view.index() || c.out.Failed != nil {
 		return false
@@ -49,10 +48,10 @@ func (c *Core) snapshotDue() bool {
 	return c.view.wanted || c.since >= c.enough()
 }
 
-// enough is how many bytes of log bring the next snapshot. All replicas apply the same log, and
-// would always take theirs at the same moment: with each of them busy nobody is left who answers at
-// once. So it takes up to half as much more, each replica and each snapshot its own share of that,
-// as if by chance: that two take theirs together is rare, and does not last.
+// enough returns after how many bytes of log the next snapshot is due. All replicas apply the same
+// log and would snapshot at the same moment, and none would answer promptly then. So a
+// pseudo-random part of up to half as much is added, another for each replica and snapshot. Two
+// replicas seldom coincide then, and not repeatedly.
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
 	const shares = 1 << 10
@@ -60,8 +59,8 @@ func (c *Core) enough() int {
 	return bytes + bytes/2*int(share)/shares
 }
 
-// Snapshotted hands in the snapshot that an Output.Take with this index has asked for: its Header
-// and the encoded state. The Core owns the slice. One that nobody waits for any more is ignored.
+// Snapshotted passes in the snapshot that the Output.Take with this index asked for: its Header and
+// then the encoded state. The Core owns the slice. A snapshot that was abandoned is ignored.
 func (c *Core) Snapshotted(index uint64, data []byte) {
 	t := &c.taking
 	if t.step != takeCapture || t.index != index {
@@ -73,7 +72,7 @@ func (c *Core) Snapshotted(index uint64, data []byte) {
 	c.out.Prepare = t.snap
 }
 
-// Prepared says that the snapshot handed out last as Output.Prepare is durable.
+// Prepared reports that the snapshot handed out last as Output.Prepare is durable.
 func (c *Core) Prepared() {
 	if c.taking.overtaken {
 		c.taking = taking{}
@@ -84,15 +83,16 @@ func (c *Core) Prepared() {
 	}
 }
 
-// name lets the Saves go on with the snapshot: from the next one on it is the log's.
+// name queues the prepared snapshot for the next Save, which puts it into effect.
 func (c *Core) name() {
 	c.taking.step = takeName
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})
 }
 
-// overtake gives up the snapshot that is being taken, for another replica's that is on its way to
-// the store: named after that it would take the log back. What the store is preparing cannot be
-// taken back, and is waited for; what is among the appends already comes before.
+// overtake abandons the snapshot that is being taken, because a snapshot of another replica is on
+// its way to the store; named after that, it would set the log back. A Prepare under way cannot be
+// stopped and is waited for. A snapshot that is already among the appends is saved before the
+// other.
 func (c *Core) overtake() {
 	switch c.taking.step {
 	case takeCapture:
@@ -102,8 +102,8 @@ func (c *Core) overtake() {
 	}
 }
 
-// prepareHung reports, once in each tick, whether the store has been preparing a snapshot for too
-// long.
+// prepareHung reports whether a Prepare has exceeded its limit. It must be called once in each
+// tick.
 func (c *Core) prepareHung() bool {
 	t := &c.taking
 	if t.step != takePrepare {
@@ -113,12 +113,11 @@ func (c *Core) prepareHung() bool {
 	return t.ticks >= int(prepareLimit(len(t.snap.GetData()))/c.cfg.Tick)
 }
 
-// prepareLimit is how long a store may take to prepare a snapshot of so many bytes. Nobody waits
-// for it, and no vote or acknowledgement rests on it, so an election timeout would be far too
-// strict: a good disk takes seconds for a large one. But a replica whose snapshots never become
-// durable keeps its whole log in memory, for ever, and in the end takes its host along. Kernels try
-// again for half a minute or so before they give a disk up; and one that writes less than a MiB in
-// a second could not keep up with the log either.
+// prepareLimit returns how long a store may take to prepare a snapshot of so many bytes. No caller,
+// vote or acknowledgement waits for it, so an election timeout would be far too strict: a good disk
+// takes seconds for a large one. But a replica whose snapshots never become durable keeps its whole
+// log in memory, and exhausts its host in the end. Kernels retry a failing disk for about half a
+// minute. A disk that writes less than a MiB in a second could not keep up with the log either.
 func prepareLimit(bytes int) time.Duration {
 	return time.Minute + time.Duration(bytes>>20)*time.Second
 }

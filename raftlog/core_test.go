@@ -24,7 +24,8 @@ func TestLoneVoterLeadsWithoutWaiting(t *testing.T) {
 	c, r := lone(t)
 	if got := r.core.Status(); got.Term != 2 || !got.Leading || got.Applied != 3 || got.Last != 3 ||
 		len(got.Voters) != 1 {
-		t.Errorf("status %+v, want a leader of term 2 with its first entry, at index 2, and the one that says so applied", got)
+		t.Errorf("status %+v, want a leader of term 2 with its first entry, at index 2, and the one that says "+
+			"so applied", got)
 	}
 	c.verify()
 }

@@ -5,8 +5,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Turn returns what is to be done next. By calling it the owner says that everything in earlier
-// Outputs is done, except for a Save.
+// Turn returns the next Output. A call implies that all earlier Outputs are carried out, except for
+// a Save, a Prepare and a Take.
 func (c *Core) Turn() Output {
 	c.recycle()
 	for {
@@ -39,11 +39,11 @@ func (c *Core) Turn() Output {
 	return out
 }
 
-// recycleMax is the largest slice of an Output whose memory is used again: a burst should not cost
-// its memory for ever.
+// recycleMax is the largest slice of an Output whose memory is reused: a burst must not pin its
+// memory forever.
 const recycleMax = 256
 
-// recycle takes back the memory of the last Output: the owner is done with it.
+// recycle takes back the memory of the last Output, which the owner has carried out.
 func (c *Core) recycle() {
 	clear(c.done.Events)
 	clear(c.done.Messages)
@@ -59,8 +59,8 @@ func (c *Core) recycle() {
 	c.done = Output{Events: events, Messages: messages, Duplicates: duplicates}
 }
 
-// handle files what one Ready of raft asks for. In this mode its messages carry everything: what to
-// store, what to apply, what to send.
+// handle distributes one Ready of raft. With AsyncStorageWrites its messages hold everything that
+// is to be stored, applied and sent.
 func (c *Core) handle(rd raft.Ready) {
 	for _, rs := range rd.ReadStates {
 		c.group.confirmed(rs)
@@ -97,9 +97,9 @@ func (c *Core) handle(rd raft.Ready) {
 	c.answer()
 }
 
-// observe compares raft's role with the one known. It runs after everything that may have changed
-// it, so that no change of term can hide between two Turns: what was queued in one term must never
-// be proposed in another.
+// observe compares raft's role with the known one. It must run after everything that may change the
+// role, so that no change of term is missed between two Turns: a batch queued in one term must
+// never be proposed in another.
 func (c *Core) observe() {
 	s := c.node.BasicStatus()
 	c.transferee = s.LeadTransferee
@@ -117,12 +117,12 @@ func (c *Core) observe() {
 	c.role, c.unseen = now, true
 	c.unsettled = c.ticks + unsettledTicks
 	if now.Leader == 0 {
-		now.LastTerm, now.LastIndex, _ = c.lastEntry() // zero if that cannot be read: then nothing is known of it
+		now.LastTerm, now.LastIndex, _ = c.lastEntry() // zero, which means unknown, if it cannot be read
 	}
 	c.out.Events = append(c.out.Events, Event{Kind: RoleChanged, Role: now})
 }
 
-// deliver hands responses to whom they are for. Those for this replica go to raft.
+// deliver sends responses to other replicas and passes those for this replica to raft.
 func (c *Core) deliver(responses []*raftpb.Message) {
 	votes := false
 	for _, m := range responses {
@@ -130,13 +130,13 @@ func (c *Core) deliver(responses []*raftpb.Message) {
 			c.send(m)
 			continue
 		}
-		// An error says that this replica is no longer part of the configuration, or the like: the
-		// response has become useless.
+		// An error only says that the response is obsolete, for example after this replica was
+		// removed.
 		_ = c.node.Step(m)
 		votes = votes || m.GetType() == raftpb.MsgVoteResp || m.GetType() == raftpb.MsgPreVoteResp
 	}
 	if votes {
-		c.observe() // of what a replica says to itself only a vote can change its role
+		c.observe() // of a replica's messages to itself only a vote can change its role
 	}
 }
 
@@ -152,7 +152,7 @@ func (c *Core) send(m *raftpb.Message) {
 	c.duplicate(m)
 }
 
-// apply turns committed entries into events. Raft hands out only what is durable here.
+// apply turns committed entries into events. Raft hands out only entries that are durable here.
 func (c *Core) apply(m *raftpb.Message) {
 	for _, e := range m.GetEntries() {
 		own := c.role.Leading && e.GetTerm() == c.role.Term
@@ -185,7 +185,7 @@ func (c *Core) apply(m *raftpb.Message) {
 	c.held = append(c.held, m.GetResponses()...)
 }
 
-// fail ends the replica; the first reason stays.
+// fail ends the replica. Only the first error is kept.
 func (c *Core) fail(err error) {
 	if c.out.Failed == nil {
 		c.out.Failed = err

@@ -8,14 +8,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// entryOverheadBytes is what an entry costs beside its data, about.
+// entryOverheadBytes is about the cost of an entry besides its data.
 const entryOverheadBytes = 32
 
-// view is the read side of the log: what raft reads after it is durable. It wraps raft's own
-// storage in memory, all but the snapshot: raft clones that one, and it hands out whatever it has.
+// view is the durable part of the log, for raft to read. It wraps raft's MemoryStorage, except for
+// the snapshot, which MemoryStorage would clone and hand out even if it is too old.
 type view struct {
 	*raft.MemoryStorage
-	snap      *raftpb.Snapshot // nil: none
+	snap      *raftpb.Snapshot // nil if there is none
 	confIndex uint64           // last applied configuration entry
 	wanted    bool             // raft asked for a snapshot newer than snap
 }
@@ -23,9 +23,9 @@ type view struct {
 func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }
 
 // Snapshot returns the last snapshot, for raft to send. It is never older than the last applied
-// configuration entry: raft ignores a snapshot that does not name its receiver, and a learner that
-// gets one from before its addition never catches up. If there is none yet, raft is put off until
-// its next heartbeat has come back, and the owner is asked to take one now.
+// configuration entry: raft ignores a snapshot that does not name its receiver, so a learner that
+// gets one from before its addition never catches up. Without such a snapshot it returns an error,
+// on which raft asks again after the next heartbeat response, and a snapshot is due at once.
 func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 	if v.snap == nil || v.index() < v.confIndex {
 		v.wanted = true
@@ -34,25 +34,25 @@ func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 	return v.snap, nil
 }
 
-// index returns that of the last snapshot, 0 without one.
+// index returns the index of the last snapshot. Zero means there is none.
 func (v *view) index() uint64 { return v.snap.GetMetadata().GetIndex() }
 
-// install empties the log and starts it anew behind a snapshot.
+// install empties the log and restarts it behind a snapshot.
 func (v *view) install(s *raftpb.Snapshot) {
-	// Without its data, which would be copied and never read there.
+	// Without its data, which would be copied but never read there.
 	must(v.ApplySnapshot(&raftpb.Snapshot{Metadata: s.GetMetadata()}))
 	v.snap, v.confIndex, v.wanted = s, s.GetMetadata().GetIndex(), false
 }
 
-// take files a snapshot of the state at an index of the log, with the configuration that held
-// there, and forgets entries behind it: some stay, so that a replica that lags a little can be
-// served from the log, as many as keep and keepBytes allow.
+// take stores a snapshot of the state at index, with the configuration at that index, and drops the
+// entries up to it. As many of them as keep and keepBytes allow stay, so that a replica that lags a
+// little can be served from the log.
 func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, keepBytes int) *raftpb.Snapshot {
 	term, err := v.Term(index)
 	must(err)
 	v.snap = &raftpb.Snapshot{Data: data, Metadata: &raftpb.SnapshotMetadata{
 		ConfState: proto.CloneOf(conf), Index: &index, Term: &term}}
-	// a configuration that was applied since it was begun asks for another one
+	// a configuration applied since its beginning needs another one
 	v.wanted = v.wanted && index < v.confIndex
 	first, err := v.FirstIndex()
 	must(err)
@@ -62,9 +62,9 @@ func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, kee
 	return v.snap
 }
 
-// cut returns the last entry that is forgotten, or one before first. It asks for no more than it
-// looks at: raft's storage goes through all that it is asked for, and behind a large state that is
-// so much log that everybody would wait for it.
+// cut returns the index of the last entry to drop, or first-1 for none. It reads the log in small
+// pieces from its end: raft's storage scans the whole range of a read, which before a large state's
+// snapshot would stall the owner.
 func (v *view) cut(first, index uint64, keep, keepBytes int) uint64 {
 	const atOnce = 256
 	for index >= first && keep > 0 && keepBytes > 0 {
@@ -80,7 +80,7 @@ func (v *view) cut(first, index uint64, keep, keepBytes int) uint64 {
 	return index
 }
 
-// installed makes a snapshot that is durable here the state of the replica.
+// installed replaces the replica's state by a snapshot that is durable here.
 func (c *Core) installed(s *raftpb.Snapshot) error {
 	config, state, err := open(s)
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// What raft carries for us, and what it does not know of a configuration: since when it holds, and
-// who is who. Numbers are big-endian, and there is one way to write each value:
+// The encodings of what raft does not store of a configuration: its index and the contexts of its
+// members. Numbers are big-endian, and each value has exactly one encoding:
 //
 //	member    ID (8), length of the context (2), context
 //	entry     format (1), member                              the context of the entry that adds it
-//	snapshot  format (1), index of the configuration (8), number of members (2), members by ID, state of the Applier
+//	snapshot  format (1), index of the configuration (8), number of members (2), members by ID, state
 
-// envelopeFormat is the present format of both.
+// envelopeFormat is the present format of entry and snapshot.
 const envelopeFormat = 1
 
-var errEnvelope = errors.New("not what says who is who")
+var errEnvelope = errors.New("invalid member data")
 
 func appendMember(b []byte, m Member) []byte {
 	b = binary.BigEndian.AppendUint64(b, m.ID)
@@ -32,16 +32,17 @@ func appendMember(b []byte, m Member) []byte {
 // takeMember reads one member, a part of b.
 func takeMember(b []byte) (m Member, rest []byte, err error) {
 	if len(b) < 10 {
-		return m, nil, fmt.Errorf("%w: it ends within a member", errEnvelope)
+		return m, nil, fmt.Errorf("%w: truncated member", errEnvelope)
 	}
 	m.ID = binary.BigEndian.Uint64(b)
 	n := int(binary.BigEndian.Uint16(b[8:]))
 	b = b[10:]
 	if n > contextMax || n > len(b) || !validID(m.ID) {
-		return m, nil, fmt.Errorf("%w: member %x with a context of %d bytes, %d are left", errEnvelope, m.ID, n, len(b))
+		return m, nil, fmt.Errorf("%w: member %x has a context of %d bytes, only %d are left",
+			errEnvelope, m.ID, n, len(b))
 	}
 	if n > 0 {
-		m.Context = bytes.Clone(b[:n]) // of its own: it outlives the snapshot
+		m.Context = bytes.Clone(b[:n]) // it outlives the snapshot
 	}
 	return m, b[n:], nil
 }
@@ -49,20 +50,20 @@ func takeMember(b []byte) (m Member, rest []byte, err error) {
 // validID reports whether a replica can have this raft ID.
 func validID(id uint64) bool { return id != 0 && !raft.IsLocalMsgTarget(id) }
 
-// added writes the context of an entry that adds a member.
+// added encodes the context of an entry that adds a member.
 func added(m Member) []byte { return appendMember([]byte{envelopeFormat}, m) }
 
-// whoIsAdded reads it. The context of any other change is empty.
+// whoIsAdded decodes what added encodes. The context of any other change is empty.
 func whoIsAdded(b []byte) ([]Member, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
 	if b[0] != envelopeFormat {
-		return nil, fmt.Errorf("%w: format %d", errEnvelope, b[0])
+		return nil, fmt.Errorf("%w: unknown format %d", errEnvelope, b[0])
 	}
 	m, rest, err := takeMember(b[1:])
 	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("%w: %d bytes too many", errEnvelope, len(rest))
+		err = fmt.Errorf("%w: %d trailing bytes", errEnvelope, len(rest))
 	}
 	if err != nil {
 		return nil, err
@@ -70,12 +71,12 @@ func whoIsAdded(b []byte) ([]Member, error) {
 	return []Member{m}, nil
 }
 
-// enclose puts the state of the Applier into its envelope.
+// enclose returns the state of the Applier behind its envelope.
 func enclose(index uint64, members []Member, state []byte) []byte {
 	return append(envelope(index, members), state...)
 }
 
-// envelope writes what stands before the state in a snapshot.
+// envelope encodes what precedes the state in a snapshot.
 func envelope(index uint64, members []Member) []byte {
 	b := []byte{envelopeFormat}
 	b = binary.BigEndian.AppendUint64(b, index)
@@ -86,17 +87,17 @@ func envelope(index uint64, members []Member) []byte {
 	return b
 }
 
-// open reads a snapshot: the configuration, and the state of the Applier, which is a part of it. It
-// refuses an envelope that does not fit the rest of the snapshot.
+// open decodes a snapshot. The returned state of the Applier is a part of its bytes. An envelope
+// that contradicts the snapshot's metadata is an error.
 func open(s *raftpb.Snapshot) (Configuration, []byte, error) {
 	b, meta := s.GetData(), s.GetMetadata()
 	if len(b) < 11 || b[0] != envelopeFormat {
-		return Configuration{}, nil, fmt.Errorf("%w: a snapshot that begins with %x", errEnvelope, b[:min(len(b), 11)])
+		return Configuration{}, nil, fmt.Errorf("%w: snapshot begins with %x", errEnvelope, b[:min(len(b), 11)])
 	}
 	index, n := binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint16(b[9:])
 	if index == 0 || index > meta.GetIndex() || n > membersMax {
-		return Configuration{}, nil, fmt.Errorf("%w: %d members since %d in a snapshot at %d", errEnvelope, n, index,
-			meta.GetIndex())
+		return Configuration{}, nil, fmt.Errorf("%w: %d members of configuration %d in a snapshot at %d", errEnvelope, n,
+			index, meta.GetIndex())
 	}
 	b = b[11:]
 	var members []Member
@@ -109,7 +110,7 @@ func open(s *raftpb.Snapshot) (Configuration, []byte, error) {
 	}
 	config := newConfiguration(index, meta.GetConfState(), members)
 	if !slices.EqualFunc(members, config.Members, func(a, b Member) bool { return a.ID == b.ID }) {
-		return Configuration{}, nil, fmt.Errorf("%w: it names others than the snapshot", errEnvelope)
+		return Configuration{}, nil, fmt.Errorf("%w: its members differ from the snapshot's", errEnvelope)
 	}
 	return config, b[:len(b):len(b)], nil
 }

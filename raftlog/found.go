@@ -7,26 +7,23 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Found writes the beginning of a group's log into an empty store: replica id of the group, with
-// these voters, of whom as much is known as their contexts say, and this initial state. All
-// founding voters must write the same group, voters and state. The log starts with a snapshot at
-// index 1 of term 1, so that a replica added later is sent a snapshot and needs nothing from
-// before.
+// Found writes the beginning of a group's log into an empty store, for replica id of the group. All
+// founding voters must write the same group, voters and state. The log starts with a snapshot of
+// state at index 1 of term 1, so that a replica that is added later is sent a snapshot.
 //
-// An ID is founded once, in one store. A replica that founds again after it has lost its data can
-// vote a second time in a term in which it has voted, and two leaders would commit different
-// things.
+// An ID must be founded once only, in one store. A replica that lost its data and founds again
+// could vote twice in a term, and two leaders could commit different entries.
 func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 	var ids []uint64
 	for _, v := range voters {
 		if !validID(v.ID) || slices.Contains(ids, v.ID) || len(v.Context) > contextMax || len(ids) == membersMax {
-			return fmt.Errorf("raftlog: voter %x among %d, with %d bytes of context, is not valid, or there twice",
+			return fmt.Errorf("raftlog: voter %x of %d, with %d bytes of context, is invalid or listed twice",
 				v.ID, len(voters), len(v.Context))
 		}
 		ids = append(ids, v.ID)
 	}
 	if !slices.Contains(ids, id) {
-		return fmt.Errorf("raftlog: %x is none of the voters %x", id, ids)
+		return fmt.Errorf("raftlog: replica %x is not among the voters %x", id, ids)
 	}
 	one := uint64(1)
 	conf := &raftpb.ConfState{Voters: union(ids, nil)}
@@ -39,16 +36,16 @@ func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 	})
 }
 
-// Join writes the beginning of a replica that its group will add, into an empty store. It knows
-// nobody, and learns everything from the first leader that writes to it. An ID joins once, as it is
-// founded once.
+// Join writes the beginning of a replica that its group will add, into an empty store. The replica
+// learns everything from the first leader that sends to it. An ID must join once only, as with
+// Found.
 func Join(store Store, group, id uint64) error {
 	return begin(store, Batch{Identity: &Identity{Group: group, ID: id}})
 }
 
 func begin(store Store, b Batch) error {
 	if b.Identity.Group == 0 || !validID(b.Identity.ID) {
-		return fmt.Errorf("raftlog: group %x and replica %x must both be proper IDs", b.Identity.Group, b.Identity.ID)
+		return fmt.Errorf("raftlog: group %x or replica %x is not a valid ID", b.Identity.Group, b.Identity.ID)
 	}
 	st, err := store.Load()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Log is one replica of a replicated log. All methods are safe for concurrent use and none but
-// Transfer and Close waits for anything.
+// Log is one replica of a replicated log. All methods are safe for concurrent use, and only
+// Transfer and Close block.
 type Log struct {
 	cfg  Config
 	wake chan struct{} // one slot: the owner has something to do
@@ -20,8 +20,8 @@ type Log struct {
 	out  []*raftpb.Message // to be sent at the end of the turn
 
 	duplicates []*raftpb.Message // those of out that are sent a second way, too
-	called     bool              // something was handed out in this turn, so that it has an end
-	where      place             // whose code runs, for the panic that may come
+	called     bool              // this turn has called the Applier or sent something, so TurnEnd is due
+	where      place             // whose code runs, to classify a panic
 	transfers  []transfer        // waiting for their outcome
 	saves      chan Batch        // to the appender; never holds more than one
 	taking     taken             // the snapshot that is being taken
@@ -34,7 +34,7 @@ type Log struct {
 	queued  int // bytes of batches in inbox and core
 	status  Status
 	survey  Survey
-	ended   error // not nil: nothing is taken in any more
+	ended   error // not nil once nothing more is accepted
 
 	owner    chan struct{}   // closed when the owner has returned
 	appender chan struct{}   // closed when the appender has returned
@@ -43,11 +43,11 @@ type Log struct {
 	cancel   context.CancelFunc
 	closing  atomic.Bool   // Close was called
 	closed   chan struct{} // closed when the first Close is about to return
-	closeErr error         // what it has found
+	closeErr error         // result of the first Close
 }
 
-// Start starts the replica that the store holds. Before any other call the Applier gets the stored
-// snapshot by Restore.
+// Start starts the replica that the store holds. The first call of the Applier is Restore with the
+// stored snapshot, if there is one.
 func Start(cfg Config) (*Log, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {

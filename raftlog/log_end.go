@@ -10,8 +10,8 @@ import (
 // closeWaitMax is how long Close waits for a store or an Applier that does not return.
 const closeWaitMax = 5 * time.Second
 
-// end is the last thing that the owner does: nothing is taken in any more, those who wait for a
-// transfer learn it, and unless the log was closed the Applier is told.
+// end is the last act of the owner. It stops the inbox, answers the transfers that wait, and calls
+// Retired unless the log was closed.
 func (l *Log) end(err error) {
 	l.mu.Lock()
 	if l.ended == nil {
@@ -39,14 +39,14 @@ func (l *Log) end(err error) {
 	l.cfg.Logger.Warn("this replica has retired", "cause", err) // the Applier reports it as an error
 	defer func() {
 		if p := recover(); p != nil {
-			l.cfg.Logger.Error("the Applier panicked when told of it", "cause", p)
+			l.cfg.Logger.Error("the Applier panicked in Retired", "cause", p)
 		}
 	}()
 	l.cfg.Applier.Retired(err)
 }
 
-// save is the appender goroutine, for a store that waits for a disk. It saves one batch at a time
-// and reports back; it ends with the owner.
+// save is the appender goroutine, for a store that is not Volatile. It saves one batch at a time
+// and reports the result to the owner. It ends with the owner, or with the first failure.
 func (l *Log) save() {
 	defer close(l.appender)
 	for b := range l.saves {
@@ -70,7 +70,7 @@ func (l *Log) saveOne(b Batch) (err error) {
 	return nil
 }
 
-// cause makes an error of a panic, and logs where it came from.
+// cause converts a panic to an error, and logs its stack.
 func (l *Log) cause(p any) error {
 	l.cfg.Logger.Error("panic", "cause", p, "stack", string(debug.Stack()))
 	if err, ok := p.(error); ok {
@@ -79,14 +79,13 @@ func (l *Log) cause(p any) error {
 	return fmt.Errorf("%v", p)
 }
 
-// Close stops the replica, waits for its goroutines, and closes the store. Nothing is handed over:
-// transfer the lead before. It may be called more than once and by several goroutines, but not by
-// the Applier. If the store does not return from a Save, a Prepare and its own Close within 5 s,
-// Close gives up on it, says so with ErrHung, and leaves the store open, or its Close under way:
-// what hangs in a system call cannot be ended, and the goroutine that waits for it ends when the
-// call does.
+// Close stops the replica, waits for its goroutines, and closes the store. It does not hand over
+// the lead: call Transfer before. It may be called more than once and concurrently, but not by the
+// Applier. If the goroutines and the store's Close do not return within 5 s together, Close returns
+// ErrHung. The store is then open, or its Close is under way: a call that hangs in the kernel
+// cannot be ended, and the goroutine that waits for it ends with the call.
 func (l *Log) Close() error {
-	if !l.closing.CompareAndSwap(false, true) { // no sync.Once, which would hold a lock across the wait
+	if !l.closing.CompareAndSwap(false, true) { // not sync.Once, which would hold a lock during the wait
 		<-l.closed
 		return l.closeErr
 	}
@@ -101,7 +100,7 @@ func (l *Log) Close() error {
 	return l.closeErr
 }
 
-// finish waits for all goroutines, then closes the store; for all of it at most so long.
+// finish waits for all goroutines, then closes the store, all within closeWaitMax.
 func (l *Log) finish() error {
 	limit := time.NewTimer(closeWaitMax)
 	defer limit.Stop()
@@ -109,7 +108,7 @@ func (l *Log) finish() error {
 		select {
 		case <-done:
 		case <-limit.C:
-			return fmt.Errorf("%w: it has not returned for %v", ErrHung, closeWaitMax)
+			return fmt.Errorf("%w: it has not returned after %v", ErrHung, closeWaitMax)
 		}
 	}
 	stored := make(chan error, 1)
@@ -118,6 +117,6 @@ func (l *Log) finish() error {
 	case err := <-stored:
 		return err
 	case <-limit.C:
-		return fmt.Errorf("%w: it has not closed for %v", ErrHung, closeWaitMax)
+		return fmt.Errorf("%w: the store's Close has not returned after %v", ErrHung, closeWaitMax)
 	}
 }

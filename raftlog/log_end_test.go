@@ -297,7 +297,8 @@ func TestStartRefuses(t *testing.T) {
 		SnapshotBytes: -1}); err == nil {
 		t.Error("an empty Config was taken")
 	} else {
-		for _, field := range strings.Fields("Group ID Store Applier Send SendSnapshot Tick HeartbeatTicks EntriesInFlight QueueBytes SnapshotBytes") {
+		for _, field := range strings.Fields("Group ID Store Applier Send SendSnapshot Tick HeartbeatTicks " +
+			"EntriesInFlight QueueBytes SnapshotBytes") {
 			if !strings.Contains(err.Error(), field+" ") {
 				t.Errorf("the error does not name %s: %v", field, err)
 			}

@@ -7,18 +7,17 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Bounds of the inbox: what comes faster than it can be handled is lost, as on the network; raft
-// sends it again.
+// Bounds of the inbox. What exceeds them is dropped, as on a network; raft sends it again.
 const (
 	stepMessagesMax = 4096
 	stepBytesMax    = 64 << 20
 	unreachableMax  = 256
 )
 
-// gatherMost is how often the owner yields before a turn, at most.
-const gatherMost = 3
+// maxGathers bounds how often the owner yields before a turn.
+const maxGathers = 3
 
-// inbox is what other goroutines want of the owner. It is swapped whole, so that everything that
+// inbox holds what other goroutines pass to the owner. It is swapped whole, so that everything that
 // arrives during one turn is handled together in the next.
 type inbox struct {
 	messages    []*raftpb.Message
@@ -45,7 +44,7 @@ type bound struct {
 
 type round struct{ term, round uint64 }
 
-// change is a Change and the term for which it was decided.
+// change is a Change and the term in which alone it may be proposed.
 type change struct {
 	term uint64
 	Change
@@ -56,8 +55,8 @@ type snapshotReport struct {
 	ok       bool
 }
 
-// empty keeps the memory for the next turn, unless a burst has made it large. What it held is
-// forgotten.
+// empty resets the inbox and keeps its memory for the next turn, except for batches that a burst
+// has made large.
 func (in *inbox) empty() {
 	clear(in.messages)
 	clear(in.transfers)
@@ -70,7 +69,7 @@ func (in *inbox) empty() {
 		rounds: in.rounds[:0], transfers: in.transfers[:0]}
 }
 
-// kick wakes the owner. It never blocks: one wake-up is as good as many.
+// kick wakes the owner. It never blocks: wake-ups that are not yet handled coalesce.
 func (l *Log) kick() {
 	select {
 	case l.wake <- struct{}{}:
@@ -93,19 +92,20 @@ func (l *Log) put(change func(*inbox)) bool {
 	return ok
 }
 
-// first reports whether what was put into the inbox is the first since the owner has taken it out:
-// only then it must be woken. More wake-ups would be turns with nothing to do. The caller holds mu.
+// first counts an addition to the inbox and reports whether it is the first since the last swap.
+// Only then the owner must be woken; more wake-ups would cause empty turns. The caller must hold
+// mu.
 func (l *Log) first() bool {
 	l.arrived++
 	return l.arrived == 1
 }
 
-// gather lets whoever can run add to this turn, and yields again as long as that brings more: the
-// cheapest way to large batches, and free for a lone caller. Entries cost the same whatever is in
-// them, so with 64 callers the second and the third time save a fifth of all work.
+// gather yields so that other goroutines can add to this turn, and again as long as that adds more.
+// It makes large batches at little cost, and none for a lone caller. An entry costs the same
+// whatever its size, so with 64 callers the second and the third yield save a fifth of all work.
 func (l *Log) gather() {
 	had := 1
-	for range gatherMost {
+	for range maxGathers {
 		runtime.Gosched()
 		l.mu.Lock()
 		has := l.arrived
@@ -117,8 +117,7 @@ func (l *Log) gather() {
 	}
 }
 
-// swap takes all that has arrived, and reports whether that is nothing, and whether the log has
-// been closed.
+// swap takes the inbox. It reports whether that is empty, and whether the log has been closed.
 func (l *Log) swap() (in *inbox, nothing, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,11 +126,11 @@ func (l *Log) swap() (in *inbox, nothing, closed bool) {
 	return &l.spare, nothing, l.ended != nil
 }
 
-// Propose queues a batch of commands, which is copied, and reports whether it did: not if the queue
-// is full or the log has ended. All batches that wait travel together in one entry, in order. A
-// batch is proposed only while this replica leads in the given term; on any change of term or role
-// it is thrown away, of which Applier.Role tells. While raft refuses (too much is uncommitted, the
-// lead is being handed over) it waits.
+// Propose copies a batch of commands to the queue. It reports false if the queue is full or the log
+// has ended. All waiting batches share one entry, in order. A batch is proposed only while this
+// replica leads in the given term. Any change of term or role discards it; Applier.Role reports
+// such a change. A batch waits while raft refuses proposals, because too much is uncommitted or the
+// lead is being transferred.
 func (l *Log) Propose(term uint64, batch []byte) bool {
 	l.mu.Lock()
 	ok := l.ended == nil && l.queued+len(batch) <= l.cfg.QueueBytes
@@ -148,25 +147,25 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 	return ok
 }
 
-// Change proposes a change of the configuration, and returns false if the log has ended. It is
-// proposed only while this replica leads in that term, Applier.Leads was called, nothing is pending
-// (see Survey), and it makes sense for the present configuration; otherwise it is forgotten, as is
-// one that another follows at once. Applier.Configured tells what has become of it. The slices must
-// not be changed afterwards.
+// Change proposes a change of the configuration, and reports false if the log has ended. The change
+// is dropped unless this replica leads in that term, Applier.Leads was called, nothing is pending
+// (see Survey), and it is valid for the present configuration. A second Change before the next turn
+// replaces the first. Applier.Configured reports a change that is applied. The slices must not be
+// changed afterwards.
 func (l *Log) Change(term uint64, c Change) bool {
 	return l.put(func(in *inbox) { in.change = &change{term, c} })
 }
 
-// Confirm asks for Applier.Confirmed(term, round): a majority agrees after this call that this
-// replica leads in that term, and everything that was committed by then is applied. All rounds of a
-// turn share one question to the others. On any change of term or role it is forgotten.
+// Confirm requests Applier.Confirmed(term, round): after this call a majority confirms that this
+// replica leads in that term, and everything committed by then is applied. All rounds of a turn
+// share one question to the followers. Any change of term or role discards the request.
 func (l *Log) Confirm(term, n uint64) {
 	l.put(func(in *inbox) { in.rounds = append(in.rounds, round{term, n}) })
 }
 
-// Step takes a message of another replica, which must not be changed afterwards. The caller has
-// checked that its sender belongs to the group and is whom From names. If messages come faster than
-// they are handled it is dropped; Status counts that.
+// Step handles a message of another replica, which must not be changed afterwards. The caller must
+// have checked that the sender belongs to the group and is the replica that From names. If the
+// inbox is full the message is dropped and counted in Status.
 func (l *Log) Step(m *raftpb.Message) {
 	size := messageBytes(m)
 	l.put(func(in *inbox) {
@@ -188,8 +187,8 @@ func messageBytes(m *raftpb.Message) int {
 	return n
 }
 
-// Unreachable says that messages to a replica were probably lost, as when a connection ended: what
-// was in flight is sent anew once it answers again.
+// Unreachable reports that messages to a replica were probably lost, for example because a
+// connection ended. Entries in flight are sent again once it answers.
 func (l *Log) Unreachable(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.unreachable) < unreachableMax && !slices.Contains(in.unreachable, id) {
@@ -198,10 +197,9 @@ func (l *Log) Unreachable(id uint64) {
 	})
 }
 
-// Gone says that the last stream of a replica has ended, or that it said itself that it has
-// retired, behind everything that came on it: its messages were given to Step before. What was in
-// flight is sent anew once it answers again. If it led, the others need not wait for an election
-// timeout.
+// Gone reports that the last stream of a replica has ended, or that the replica has announced that
+// it has retired. All its messages must have been passed to Step before. Entries in flight are sent
+// again once it answers. If it led, the others need not wait for an election timeout.
 func (l *Log) Gone(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.gone) < unreachableMax && !slices.Contains(in.gone, id) {

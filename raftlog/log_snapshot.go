@@ -11,28 +11,28 @@ import (
 // taken is the snapshot that the owner is taking, one step at the end of each turn.
 type taken struct {
 	order   Take
-	capture Capture // nil: none
+	capture Capture // nil if there is none
 	stepped bool    // its last step is done
-	busy    bool    // the aside goroutine has a task whose outcome has not come back
+	busy    bool    // the aside goroutine has a task without an outcome yet
 }
 
-// task is what the aside goroutine is to do: to put a snapshot together, or, without a capture, to
-// have one prepared.
+// task is work for the aside goroutine: with a capture to encode a snapshot, otherwise to prepare
+// snap.
 type task struct {
 	order   Take
 	capture Capture
 	snap    *raftpb.Snapshot
 }
 
-// outcome is what has become of a task.
+// outcome is the result of a task.
 type outcome struct {
 	prepared bool
-	index    uint64 // if it is not a Prepare: the snapshot's
+	index    uint64 // of the snapshot, unless prepared is set
 	data     []byte
 	err      error
 }
 
-// Take begins a snapshot of the state as it is now.
+// Take begins a snapshot of the present state.
 func (l shell) Take(order Take) error {
 	l.where, l.called = inApplier, true
 	c, err := l.cfg.Applier.Snapshot()
@@ -48,18 +48,17 @@ func (l shell) Take(order Take) error {
 func (t *taken) steps() bool { return t.capture != nil && !t.stepped }
 
 const (
-	// pace is how long a snapshot waits for its next step while there are no turns.
+	// pace is the time between steps while there are no turns.
 	pace = time.Millisecond
-	// restSteps is how many it does then, since nobody waits for the owner.
+	// restSteps is how many steps run then at once, since nothing else needs the owner.
 	restSteps = 16
 )
 
-// step does one step of the snapshot that is being taken, at the very end of a turn: whoever waits
-// for an answer of this turn has it by then, and whatever arrives meanwhile comes before the next
-// step. The owner does not wake itself for that: under load turns come by themselves, and a
-// goroutine that can always run keeps its processor from looking what the network has brought.
-// After the last step the aside goroutine puts the snapshot together, unless it is still at work on
-// one that a Restore has made worthless.
+// step does one step of the snapshot that is being taken, at the very end of a turn: this turn's
+// answers are sent by then, and what arrives meanwhile is handled before the next step. The owner
+// does not wake itself for steps. Under load turns come anyway, and a goroutine that is always
+// runnable keeps its processor from polling the network. After the last step the aside goroutine
+// encodes the snapshot, once it has finished one that a Restore has abandoned.
 func (l *Log) step(atRest bool) {
 	t := &l.taking
 	if t.capture == nil {
@@ -77,7 +76,8 @@ func (l *Log) step(atRest bool) {
 	t.capture = nil
 }
 
-// Prepare has a snapshot made durable beside the log.
+// Prepare makes a snapshot durable here if the store is volatile, or else hands it to the aside
+// goroutine.
 func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
 		l.give(task{snap: s})
@@ -92,14 +92,14 @@ func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	return true, nil
 }
 
-// give never blocks: a Prepare follows from the outcome of what was put together, and step waits
-// for whatever is under way.
+// give hands a task to the aside goroutine. It never blocks: a Prepare follows only from the
+// outcome of a task, and step waits while one is under way.
 func (l *Log) give(t task) {
 	l.taking.busy = true
 	l.tasks <- t
 }
 
-// settleAside tells the core of the outcome of a task.
+// settleAside passes the outcome of a task to the core.
 func (l *Log) settleAside(o *outcome) error {
 	l.taking.busy = false
 	switch {
@@ -113,7 +113,7 @@ func (l *Log) settleAside(o *outcome) error {
 	return nil
 }
 
-// assist is the aside goroutine: it does for snapshots what takes long and needs neither the owner
+// assist is the aside goroutine: it does the slow work for snapshots that needs neither the owner
 // nor the appender. It ends with the owner, or with the first failure.
 func (l *Log) assist() {
 	defer close(l.aside)
@@ -124,19 +124,19 @@ func (l *Log) assist() {
 	}
 }
 
-// do does a task, reports its outcome, and whether it went well.
+// do does a task, puts its outcome into the inbox, and reports whether it succeeded.
 func (l *Log) do(t task) bool {
 	o := outcome{prepared: t.capture == nil, index: t.order.Index}
 	kind := ErrBroken
 	if o.prepared {
 		kind = ErrStorage
 	}
-	ended := true // from within, unless this is reached
+	ended := true // by runtime.Goexit, unless the end of do is reached
 	defer func() {
 		if p := recover(); p != nil {
 			o.err = fmt.Errorf("%w: %w: %w", kind, ErrPanic, l.cause(p))
 		} else if ended {
-			o.err = fmt.Errorf("%w: %w: %w", kind, ErrPanic, l.cause("the goroutine was ended from within"))
+			o.err = fmt.Errorf("%w: %w: %w", kind, ErrPanic, l.cause("runtime.Goexit was called"))
 		}
 		l.put(func(in *inbox) { in.aside = &o })
 	}()

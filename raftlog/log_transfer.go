@@ -2,16 +2,16 @@ package raftlog
 
 import "context"
 
-// transfer is a call of Transfer that waits. done has room for its one answer.
+// transfer is a call of Transfer that waits. done has a buffer for its one answer.
 type transfer struct {
 	to   uint64
 	done chan error
 }
 
-// Transfer hands the lead to another voter, 0: the one that is most caught up among those heard of
-// recently. It returns nil when this replica no longer leads, ErrTransfer if nobody took over
-// within an election timeout, and ErrNotLeading if it did not lead. If ctx ends first the attempt
-// goes on and may still succeed. Meanwhile proposals wait.
+// Transfer hands the lead to another voter. Zero means the most caught up one among those heard
+// from within an election timeout. It returns nil when this replica no longer leads, ErrTransfer if
+// no voter took over within an election timeout, and ErrNotLeading if this replica did not lead. If
+// ctx ends first the attempt continues and may still succeed. Proposals wait meanwhile.
 func (l *Log) Transfer(ctx context.Context, to uint64) error {
 	t := transfer{to: to, done: make(chan error, 1)}
 	if !l.put(func(in *inbox) { in.transfers = append(in.transfers, t) }) {
@@ -27,7 +27,7 @@ func (l *Log) Transfer(ctx context.Context, to uint64) error {
 	}
 }
 
-// begin starts a transfer; its outcome is settled at the end of a turn.
+// begin starts a transfer; settle reports its outcome at the end of a turn.
 func (l *Log) begin(t transfer) {
 	if err := l.core.Transfer(t.to); err != nil {
 		t.done <- err

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// place says whose code the owner is running, so that a panic can be named.
+// place is whose code the owner is running, to classify a panic.
 type place uint8
 
 const (
@@ -16,15 +16,15 @@ const (
 	inStore
 )
 
-// Patience is after how long the core is reminded of a batch that stands back, see Config.Patient.
-// The reminder of one before may be under way then, and two are not: so it lasts up to twice as
-// long. No much shorter timer is exact while a process is idle.
+// Patience is the time after which a deferrable batch is proposed by itself, see Config.Patient. It
+// may take up to twice as long, since there is one reminder at a time and that of an earlier batch
+// may be under way. Much shorter timers are inexact while a process is idle.
 const Patience = 2 * time.Millisecond
 
 // own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the
-// store is volatile, Save and Prepare. It is woken by the inbox and by one timer: the next tick,
-// the end of Patience, or the next step of a snapshot. A panic of anything that it calls ends the
-// replica and nothing else.
+// store is volatile, Save and Prepare. The inbox wakes it, and one timer for the next tick, the end
+// of Patience, or the next step of a snapshot. A panic in anything that it calls ends the replica
+// and nothing else.
 func (l *Log) own() {
 	var err error
 	defer close(l.owner)
@@ -33,7 +33,7 @@ func (l *Log) own() {
 		if p := recover(); p != nil {
 			err = l.panicked(p)
 		} else if err == nil {
-			err = l.panicked("the goroutine was ended from within")
+			err = l.panicked("runtime.Goexit was called")
 		}
 	}()
 	timer := time.NewTimer(l.cfg.Tick)
@@ -57,7 +57,7 @@ func (l *Log) own() {
 			return
 		}
 		l.step(fired && nothing)
-		switch steps := l.taking.steps(); { // whatever turns come, a timer that runs is not put off: ticks would be
+		switch steps := l.taking.steps(); { // turns do not put off a running timer, which would delay ticks
 		case steps && (fired || !paced):
 			timer.Reset(pace)
 			set = true
@@ -77,9 +77,9 @@ func (l *Log) own() {
 	}
 }
 
-// turn handles all that has arrived and carries out what follows from it. The clock is read only if
-// the timer says that a tick may have passed: under load there are many turns in one tick, and to
-// read it costs as much as a command.
+// turn handles the inbox and carries out the result. It reads the clock only if the timer has
+// fired, so that a tick may have passed: under load there are many turns in a tick, and reading the
+// clock costs as much as a command.
 func (l *Log) turn(in *inbox, fired bool) error {
 	taken := len(in.batches) + l.core.Queued()
 	if err := l.feed(in); err != nil {
@@ -109,7 +109,7 @@ func (l *Log) turn(in *inbox, fired bool) error {
 	return nil
 }
 
-// send hands over what the turn has to send.
+// send sends the messages of the turn.
 func (l *Log) send() {
 	if len(l.out) == 0 {
 		return
@@ -127,8 +127,8 @@ func (l *Log) send() {
 	l.out, l.duplicates = l.out[:0], l.duplicates[:0]
 }
 
-// feed gives the core its inputs. Messages come before time, so that a replica that was stalled
-// hears what waits before it counts the silence.
+// feed passes the inbox to the core. Messages come before ticks, so that a stalled replica handles
+// the waiting messages before it counts silence.
 func (l *Log) feed(in *inbox) error {
 	if in.storeErr != nil {
 		return in.storeErr
@@ -177,7 +177,7 @@ func (l *Log) feed(in *inbox) error {
 // shell implements Shell.
 type shell struct{ *Log }
 
-// Send gathers the messages until the end of the turn.
+// Send collects the messages until the end of the turn.
 func (l shell) Send(messages, duplicates []*raftpb.Message) {
 	l.out = append(l.out, messages...)
 	l.duplicates = append(l.duplicates, duplicates...)
@@ -200,14 +200,14 @@ func (l shell) Save(b Batch) (done bool, err error) {
 
 // Event calls the Applier.
 func (l shell) Event(e *Event) error {
-	l.look() // first, so that the Applier finds it changed
+	l.look() // first, so that the Applier sees the new Survey
 	switch e.Kind {
 	case LeadBegins:
 		l.cfg.Logger.Info("leading", "term", e.Term)
 	case Restored:
-		l.taking.capture = nil // of a state that is no more
+		l.taking.capture = nil // its state has been replaced
 	}
-	l.where, l.called = inApplier, true // if the call panics it stays so
+	l.where, l.called = inApplier, true // a panic of the call leaves it so
 	err := Deliver(e, l.cfg.Applier)
 	if err == nil {
 		l.where = inRaft
@@ -215,7 +215,7 @@ func (l shell) Event(e *Event) error {
 	return err
 }
 
-// look takes a survey, if there is a new one.
+// look stores the Survey if it has changed.
 func (l *Log) look() {
 	s, anew := l.core.Surveyed()
 	if !anew {
@@ -226,8 +226,7 @@ func (l *Log) look() {
 	l.survey = s
 }
 
-// SendSnapshot starts the sending of a snapshot. Whatever becomes of it, the first answer is
-// reported: raft waits for one.
+// SendSnapshot starts to send a snapshot. Its result is always reported, because raft waits for it.
 func (l shell) SendSnapshot(m *raftpb.Message) {
 	to, term := m.GetTo(), m.GetTerm()
 	l.called = true
@@ -236,8 +235,8 @@ func (l shell) SendSnapshot(m *raftpb.Message) {
 	})
 }
 
-// publish makes the status readable and gives back the room of the batches that have left the queue
-// or were thrown away. taken is what this turn began with.
+// publish stores the Status and frees the room of the batches that have left the queue or were
+// discarded. taken is the number of bytes at the beginning of this turn.
 func (l *Log) publish(taken int) {
 	st := l.core.Status()
 	l.mu.Lock()
@@ -247,7 +246,7 @@ func (l *Log) publish(taken int) {
 	l.queued -= taken - st.Queued
 }
 
-// panicked says what a panic on the owner goroutine means.
+// panicked converts a panic on the owner goroutine to an error of the right kind.
 func (l *Log) panicked(p any) error {
 	kind := ErrPanic
 	switch l.where {

@@ -8,11 +8,11 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// raftLogger lets raft write to slog at debug: what raft calls an info is said at every vote, and
-// its lines name replicas by IDs that mean nothing to an operator. What an operator has to know,
-// the Log and the Applier say themselves. Panic must panic, since raft reports broken invariants
-// that way and goes on if it returns; the owner of the Core recovers. Fatal panics, too: raft's own
-// logger would end the process.
+// raftLogger writes raft's lines to slog, up to warnings at debug: raft logs each vote as info, and
+// names replicas by IDs that mean nothing to an operator. The Log and the Applier log what an
+// operator needs. Panic must panic: raft reports broken invariants with it and would continue if it
+// returned. The owner of the Core recovers. Fatal panics, too: raft's own logger would end the
+// process.
 type raftLogger struct{ to *slog.Logger }
 
 var _ raft.Logger = raftLogger{}

@@ -6,9 +6,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// MemoryStore is a Store that lasts as long as the process. It is the default of mortise: a lock
-// lives no longer than its holder's session, so that nothing is held when every instance is gone. A
-// replica whose process ends has lost its data and must not come back under its raft ID.
+// MemoryStore is a Store in memory. It is the default of mortise: a lock ends with its holder's
+// session, so no lock is held when every instance has ended. A replica whose process ends has lost
+// its data and must not come back under its raft ID.
 //
 // Close keeps what is stored, so that a test can start a Log on it again.
 type MemoryStore struct {
@@ -18,10 +18,10 @@ type MemoryStore struct {
 // NewMemoryStore returns an empty store.
 func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
 
-// Volatile reports true: Save waits for nothing.
+// Volatile reports true: Save does not block.
 func (s *MemoryStore) Volatile() bool { return true }
 
-// Prepare does nothing: whoever saves a snapshot has it.
+// Prepare does nothing: Save stores the snapshot.
 func (s *MemoryStore) Prepare(context.Context, *raftpb.Snapshot) error { return nil }
 
 // Close does nothing.
@@ -34,7 +34,7 @@ func (s *MemoryStore) Load() (State, error) {
 	return st, nil
 }
 
-// Save keeps the batch. It fails only for a gap in the log, which would be a fault of its caller.
+// Save keeps the batch. It fails only for a gap in the log, which would be a bug of its caller.
 func (s *MemoryStore) Save(b Batch) error {
 	st := s.state
 	if b.Identity != nil {

@@ -6,8 +6,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// behind returns what a snapshot leaves of a log that it is saved to: the entries after it if the
-// log holds its last one, otherwise nothing. A log has no gaps.
+// behind returns the entries of log that stay behind a snapshot: those after its last entry if the
+// log holds that entry, otherwise none. The log must have no gaps.
 func behind(log []*raftpb.Entry, meta *raftpb.SnapshotMetadata) []*raftpb.Entry {
 	if len(log) == 0 || meta.GetIndex() < log[0].GetIndex() {
 		return nil
@@ -16,12 +16,12 @@ func behind(log []*raftpb.Entry, meta *raftpb.SnapshotMetadata) []*raftpb.Entry 
 	if at >= uint64(len(log)) || log[at].GetTerm() != meta.GetTerm() {
 		return nil
 	}
-	// A slice of its own, so that the entries before can be collected.
+	// A copy, so that the earlier entries can be collected.
 	return append([]*raftpb.Entry(nil), log[at+1:]...)
 }
 
-// splice returns the log that starts behind index base after an append: entries replace whatever
-// stands at and after their first index. It may reuse the log's memory.
+// splice appends entries to a log that starts behind index base. They replace everything at and
+// after their first index. It may reuse the log's memory.
 func splice(log []*raftpb.Entry, base uint64, entries []*raftpb.Entry) ([]*raftpb.Entry, error) {
 	for len(entries) > 0 && entries[0].GetIndex() <= base {
 		entries = entries[1:]

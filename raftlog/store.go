@@ -6,19 +6,19 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Identity names the log that a store holds: the group and the replica of it. Both are minted at
-// random elsewhere and never zero. An Identity lives once, with one store: a replica that lost its
-// data comes back under another ID.
+// Identity names the log that a store holds: the group and the replica of it. Both are random and
+// never zero. An Identity is used once, with one store: a replica that lost its data must come back
+// under another ID.
 type Identity struct {
 	Group uint64
 	ID    uint64
 }
 
-// State is what a Store holds. The messages in it are shared and must not be changed by anybody.
+// State is what a Store holds. Its messages are shared and must not be changed.
 type State struct {
-	Identity  Identity          // zero: the store is empty, and so is all the rest
-	HardState *raftpb.HardState // nil: never saved
-	Snapshot  *raftpb.Snapshot  // nil: none; only a replica that has joined and has heard of nobody yet has none
+	Identity  Identity          // zero if the store is empty; then all other fields are, too
+	HardState *raftpb.HardState // nil if never saved
+	Snapshot  *raftpb.Snapshot  // nil only in a replica that has joined and has not heard from a leader yet
 	Entries   []*raftpb.Entry   // those after the snapshot, without gaps
 }
 
@@ -26,53 +26,53 @@ type State struct {
 func (s State) Empty() bool { return s.Identity == Identity{} }
 
 // Batch is one durable unit: after a crash a store holds all of it or nothing of it. The fields
-// take effect in their order. The messages in it are shared with raft and must not be changed by
-// anybody; a Store may keep them.
+// take effect in their order. Its messages are shared with raft and must not be changed; a Store
+// may keep them.
 type Batch struct {
 	// Identity is set in the first batch of a store and in no other.
 	Identity *Identity
 
-	// HardState replaces the stored one; nil: it stays.
+	// HardState replaces the stored one. Nil keeps it.
 	HardState *raftpb.HardState
 
-	// Snapshot replaces the stored one; nil: it stays. Entries up to its index are no longer
-	// needed. If the log holds the snapshot's last entry (same index and term) the entries behind
-	// it stay; otherwise the snapshot came from another replica, and all entries go.
+	// Snapshot replaces the stored one. Nil keeps it. Entries up to its index are no longer needed.
+	// If the log holds the snapshot's last entry (same index and term) the entries behind it stay.
+	// Otherwise the snapshot came from another replica, and all entries are deleted.
 	Snapshot *raftpb.Snapshot
 
-	// Prepared says that Snapshot is the one for which Prepare has returned last: its bytes are
-	// durable, and what is left is to name it.
+	// Prepared reports that Snapshot is the one of the last Prepare: its bytes are durable, and
+	// Save only has to name it.
 	Prepared bool
 
-	// Entries are consecutive. The first of them and everything stored behind it are replaced, so
-	// that an append may overwrite what an earlier one wrote. Those up to the index of the snapshot
-	// need not be kept.
+	// Entries are consecutive. They replace every stored entry at and after the first index, so an
+	// append may overwrite an earlier one. Entries up to the index of the snapshot need not be
+	// kept.
 	Entries []*raftpb.Entry
 }
 
-// Store keeps a replica's log over the end of its process, or pretends to. The log calls it from
-// one goroutine at a time, but for Prepare, which may run beside Save, and never again after it has
-// returned an error, except for Close.
+// Store keeps a replica's log, across restarts of the process unless it is Volatile. The Log calls
+// it from one goroutine at a time, except that Prepare may run concurrently with Save. After an
+// error the Log calls only Close.
 type Store interface {
 	// Load returns everything that has been saved, and is called before the first Save of a
 	// process. The slice is the caller's.
 	Load() (State, error)
 
-	// Save makes the batch durable as one unit and returns when it is. An error is final: the voter
-	// retires, and nothing of the batch is acknowledged to anybody. Save may take its time if
-	// Volatile is false; it is then called on a goroutine of its own.
+	// Save makes the batch durable as one unit and returns when it is. An error is final: the
+	// replica retires and acknowledges nothing of the batch. If Volatile is false Save may block;
+	// it is then called on a goroutine of its own.
 	Save(Batch) error
 
-	// Prepare makes a snapshot durable, where it means nothing until a Save names it, and returns
-	// when it is: so that a large one holds up no append. One at a time; a crash before the Save
-	// leaves the snapshot before, and what Prepare has written goes. Whatever was prepared before
-	// and not named by then goes, too. An error is final, as that of Save, unless ctx has ended:
-	// nobody waits for the snapshot any more, and Prepare returns soon. If Volatile is true it
-	// waits for nothing.
+	// Prepare makes a snapshot durable and returns then, so that a large snapshot delays no append.
+	// The snapshot takes effect only when a Save names it. There is one Prepare at a time. It
+	// replaces a snapshot that was prepared and not named. After a crash before the Save the
+	// previous snapshot is still in effect, and the prepared one is deleted. An error is final, as
+	// that of Save, unless ctx has ended: then the snapshot is no longer needed, and Prepare must
+	// return soon. If Volatile is true Prepare must not block.
 	Prepare(ctx context.Context, s *raftpb.Snapshot) error
 
-	// Volatile reports that Save never waits for anything, so that it is called in the middle of
-	// the owner's turn. Constant.
+	// Volatile reports that Save never blocks, so that it is called within the owner's turn. The
+	// answer must never change.
 	Volatile() bool
 
 	// Close releases what the store holds. It is called once, after the last Save and the last

@@ -6,10 +6,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Budgets are the budgets of bytes that a group is to adopt; 0 leaves one as it is.
+// Budgets are the byte budgets that a group is to adopt. Zero leaves a budget unchanged.
 type Budgets struct{ Session, Group uint64 }
 
-// FormatBytes writes a number of bytes in the largest unit that needs no fraction.
+// FormatBytes formats a number of bytes in the largest unit that needs no fraction.
 func FormatBytes(n uint64) string {
 	units := [...]string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	unit := 0
@@ -19,8 +19,8 @@ func FormatBytes(n uint64) string {
 	return fmt.Sprintf("%d %s", n, units[unit])
 }
 
-// NamesBudget reports whether a code says that a budget of bytes has no room; then the reply has
-// that budget.
+// NamesBudget reports whether a code means that a byte budget is exhausted. A reply with such a
+// code carries that budget.
 func NamesBudget(code lockfsm.Code) bool {
 	return code == lockfsm.OverSessionBudget || code == lockfsm.OverGroupBudget
 }

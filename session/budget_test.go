@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestBudgetTravels: a reply that names a budget carries it, and any other reply has no byte for
+// TestBudgetTravels: a reply whose code names a budget contains it; any other reply has no byte for
 // it.
 func TestBudgetTravels(t *testing.T) {
 	t.Parallel()
@@ -25,7 +25,7 @@ func TestBudgetTravels(t *testing.T) {
 	}
 }
 
-// TestFormatBytes: a number of bytes is written in the largest unit that is exact.
+// TestFormatBytes: a number of bytes is formatted in the largest exact unit.
 func TestFormatBytes(t *testing.T) {
 	t.Parallel()
 	for bytes, want := range map[uint64]string{0: "0 bytes", 1000: "1000 bytes", 1024: "1 KiB", 64 << 20: "64 MiB",

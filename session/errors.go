@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// ErrNotAllowed says that the secret or certificate of the caller does not grant what it asked for;
-// the error is a *NotAllowedError.
+// ErrNotAllowed means that the caller's secret or certificate does not grant what it asked for. The
+// error is a *NotAllowedError.
 var ErrNotAllowed = errors.New("mortise: not allowed")
 
-// NotAllowedError says which right is missing. It is ErrNotAllowed for errors.Is.
+// NotAllowedError names the missing right. It matches ErrNotAllowed with errors.Is.
 type NotAllowedError struct {
-	Verb string // the right that is needed: read, write, lock or force; or "root", which no derived secret grants
-	Key  string // the key, or a prefix followed by *; empty if the right is for no key
+	Verb string // the missing right: read, write, lock, force, or "root", which no derived secret grants
+	Key  string // the key, or a prefix followed by *; empty if the right is not about a key
 	For  string // the name in the capability, as mortise secret -for gave it
 }
 
-// Error names the right, the key and the name, and what to do.
+// Error names the right, the key and the capability, and how to obtain the right.
 func (e *NotAllowedError) Error() string {
 	if e.Verb == "root" {
 		return fmt.Sprintf("mortise: not allowed: the derived secret for %q cannot do this: use the root secret", e.For)
 	}
-	return fmt.Sprintf("mortise: not allowed: the derived secret for %q does not grant %s on %q: derive one that does with mortise secret -allow",
-		e.For, e.Verb, e.Key)
+	return fmt.Sprintf("mortise: not allowed: the derived secret for %q does not grant %s on %q: "+
+		"derive one that does with mortise secret -allow", e.For, e.Verb, e.Key)
 }
 
 // Is reports whether target is ErrNotAllowed.

@@ -7,77 +7,78 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// ReplyKind says what a record of the keeper is. The values are part of the protocol between
-// builds: they stay, and new ones are added at the end. A client skips records of a kind that it
-// does not know, and bytes behind the fields that it knows.
+// ReplyKind is the kind of a keeper's record. The values are part of the protocol between builds:
+// they stay, and new ones are added at the end. A client skips records of an unknown kind, and
+// bytes after the fields that it knows.
 type ReplyKind uint8
 
 const (
 	// ReplyOpened answers Open: nonce, code, session, ttl, term.
 	ReplyOpened ReplyKind = 1
-	// ReplyAttached answers Attach: session, epoch, code, term. It comes behind the states of all
-	// live numbers, so what was named and was not reported by then is finished.
+	// ReplyAttached answers Attach: session, epoch, code, term. It follows the states of all live
+	// numbers, so a number that Attach named and no state reported is finished.
 	ReplyAttached ReplyKind = 2
-	// ReplyState is what a request has come to: session, epoch, number, code, token, watch, and of
-	// a code that names a budget, that budget.
+	// ReplyState is the state of a request: session, epoch, number, code, token, watch, and the
+	// budget if the code names one.
 	ReplyState ReplyKind = 3
-	// ReplyHeld answers a try request that met a held lock: session, epoch, number, record, holder,
-	// token, since, waiters, value, key (empty: the only one asked for).
+	// ReplyHeld answers a try request for a held lock: session, epoch, number, record, holder,
+	// token, since, waiters, value, key. An empty key means the only requested one.
 	ReplyHeld ReplyKind = 4
-	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and of a code that names
-	// a budget, that budget.
+	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and the budget if the
+	// code names one.
 	ReplyFreed ReplyKind = 5
 	// ReplyRenewed acknowledges a renewal: session, epoch, seq.
 	ReplyRenewed ReplyKind = 6
-	// ReplyEnded says that an attachment is over, or never was: session, epoch, reason.
+	// ReplyEnded reports that an attachment is over, or never existed: session, epoch, reason.
 	ReplyEnded ReplyKind = 7
 	// ReplyRedirect comes from a voter that does not lead, or has just begun to: term, leader,
 	// addr.
 	ReplyRedirect ReplyKind = 8
-	// ReplyGrace says how much of the group's grace is left: session, epoch, ttl (0: it is over).
-	// It comes right before Attached if the group is in its grace, and when that ends.
+	// ReplyGrace reports how much of the group's grace is left: session, epoch, ttl. A ttl of zero
+	// means that it is over. It comes right before Attached if the group is in its grace, and again
+	// when the grace ends.
 	ReplyGrace ReplyKind = 9
-	// ReplyBehind says who holds the lock that a request waits for, as it was when the request was
-	// applied: the fields of ReplyHeld.
+	// ReplyBehind names the holder of the lock that a request waits for, as of the moment when the
+	// request was applied: the fields of ReplyHeld.
 	ReplyBehind ReplyKind = 10
-	// ReplyDeadlock answers a request that would have closed a circle: session, epoch, number,
+	// ReplyDeadlock answers a request that would have closed a cycle: session, epoch, number,
 	// count, and for each link session, record, key.
 	ReplyDeadlock ReplyKind = 11
-	// ReplyEvicted says that a request was ended by others: session, epoch, number, record (who),
-	// value (why).
+	// ReplyEvicted reports that a request was ended by force: session, epoch, number, record (of
+	// the caller that ended it), value (the reason).
 	ReplyEvicted ReplyKind = 12
-	// ReplyWanted says that somebody waits for what a request holds, which wants to be told:
-	// session, epoch, number.
+	// ReplyWanted reports that another request waits for a hold whose request asked for this
+	// notice: session, epoch, number.
 	ReplyWanted ReplyKind = 13
-	// ReplyTaken says that another session has taken up what a request held: session, epoch,
-	// number, record (the other's).
+	// ReplyTaken reports that another session has resumed a hold of this one: session, epoch,
+	// number, record (the other session's).
 	ReplyTaken ReplyKind = 14
-	// ReplyForbidden says that the certificate of the peer does not allow a request: session,
-	// epoch, number, key, value (the name in the capability).
+	// ReplyForbidden reports that the peer's certificate does not allow a request: session, epoch,
+	// number, key, value (the name in the capability).
 	ReplyForbidden ReplyKind = 15
 )
 
-// EndReason says why an attachment is over. Values as fixed as those of ReplyKind; an unknown one
-// means "attach anew".
+// EndReason says why an attachment is over. The values are as fixed as those of ReplyKind. A client
+// that receives an unknown reason attaches again.
 type EndReason uint8
 
 const (
-	// EndUnknown: the keeper knows no such attachment; its stream broke, or another attachment of
-	// the session took its place.
+	// EndUnknown: the keeper has no such attachment. Its stream broke, or another attachment of the
+	// session replaced it.
 	EndUnknown EndReason = 1
-	// EndNoSession: the session itself is over, by applied command.
+	// EndNoSession: the session itself is over, by an applied command.
 	EndNoSession EndReason = 2
-	// EndOverloaded: a queue was full and something of the attachment was dropped.
+	// EndOverloaded: a queue was full, and something of the attachment was dropped.
 	EndOverloaded EndReason = 3
-	// EndRefused: the peer sent what it may not send.
+	// EndRefused: the peer sent something that it must not send.
 	EndRefused EndReason = 4
 )
 
-// NoVoter returns what an instance answers that has no keeper, so that who asks it turns to another
-// at once: that it knows no leader.
+// NoVoter returns the answer of an instance without a keeper: a redirect that names no leader, so
+// that the client turns to another instance at once.
 func NoVoter() []byte { return (&Reply{Kind: ReplyRedirect}).Append(nil) }
 
-// Reply is one record of the keeper, decoded. Each kind uses the fields that its comment names.
+// Reply is one decoded record of the keeper. Each kind uses the fields that its comment names.
 type Reply struct {
 	Kind    ReplyKind
 	Session lockfsm.SessionID
@@ -103,7 +104,7 @@ type Reply struct {
 	Budget  uint64
 }
 
-// Append writes r behind b: the size of the record, its kind, its fields.
+// Append appends r to b: the size of the record, its kind, its fields.
 func (r *Reply) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0, byte(r.Kind))
@@ -166,8 +167,8 @@ func appendSized(b, field []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
 }
 
-// putSize writes the size of what follows the one byte that was left free at start, and makes room
-// where one byte is not enough.
+// putSize writes the record's size into the byte that was left free at start, and makes room if one
+// byte is not enough.
 func putSize(b []byte, start int) []byte {
 	size := len(b) - start - 1
 	if size < 0x80 {
@@ -182,8 +183,8 @@ func putSize(b []byte, start int) []byte {
 	return b
 }
 
-// NextReply splits the first record off b, which must not be empty. A record of an unknown kind
-// comes back with only its kind set.
+// NextReply splits the first record off b, which must not be empty. For a record of an unknown kind
+// only Kind is set.
 func NextReply(b []byte) (r Reply, rest []byte, err error) {
 	outer := fields{b: b}
 	body := outer.sized(uint64(len(b)))
@@ -255,12 +256,12 @@ func (r *Reply) decode(f *fields) {
 	}
 }
 
-// name reads what names an attachment.
+// name reads the session and the epoch of an attachment.
 func (r *Reply) name(f *fields) {
 	r.Session, r.Epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
 }
 
-// code reads a code; one that does not fit the type becomes zero, which is no code.
+// code reads a code. A code that does not fit the type becomes zero, which is not a code.
 func (f *fields) code() lockfsm.Code {
 	v := f.uvarint()
 	if v > 0xff {

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// every returns one reply of each kind, with every field of the kind set.
+// everyReply returns one reply of each kind, with every field of the kind set.
 func everyReply() []Reply {
 	return []Reply{
 		{Kind: ReplyOpened, Nonce: lockfsm.Nonce{1, 15: 9}, Code: lockfsm.Done, Session: 1 << 62, TTL: time.Minute,
@@ -36,12 +36,12 @@ func everyReply() []Reply {
 	}
 }
 
-// The numbers are spoken between builds: they are pinned here, together with the bytes.
+// The numbers are a protocol between builds: they are pinned here, together with the bytes.
 func TestReplyKindsArePinned(t *testing.T) {
 	t.Parallel()
 	for i, r := range everyReply() {
 		if int(r.Kind) != i+1 {
-			t.Errorf("kind %d stands at place %d", r.Kind, i+1)
+			t.Errorf("kind %d is at index %d", r.Kind, i+1)
 		}
 	}
 	if EndUnknown != 1 || EndNoSession != 2 || EndOverloaded != 3 || EndRefused != 4 {
@@ -87,7 +87,7 @@ func TestRepliesSurviveTheWay(t *testing.T) {
 	}
 }
 
-// Newer builds add kinds, and fields behind those that we know.
+// Newer builds add kinds, and fields after the known ones.
 func TestUnknownKindsAndFieldsAreSkipped(t *testing.T) {
 	t.Parallel()
 	frame := []byte{3, 200, 1, 2}
@@ -112,13 +112,13 @@ func TestOversizedFieldsAreRefused(t *testing.T) {
 		{Kind: ReplyRedirect, Addr: make([]byte, maxAddrBytes+1)},
 	} {
 		if _, _, err := NextReply(r.Append(nil)); err == nil {
-			t.Errorf("kind %d with an oversized field is taken", r.Kind)
+			t.Errorf("kind %d with an oversized field is accepted", r.Kind)
 		}
 	}
 }
 
-// FuzzReplies gives any bytes to the decoder. What decodes must encode to something that decodes to
-// the same.
+// FuzzReplies passes arbitrary bytes to the decoder. A decoded reply must encode to something that
+// decodes to the same reply.
 func FuzzReplies(f *testing.F) {
 	for _, r := range everyReply() {
 		f.Add(r.Append(nil))
@@ -143,7 +143,7 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// normal makes an empty slice and none the same.
+// normal makes an empty slice nil.
 func normal(r Reply) Reply {
 	if len(r.Addr) == 0 {
 		r.Addr = nil

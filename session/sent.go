@@ -2,10 +2,9 @@ package session
 
 import "github.com/mortise-lock/mortise/internal/clock"
 
-// Sent remembers when numbered messages were sent that are not acknowledged yet. It keeps the
-// newest few: a client that waits for an older renewal than these has lost its lease long ago. A
-// client keeps its renewals here, and a keeper the answers of which no renewal has said yet that
-// they were heard.
+// Sent remembers when unacknowledged numbered messages were sent. It keeps only the newest few: a
+// client that still waits for an older renewal has lost its lease long ago. A client keeps its
+// renewals in a Sent. A keeper keeps the answers that no renewal has confirmed as received.
 type Sent struct {
 	waiting []sentMessage
 }
@@ -15,10 +14,10 @@ type sentMessage struct {
 	sent clock.Time
 }
 
-// sentKept is how many messages Sent remembers.
+// sentKept is the number of messages that Sent remembers.
 const sentKept = 8
 
-// note adds a message that is sent now.
+// Note adds a message that is sent now.
 func (s *Sent) Note(seq uint64, now clock.Time) {
 	if len(s.waiting) == sentKept {
 		copy(s.waiting, s.waiting[1:])
@@ -27,7 +26,7 @@ func (s *Sent) Note(seq uint64, now clock.Time) {
 	s.waiting = append(s.waiting, sentMessage{seq: seq, sent: now})
 }
 
-// acknowledged returns when the named message was sent and forgets it together with the older ones.
+// Acknowledged returns when the message seq was sent. It forgets that message and the older ones.
 func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	for i, w := range s.waiting {
 		if w.seq == seq {
@@ -38,11 +37,10 @@ func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	return 0, false
 }
 
-// forget drops all messages: the attachment on which they were sent is over, and none will be
-// acknowledged.
+// Forget drops all messages: their attachment is over, so none will be acknowledged.
 func (s *Sent) Forget() { s.waiting = s.waiting[:0] }
 
-// oldest returns when the oldest unacknowledged message was sent.
+// Oldest returns when the oldest unacknowledged message was sent.
 func (s *Sent) Oldest() (sent clock.Time, ok bool) {
 	if len(s.waiting) == 0 {
 		return 0, false
@@ -50,5 +48,5 @@ func (s *Sent) Oldest() (sent clock.Time, ok bool) {
 	return s.waiting[0].sent, true
 }
 
-// count returns how many messages are remembered.
+// Count returns the number of remembered messages.
 func (s *Sent) Count() int { return len(s.waiting) }

@@ -16,9 +16,9 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// A whole cluster of cores on one goroutine: clients and keepers as they are, one lockfsm.Machine
-// per voter, and in place of raft a log that is true by construction, with leaders that do not know
-// yet that they were deposed. One seed is one run.
+// A whole cluster of cores on one goroutine: real clients and keepers, and one lockfsm.Machine per
+// voter. In place of raft there is a log that is correct by construction, with leaders that learn
+// late that they were deposed. One seed is one run.
 
 type simConfig struct {
 	voters, plain, callers, keys int
@@ -26,8 +26,8 @@ type simConfig struct {
 	faults                       bool
 	drift                        float64
 	duplicates                   float64
-	long                         float64 // how many locks are held for long
-	far                          bool    // messages take long
+	long                         float64 // fraction of locks that are held for long
+	far                          bool    // high latency
 }
 
 type simEvent struct {
@@ -76,7 +76,7 @@ type sim struct {
 	stats     simStats
 }
 
-// simStats counts what happened, to see that a run meets what it is for.
+// simStats counts events, to check that a run covers what it is meant to test.
 type simStats struct{ granted, failed, lost, cancelled, tries, held, changes, expired, releases int }
 
 type simEntry struct {
@@ -91,7 +91,7 @@ type simNode struct {
 	origin      time.Duration
 	pausedUntil time.Duration
 	deafUntil   time.Duration // a deposed leader, cut off from the log
-	readsAt     time.Duration // what came while it was paused is read then
+	readsAt     time.Duration // inputs that arrived during a pause are read then
 	unread      []func()
 	expiring    map[lockfsm.SessionID]bool // in its keeper, as of its last turn
 	client      *client.Core
@@ -106,7 +106,7 @@ type simNode struct {
 	role        keeper.Role
 	bornAt      clock.Time
 	live        int
-	timer       int // counts what it was set to
+	timer       int // counts settings, to ignore an old one
 }
 
 // simConn is the stream between two nodes.
@@ -115,9 +115,9 @@ type simConn struct {
 	up      bool
 	since   time.Duration    // when it was opened
 	stuckTo time.Duration    // nothing arrives before
-	silence [2]time.Duration // nothing that goes one way arrives before
+	silence [2]time.Duration // per direction: nothing arrives before
 	last    [2]time.Duration
-	late    time.Duration // until then things arrive that were sent long before
+	late    time.Duration // until then messages sent long before arrive
 }
 
 // simCall is one caller's call.
@@ -145,7 +145,7 @@ func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 	for i := range config.voters + config.plain {
 		n := &simNode{s: s, id: nodeidtest.ID(uint64(i + 1)), rate: 1 + config.drift*(2*s.rand.Float64()-1),
 			origin: time.Duration(s.rand.Int64N(int64(time.Hour)))}
-		if i < 2 { // the two ends of the range are always there
+		if i < 2 { // both ends of the range are always covered
 			n.rate = 1 + config.drift*float64(2*i-1)
 		}
 		n.expiring = make(map[lockfsm.SessionID]bool)
@@ -173,7 +173,7 @@ func (n *simNode) newNonce() lockfsm.Nonce {
 	return lockfsm.Nonce{n.id[nodeid.Size-1], n.nonce, 1}
 }
 
-// clock is the node's boot-time clock: it runs at the node's own rate, and on while the node is
+// clock is the node's boot-time clock. It runs at the node's own rate, also while the node is
 // paused.
 func (n *simNode) clock() clock.Time {
 	return clock.Time(float64(n.s.now)*n.rate) + clock.Time(n.origin)
@@ -205,7 +205,7 @@ func (s *sim) runUntil(end time.Duration) {
 	s.now = end
 }
 
-// kick makes the node have a turn soon.
+// kick schedules a turn of the node soon.
 func (n *simNode) kick() {
 	if !n.kicked {
 		n.kicked = true
@@ -236,7 +236,7 @@ func (n *simNode) turn() {
 	}
 	timer := n.timer
 	n.s.after(max(n.global(next)-n.s.now, 0)+time.Microsecond, func() {
-		if timer == n.timer { // else a later turn has set another
+		if timer == n.timer { // otherwise a later turn has set another timer
 			n.kick()
 		}
 	})
@@ -281,8 +281,8 @@ func (n *simNode) clientInput(f func(clock.Time)) { n.input(&n.toClient, f) }
 
 func (n *simNode) keeperInput(f func(clock.Time)) { n.input(&n.toKeeper, f) }
 
-// input puts something into an inbox. What comes while the node is paused stays in the machine's
-// buffers: it is read in the node's first turn, or a while after that.
+// input appends to an inbox. Inputs that arrive while the node is paused stay in the machine's
+// buffers. The node reads them in its first turn, or a while later.
 func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
 	if n.s.now < n.readsAt || len(n.unread) > 0 {
 		if n.unread = append(n.unread, func() { *inbox = append(*inbox, f) }); len(n.unread) == 1 {
@@ -294,7 +294,7 @@ func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
 	n.kick()
 }
 
-// read takes what has waited, in order.
+// read takes the waiting inputs, in order.
 func (n *simNode) read() {
 	if n.s.now < n.readsAt {
 		n.s.after(n.readsAt-n.s.now, n.read)
@@ -322,7 +322,7 @@ func (n *simNode) keeperTurn(now clock.Time) {
 		in(now)
 	}
 	n.keeper.Tick(now)
-	n.mustExpireNobodyAlive()
+	n.mustExpireNoneAlive()
 	if term, blob := n.keeper.Proposal(int64(n.s.now / time.Millisecond)); blob != nil {
 		n.keeper.Proposed(n.s.propose(n, term, blob))
 	}
@@ -357,7 +357,7 @@ func (s *sim) conn(a, b session.Peer) *simConn {
 }
 
 // send puts a message on the stream; arrive runs when it arrives, unless the stream breaks before.
-// The order on a stream is kept.
+// The stream keeps the order.
 func (s *sim) send(from *simNode, to session.Peer, arrive func(to *simNode)) bool {
 	if nodeidtest.Number(to) < 1 || nodeidtest.Number(to) > uint64(len(s.nodes)) {
 		return false
@@ -408,7 +408,7 @@ func (s *sim) send(from *simNode, to session.Peer, arrive func(to *simNode)) boo
 	return true
 }
 
-// wayTo is the direction of a stream's index.
+// wayTo returns the index of a stream's direction.
 func wayTo(from, to session.Peer) int {
 	if nodeid.Compare(from, to) > 0 {
 		return 1
@@ -416,13 +416,13 @@ func wayTo(from, to session.Peer) int {
 	return 0
 }
 
-// silence keeps back what goes from one node to another, and nothing else.
+// silence delays messages in one direction only.
 func (s *sim) silence(from, to *simNode, d time.Duration) {
 	s.conn(from.id, to.id).silence[wayTo(from.id, to.id)] = s.now + d
 }
 
-// breakConn ends a stream: what is under way is lost, and both ends learn of it at times of their
-// own.
+// breakConn ends a stream: messages in flight are lost, and the two ends learn of it at different
+// times.
 func (s *sim) breakConn(a, b *simNode, deadFor time.Duration) {
 	c := s.conn(a.id, b.id)
 	if deadFor > 0 {

@@ -53,7 +53,7 @@ func (c *simCall) cancel() {
 	c.next()
 }
 
-// outcomes carries out what a client core says, in the order that its shell keeps.
+// outcomes carries out a client core's output, in the order that its shell keeps.
 func (n *simNode) outcomes(out client.Output) {
 	for _, o := range out.Outcomes {
 		if o.Kind == client.OutcomeLost {
@@ -93,17 +93,17 @@ func (c *simCall) failed(err error) {
 	c.next()
 }
 
-// granted checks that nobody else can believe in the lock at this moment, by his own clock and his
-// own deadline.
+// granted checks that no other caller can take the lock for held at this moment, by its own clock
+// and deadline.
 func (c *simCall) granted(token lockfsm.Token) {
 	s := c.node.s
 	if c.left || c.settled {
-		return // the grant crosses the cancel, which is in the inbox: nobody here will ever believe in it
+		return // the grant crosses a cancel in the inbox: the caller never uses it
 	}
 	s.stats.granted++
 	c.begun, c.token = s.now, token
 	if c.node.s.now >= c.node.global(c.node.deadline) {
-		// The turn that granted was long. The caller's first look at the clock says that it is
+		// The turn that granted was long. By the caller's first check of the clock the lock is
 		// lost.
 		c.ended = true
 	}
@@ -135,15 +135,15 @@ func (c *simCall) release() {
 	c.next()
 }
 
-// stop ends the caller's belief.
+// stop ends the time in which the caller takes the lock for held.
 func (c *simCall) stop() {
 	c.ended = true
 	s := c.node.s
 	s.believers[c.key] = slices.DeleteFunc(s.believers[c.key], func(o *simCall) bool { return o == c })
 }
 
-// end takes the news of a lost lock. The caller's belief ended at the deadline by the clock,
-// whenever the news came.
+// end handles the loss of a lock. The caller stopped using it at the deadline by the clock,
+// whenever the report came.
 func (c *simCall) end(clock.Time) {
 	if c.begun < 0 {
 		c.settled = true // lost in the turn in which it was granted
@@ -175,7 +175,7 @@ func (s *sim) heal() {
 		c.stuckTo, c.silence = 0, [2]time.Duration{}
 	}
 	for _, n := range s.nodes {
-		n.deafUntil = 0 // who is paused wakes by itself
+		n.deafUntil = 0 // a paused node wakes by itself
 	}
 	s.elect(s.rand.IntN(s.config.voters), 0)
 }
@@ -192,7 +192,7 @@ func runSim(t *testing.T, seed uint64, config simConfig) *sim {
 	s.runUntil(35 * time.Second)
 	s.heal()
 	s.runUntil(simStop)
-	// Every live waiter is served, and nothing is left behind.
+	// Every live waiter is served, and no state is left behind.
 	s.runUntil(simStop + 30*config.ttl) // the longest queue, held for the longest time
 	for _, n := range s.nodes {
 		st := n.client.Status(n.clock())
@@ -217,8 +217,8 @@ func runSim(t *testing.T, seed uint64, config simConfig) *sim {
 	return s
 }
 
-// TestSimulation runs 40 seeds. MORTISE_SEEDS=5000 runs more of them, MORTISE_SEED=17 runs one, and
-// prints what came of it.
+// TestSimulation runs 40 seeds. MORTISE_SEEDS=5000 runs more. MORTISE_SEED=17 runs only that one
+// and prints its counts.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	first, last := uint64(0), uint64(40)
@@ -236,8 +236,8 @@ func TestSimulation(t *testing.T) {
 			config.duplicates = 0.01
 		}
 		if seed%3 == 2 {
-			// Few calls that hold for long: a client that has nothing to say stays with a leader
-			// that was deposed, and must find out by its renewals alone.
+			// Few calls that hold for long: a client with nothing to send stays with a deposed
+			// leader, and must find that out by its renewals alone.
 			config.callers, config.plain, config.long = 1, 4, 0.6
 		}
 		if seed%5 == 4 {
@@ -254,7 +254,7 @@ func TestSimulation(t *testing.T) {
 	}
 	t.Logf("%d seeds: %+v", last-first, total)
 	if last > first+1 && (total.lost == 0 || total.expired == 0 || total.cancelled == 0 || total.held == 0) {
-		t.Fatalf("the simulation has not met what it is for: %+v", total)
+		t.Fatalf("the simulation did not cover what it is meant to test: %+v", total)
 	}
 }
 

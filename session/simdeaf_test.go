@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestSimulationOfDeafness cuts one direction for good, from the leader to a member that goes on
-// calling, in a group without other faults. Within two leases nothing is its any more, and it costs
-// the others neither a session nor a lock.
+// TestSimulationOfDeafness permanently cuts the direction from the leader to a member that goes on
+// calling, in a group without other faults. Within two leases the member owns nothing any more, and
+// the others lose no session and no lock.
 func TestSimulationOfDeafness(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -18,17 +18,17 @@ func TestSimulationOfDeafness(t *testing.T) {
 		deaf, leader := s.nodes[3+seed%3], s.nodes[s.leader]
 		session := deaf.client.Status(deaf.clock()).Session
 		s.silence(leader, deaf, time.Hour)
-		// Its holds end by themselves; then the sessions, with what was granted meanwhile.
+		// First its holds end, then the sessions, with locks granted meanwhile.
 		s.runUntil(s.now + time.Duration(2.1*float64(config.ttl)) + 200*time.Millisecond)
 		for _, info := range leader.machine.Sessions() {
 			if info.ID == session {
-				s.fail("the session of node %d lives, which hears nothing: %+v", deaf.id, leader.machine.Counts())
+				s.fail("the session of node %d, which receives nothing, lives: %+v", deaf.id, leader.machine.Counts())
 			}
 		}
 		lost, granted := s.stats.lost, s.stats.granted
 		s.runUntil(s.now + 10*config.ttl)
 		if s.stats.lost != lost || s.stats.granted < granted+20 {
-			s.fail("%d locks were lost, %d granted, by the members that hear", s.stats.lost-lost,
+			s.fail("%d locks were lost, %d granted, by the other members", s.stats.lost-lost,
 				s.stats.granted-granted)
 		}
 		if k := leader.keeper.Status(); k.Sessions > len(s.nodes)+256 {

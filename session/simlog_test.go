@@ -10,11 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file is the simulation's raft: one true log, one true leader per term, and leaders that
-// learn late that they are none.
+// This file is the simulation's raft: one true log, one true leader per term, and deposed leaders
+// that learn it late.
 
-// elect makes a voter the leader of a new term. Of what the old leader had proposed a prefix may
-// survive. The old leader and the others learn of it at times of their own.
+// elect makes a voter the leader of a new term. A prefix of the old leader's proposals may survive.
+// The old leader and the others learn of the election at different times.
 func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 	for len(s.pending) > 0 && s.chance(0.5) {
 		s.commit(s.term, s.pending[0])
@@ -31,7 +31,7 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 		learns := s.between(time.Millisecond, 50*time.Millisecond)
 		if i == old && old != leader {
 			learns = oldLearnsIn
-			n.deafUntil = s.now + oldLearnsIn // cut off from the others: it gets no entry of theirs either
+			n.deafUntil = s.now + oldLearnsIn // cut off: it gets no entries either
 		}
 		if i == leader {
 			continue
@@ -48,7 +48,7 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 	})
 }
 
-// learn tells a voter of a term, if that is news.
+// learn tells a voter of a term, if the term is new to it.
 func (n *simNode) learn(term uint64, leader int) {
 	role := keeper.Role{Term: term, Leading: n.id == nodeidtest.ID(uint64(leader+1))}
 	if leader >= 0 {
@@ -66,14 +66,14 @@ func (s *sim) propose(n *simNode, term uint64, blob []byte) bool {
 		return false
 	}
 	if n.role.Term != term || s.term != term || s.nodes[s.leader] != n {
-		return true // thrown away with the term, or never committed
+		return true // discarded with the term, or never committed
 	}
 	s.pending = append(s.pending, blob)
 	s.after(s.between(100*time.Microsecond, 3*time.Millisecond), func() { s.commitNext(term) })
 	return true
 }
 
-// commitNext commits the oldest proposal of the term, when the log does not hang any more.
+// commitNext commits the oldest proposal of the term, unless the log hangs.
 func (s *sim) commitNext(term uint64) {
 	switch {
 	case s.term != term || len(s.pending) == 0:
@@ -85,7 +85,7 @@ func (s *sim) commitNext(term uint64) {
 	}
 }
 
-// commit appends an entry; every voter applies it in its own time.
+// commit appends an entry; every voter applies it at a time of its own.
 func (s *sim) commit(term uint64, blob []byte) {
 	s.log = append(s.log, simEntry{term: term, blob: blob})
 	index := len(s.log)
@@ -99,8 +99,8 @@ func (s *sim) commit(term uint64, blob []byte) {
 	}
 }
 
-// apply applies the log up to index. Entries of a higher term come with that term: a leader that
-// applies one knows that it is none.
+// apply applies the log up to index. An entry of a higher term also reveals that term: a leader
+// that applies one learns that it is deposed.
 func (n *simNode) apply(index int) {
 	s := n.s
 	if until := max(n.pausedUntil, n.deafUntil); s.now < until {
@@ -144,8 +144,8 @@ func (n *simNode) applyEntry(e simEntry) {
 	n.keeperInput(func(now clock.Time) { n.keeper.Applied(now, results) })
 }
 
-// confirm is a ReadIndex round: the lead is checked at some moment after the question, and the
-// answer comes some time after that.
+// confirm is a ReadIndex round: the lead is checked at some moment after the request, and the
+// answer arrives some time later.
 func (s *sim) confirm(n *simNode, term, round uint64) {
 	index := len(s.log)
 	first := s.between(0, 2*time.Millisecond)
@@ -171,7 +171,7 @@ func (n *simNode) confirmed(term, round uint64, index int) {
 	n.keeperInput(func(now clock.Time) { n.keeper.Confirmed(now, term, round) })
 }
 
-// nemesis does one bad thing now and then.
+// nemesis injects a fault now and then.
 func (s *sim) nemesis() {
 	if !s.faults {
 		return
@@ -187,7 +187,7 @@ func (s *sim) nemesis() {
 		if a != b {
 			s.breakConn(a, b, s.between(0, 2*ttl))
 		}
-	case 3: // silence: the stream stands, nothing comes through
+	case 3: // silence: the stream stays open, and nothing passes
 		if a != b {
 			s.conn(a.id, b.id).stuckTo = s.now + s.between(0, 2*ttl)
 		}
@@ -195,7 +195,7 @@ func (s *sim) nemesis() {
 		a.pause(s.between(0, ttl/2))
 	case 5:
 		a.pause(s.between(ttl/2, 2*ttl))
-	case 6: // an election; the old leader may not hear of it for long
+	case 6: // an election; the old leader may learn of it much later
 		s.elect(s.rand.IntN(s.config.voters), s.between(0, ttl/4))
 	case 7:
 		s.elect(s.rand.IntN(s.config.voters), s.between(ttl/2, 2*ttl))

@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// What can be seen to be wrong long before two callers hold one lock. The simulation knows who
-// truly leads, and all clocks.
+// These checks detect errors long before two callers hold one lock. The simulation knows the true
+// leader and all clocks.
 
-// trueLeader returns the leader of the present term once it knows all sessions, or nil.
+// trueLeader returns the leader of the current term once it knows all sessions, or nil.
 func (s *sim) trueLeader() *simNode {
 	if s.leader < 0 {
 		return nil
@@ -24,8 +24,8 @@ func (s *sim) trueLeader() *simNode {
 	return n
 }
 
-// mustBelieveNoLonger checks promise 3 by itself: a client's lease ends before its session can,
-// whether anybody holds a lock or not.
+// mustBelieveNoLonger checks promise 3 in isolation: a client's lease ends before its session can,
+// whether or not a lock is held.
 func (n *simNode) mustBelieveNoLonger() {
 	s, l := n.s, n.s.trueLeader()
 	status := n.client.Status(n.clock())
@@ -36,21 +36,21 @@ func (n *simNode) mustBelieveNoLonger() {
 	kept, lives := l.keeper.Kept(status.Session)
 	switch {
 	case !lives:
-		s.fail("client %d believes until %v in session %d, which is over", n.id, until, status.Session)
+		s.fail("client %d has a lease until %v in session %d, which is over", n.id, until, status.Session)
 	case kept.Expiring:
-		s.fail("client %d believes until %v in session %d, which is being ended", n.id, until, status.Session)
+		s.fail("client %d has a lease until %v in session %d, which is expiring", n.id, until, status.Session)
 	}
 	if end := l.global(kept.Deadline); until > end {
-		s.fail("client %d believes until %v in session %d, which may be ended at %v", n.id, until, status.Session, end)
+		s.fail("client %d has a lease until %v in session %d, which may expire at %v", n.id, until, status.Session, end)
 	}
 }
 
-// mustExpireNobodyAlive checks promise 4 when a keeper has looked at its deadlines: whose renewal
-// has arrived is not expired. (Who has been away for a TTL may be, although he is back: he has lost
-// all that he held, by his own clock.)
-func (n *simNode) mustExpireNobodyAlive() {
+// mustExpireNoneAlive checks promise 4 when a keeper has checked its deadlines: a session whose
+// renewal has arrived is not expired. A client that was away for a TTL may be expired although it
+// is back: by its own clock it has lost all that it held.
+func (n *simNode) mustExpireNoneAlive() {
 	s, k := n.s, n.keeper
-	for _, x := range s.nodes { // in this order, so that a seed fails in one way
+	for _, x := range s.nodes { // in this order, so that a seed is reproducible
 		id := x.client.Status(x.clock()).Session
 		kept, _ := k.Kept(id)
 		if !kept.Expiring {
@@ -68,8 +68,7 @@ func (n *simNode) mustExpireNobodyAlive() {
 	}
 }
 
-// good returns for how long nothing has been in the way of what a node sends to another, and of
-// what comes back.
+// good returns for how long nothing has obstructed messages from a node to another and the answers.
 func (s *sim) good(from, to *simNode) time.Duration {
 	c := s.conn(from.id, to.id)
 	if !c.up {
@@ -78,13 +77,13 @@ func (s *sim) good(from, to *simNode) time.Duration {
 	return s.now - max(c.since, c.stuckTo, c.silence[0], c.silence[1], c.late, from.pausedUntil)
 }
 
-// mustStayLost checks that a lock whose deadline has passed is lost in the next turn, whatever came
-// in meanwhile.
+// mustStayLost checks that a lock whose deadline has passed is lost in the next turn, whatever has
+// arrived meanwhile.
 func (n *simNode) mustStayLost() {
 	if n.deadline == 0 || n.clock().Before(n.deadline) {
 		return
 	}
-	for _, key := range slices.Sorted(maps.Keys(n.s.believers)) { // so that a seed fails in one way
+	for _, key := range slices.Sorted(maps.Keys(n.s.believers)) { // so that a seed is reproducible
 		for _, c := range n.s.believers[key] {
 			if c.node == n && !c.ended && !c.settled {
 				n.s.fail("%s: node %d keeps token %d, which it has lost at %v", key, n.id, c.token,
@@ -94,7 +93,7 @@ func (n *simNode) mustStayLost() {
 	}
 }
 
-// starving is a request that holds a lock and does not know.
+// starving is a request that holds a lock without its client's knowledge.
 type starving struct {
 	session lockfsm.SessionID
 	number  lockfsm.Number
@@ -102,7 +101,7 @@ type starving struct {
 
 const starvedFor = 3 * time.Second
 
-// audit looks now and then whether everybody who is granted a lock has learned of it.
+// audit checks now and then that every client has learned of its grants.
 func (s *sim) audit() {
 	s.after(500*time.Millisecond, s.audit)
 	l := s.trueLeader()
@@ -125,7 +124,7 @@ func (s *sim) audit() {
 			}
 			still[key] = since
 			if s.now-since > starvedFor {
-				s.fail("client %d has held request %d since %v and was not told", n.id, e.Number, since)
+				s.fail("client %d has held request %d since %v and has not learned of it", n.id, e.Number, since)
 			}
 		}
 	}

@@ -9,30 +9,30 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Peer is an instance: the random ID of one life of one process. Zero is nobody.
+// Peer is an instance: the random ID of one incarnation. Zero means none.
 type Peer = nodeid.ID
 
-// Target is an instance and the address at which it is reached. An empty address is allowed for an
-// instance that has a link already.
+// Target is an instance and the address where it is reached. The address may be empty if there is a
+// link to the instance already.
 type Target struct {
 	Peer Peer
 	Addr string
 }
 
-// maxLocalKey bounds a key on the way: a client refuses longer ones itself, and shorter ones are
-// bounded by the group's own limit.
+// LongestKey bounds a key on the wire. A client rejects longer keys itself; the group's own limit
+// may be lower.
 const LongestKey = 4096
 
-// maxAddrBytes bounds the address in a redirect: a host name is at most 253 bytes long.
+// maxAddrBytes bounds the address in a redirect. A host name has at most 253 bytes.
 const maxAddrBytes = 1024
 
-// errWire is what the decoders return for bytes that no session of ours wrote.
+// errWire is what the decoders return for malformed bytes.
 var errWire = errors.New("session: malformed bytes from a peer")
 
-// Renewal asks for another TTL, and says what its sender has heard: the newest renewal that it
-// knows to have arrived, by Renewed or by the Attached that answered the Attach it travelled with,
-// on this attachment or an earlier one; 0 for none. Renewals travel before all else in a frame, so
-// they have their own field there and their own codec: four varints each, back to back.
+// Renewal asks for another TTL. Heard is the newest renewal that its sender knows to have arrived,
+// on this attachment or an earlier one: from Renewed, or from the Attached that answered the Attach
+// with which it was sent. Zero means none. Renewals are read before the commands of a frame, so
+// they have their own field and their own codec: four varints each, back to back.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch
@@ -40,7 +40,7 @@ type Renewal struct {
 	Heard   uint64
 }
 
-// Append writes r behind b.
+// Append appends the encoding of r to b.
 func (r Renewal) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(r.Session))
 	b = binary.AppendUvarint(b, uint64(r.Epoch))
@@ -59,8 +59,8 @@ func NextRenewal(b []byte) (r Renewal, rest []byte, err error) {
 	return r, f.b, nil
 }
 
-// fields reads the parts of a record. A read behind the end, or of a varint that is too long, sets
-// bad and returns zeros; the caller looks once at the end.
+// fields reads the parts of a record. A read past the end, or of an overlong varint, sets bad and
+// returns zeros. The caller checks bad once at the end.
 type fields struct {
 	b   []byte
 	bad bool
@@ -108,13 +108,12 @@ func (f *fields) bytes(n uint64) []byte {
 	return v
 }
 
-// peer reads the ID of an instance.
 func (f *fields) peer() (id Peer) {
 	copy(id[:], f.bytes(nodeid.Size))
 	return id
 }
 
-// sized reads a size of at most limit and then as many bytes, without copying them.
+// sized reads a size of at most limit and then that many bytes, without copying them.
 func (f *fields) sized(limit uint64) []byte {
 	n := f.uvarint()
 	if n > limit {
@@ -124,7 +123,7 @@ func (f *fields) sized(limit uint64) []byte {
 	return f.bytes(n)
 }
 
-// Likely guesses how long the next frame of a kind will be, from what was guessed before and how
-// long this one is: frames with much and with little to say take turns, and to let one grow costs
-// more than the room.
+// Likely predicts the length of the next frame of a kind from the previous prediction and the
+// length of this frame. Long and short frames alternate, and growing a buffer costs more than spare
+// room, so the prediction falls slowly.
 func Likely(before, length int) int { return max(length, before-before/8) }

@@ -9,15 +9,16 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// admission is a stream that was accepted as a link, and what its dialer is to be answered.
+// admission is a stream that was accepted as a link, with what the answer to its dialer needs.
 type admission struct {
 	link   *link
 	self   *Self
 	number uint64
 }
 
-// accept decides about a stream that a peer has opened, and waits as long as that needs. It returns
-// the link that the stream now is, or why it is none. See the package comment for the rule.
+// accept decides whether a stream that a peer opened becomes a link, and waits as long as that
+// needs. It returns the link, or the reason for refusing the stream. The package comment has the
+// rule.
 func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admission, *wire.Refusal) {
 	for ctx.Err() == nil {
 		a, wait, refusal := p.tryAccept(who, s)
@@ -31,11 +32,11 @@ func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admiss
 			return admission{}, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this node is closing"}
 		}
 	}
-	return admission{}, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the stream was given up by its dialer"}
+	return admission{}, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the dialer gave up the stream"}
 }
 
-// tryAccept makes a link of the stream, refuses it, or returns what to wait for before it is tried
-// again.
+// tryAccept makes a link of the stream, refuses it, or returns what to wait for before the next
+// try.
 func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan struct{}, refusal *wire.Refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +50,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	case p.shut:
 		return no(wire.Refusal_FAILED, "this node is closing")
 	case !who.intended.IsZero() && who.intended != self.Instance(): // after waiting
-		return no(wire.Refusal_FAILED, "this instance has begun a new life")
+		return no(wire.Refusal_FAILED, "this instance has begun a new incarnation")
 	case from == self.Instance():
 		return no(wire.Refusal_MALFORMED, "a node needs no stream to itself")
 	case l == nil:
@@ -57,14 +58,14 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 			return admission{}, d.done, nil
 		}
 		if len(p.links) >= p.config.Links {
-			return no(wire.Refusal_FULL, "this node has as many links as it may")
+			return no(wire.Refusal_FULL, "this node has reached its limit of links")
 		}
 		l = p.newLink(from, who.peer)
 	case l.state == dialing && l.before != nil && !isClosed(l.before):
 		return admission{}, l.before, nil
 	case l.state == dialing && l.greeted && nodeid.Compare(self.Instance(), from) < 0:
 		return admission{}, l.settled, nil // our own dial decides
-	case l.state == dialing: // nothing of our dial has been heard there, or theirs counts more
+	case l.state == dialing: // our hello is not sent, or the peer's dial has precedence
 		l.abandon()
 	default:
 		if refusal := p.replaces(who, l, s); refusal != nil {
@@ -78,9 +79,9 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	return admission{link: l, self: self, number: p.number}, nil, nil
 }
 
-// replaces says why a new stream of a peer does not take the place of the one that is up; nil means
-// that it does: its process has lost that one, or is a later start with the same directory. Both
-// have proved the same key, so both processes have it. The caller holds mu.
+// replaces returns why a new stream of a peer does not replace the existing one. Nil means that it
+// does: the peer's process has lost the existing one, or is a later start with the same directory.
+// Both streams have proved the same key, so both processes have it. The caller holds mu.
 func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot
@@ -88,17 +89,18 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	case same && who.number <= l.number:
 		return &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "a newer stream between us exists"}
 	case !same && who.peer.Life <= l.peer.Life:
-		p.tell(slog.LevelWarn, "transport: refused a second process with the identity of a linked instance: one of the two runs on a copied directory; stop it",
-			l.instance, args)
+		p.tell(slog.LevelWarn, "transport: refused a second process with the identity of a linked instance: "+
+			"one of the two runs on a copied directory; stop it", l.instance, args)
 		return &wire.Refusal{Reason: wire.Refusal_COPY,
 			Text: fmt.Sprintf("another process with this identity is linked here from %v", l.stream.conn.RemoteAddr())}
 	}
-	// a lost link or a restart; a copy that goes on is refused, and warns
+	// A lost link or a restart. A copy whose link stays up is refused above, with a warning.
 	p.tell(slog.LevelInfo, "transport: an instance has replaced its link", l.instance, args)
 	return nil
 }
 
-// tell logs, beside the caller, which holds mu, what an instance has caused.
+// tell logs an event that an instance has caused. It does so on another goroutine, because the
+// caller holds mu.
 func (p *Port) tell(level slog.Level, text string, about Instance, args []any) {
 	p.tasks.Go(func() { p.notices.tell(level, about.String(), text, args...) })
 }

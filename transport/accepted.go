@@ -12,28 +12,29 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// listener hands gRPC connections that we can find again from inside a call and close: a server
-// cannot cancel a call of its own in any other way while it is blocked in sending.
+// listener gives gRPC connections that the port can find from inside a call and close. A server
+// cannot cancel one of its own calls in another way while the call is blocked in sending.
 //
-// A connection is a stranger's until a hello on it was verified. gRPC gives a handshake, and so the
-// hello, the dial timeout; the limit here is behind that one. The number of strangers is bounded
-// too. When there are too many, the oldest of those that keep this node waiting is closed: an
-// instance of the cluster proves its key within milliseconds, so a flood of others does not keep it
-// out. If all of them wait for their turn, the new one is closed: after a failover thousands of
-// instances come at once, and each that is displaced comes again.
+// A connection belongs to a stranger until a hello on it was verified. gRPC limits the handshake,
+// including the hello, to the dial timeout; the limit here comes after that. The number of
+// strangers is bounded too. If there are too many, the listener closes the oldest of those that
+// keep this node waiting. An instance of the cluster proves its key within milliseconds, so a flood
+// of other connections does not keep it out. If all strangers wait for this node, the new
+// connection is closed: after a failover thousands of instances connect at once, and one that is
+// refused comes again.
 type listener struct {
 	net.Listener
 	limit, strangers int
-	patience         time.Duration // with strangers
+	patience         time.Duration // for strangers
 	guard            *guard
 	turns            *turns
 	secured          bool // with TLS
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
-	waiting []*accepted // strangers, in the order in which they came, and some that are none any more
+	waiting []*accepted // strangers in order of arrival, and some that are not strangers any more
 	unknown int         // strangers
-	closed  bool        // by closeAll: whoever comes now would only hold up gRPC's Stop
+	closed  bool        // by closeAll: a new connection would delay gRPC's Stop
 }
 
 func newListener(c *Config) *listener {
@@ -44,7 +45,7 @@ func newListener(c *Config) *listener {
 	}
 }
 
-// Accept is net.Listener's. Above the limit connections are closed at once.
+// Accept implements net.Listener. It closes connections beyond the limit at once.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -65,8 +66,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit enters a connection, unless there are too many, and returns the stranger that has to make
-// room.
+// admit registers a connection unless there are too many. It returns the stranger that must be
+// closed to make room.
 func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,9 +78,9 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 		if oldest = l.silent(); oldest == nil {
 			return nil, true
 		}
-		oldest.known() // not counted any more: it is about to be closed
+		oldest.known() // not counted any more: it will be closed
 	}
-	if len(l.waiting) > 2*l.unknown+64 { // mostly such that are none any more
+	if len(l.waiting) > 2*l.unknown+64 { // most are not strangers any more
 		kept := make([]*accepted, 0, l.unknown+64)
 		for _, w := range l.waiting {
 			if w.stranger {
@@ -95,8 +96,8 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	return oldest, false
 }
 
-// silent returns the stranger that has come first among those whose next word is awaited; nil if
-// this node itself is what all of them wait for. The caller holds mu.
+// silent returns the oldest stranger that this node is waiting for, or nil if all of them wait for
+// this node. The caller holds mu.
 func (l *listener) silent() *accepted {
 	for _, w := range l.waiting {
 		if w.stranger && !w.turn.busy.Load() {
@@ -106,14 +107,14 @@ func (l *listener) silent() *accepted {
 	return nil
 }
 
-// count returns how many connections there are, and how many of them strangers'.
+// count returns the number of connections, and how many of them belong to strangers.
 func (l *listener) count() (all, strangers int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.conns), l.unknown
 }
 
-// closeAll closes every accepted connection, also those that gRPC has not taken yet.
+// closeAll closes every accepted connection, including those that gRPC has not accepted yet.
 func (l *listener) closeAll() {
 	l.mu.Lock()
 	l.closed = true
@@ -121,7 +122,7 @@ func (l *listener) closeAll() {
 	l.closeEach(func(*accepted) bool { return true })
 }
 
-// closeCalls closes the connections on which calls come.
+// closeCalls closes the connections that are used for calls.
 func (l *listener) closeCalls() {
 	l.closeEach(func(c *accepted) bool { return c.calls })
 }
@@ -140,29 +141,29 @@ func (l *listener) closeEach(of func(*accepted) bool) {
 	}
 }
 
-// accepted is a connection that somebody opened to us.
+// accepted is a connection that a peer opened.
 type accepted struct {
 	net.Conn
 	listener *listener
 	guard    *guard
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
-	turn     *turn         // of the handshake, which alone uses it, but for busy
-	began    bool          // a byte has come; of the same goroutine
+	turn     *turn         // of the handshake; only its goroutine uses it, except for busy
+	began    bool          // a byte has arrived; of the same goroutine
 	shook    bool          // the handshake is over; of the one goroutine that uses the connection
-	owner    Instance      // that has proved its key here; set before the first call, zero until then
+	owner    Instance      // the instance that has proved its key here; set before the first call
 
 	// Guarded by listener.mu:
 	stranger bool
-	calls    bool // it carries calls, not a link
+	calls    bool // used for calls, not for a link
 	timer    *time.Timer
 }
 
-// RemoteAddr is net.Conn's; the address remembers the connection, and so do the TLS connection made
-// on it and the calls that come in.
+// RemoteAddr implements net.Conn. The address refers to the connection, so the TLS connection on it
+// and incoming calls can find it.
 func (c *accepted) RemoteAddr() net.Addr { return acceptedAddr{c.Conn.RemoteAddr(), c} }
 
-// known says that whoever is there is one of us. The caller holds listener.mu.
+// known records that the peer is an instance of the cluster. The caller holds listener.mu.
 func (c *accepted) known() {
 	if c.stranger {
 		c.stranger = false
@@ -171,7 +172,7 @@ func (c *accepted) known() {
 	}
 }
 
-// Close is net.Conn's.
+// Close implements net.Conn.
 func (c *accepted) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
@@ -190,13 +191,13 @@ type acceptedAddr struct {
 	conn *accepted
 }
 
-// acceptedOn finds the connection that a remote address remembers.
+// acceptedOn returns the connection that a remote address refers to.
 func acceptedOn(addr net.Addr) (*accepted, bool) {
 	remembers, ok := addr.(acceptedAddr)
 	return remembers.conn, ok
 }
 
-// proven says that the peer has proved to be an instance of the cluster.
+// proven records that the peer has proved to be an instance of the cluster.
 func (c *accepted) proven() {
 	c.listener.turns.proved(hostOf(c.Conn.RemoteAddr()))
 	c.listener.mu.Lock()
@@ -204,15 +205,15 @@ func (c *accepted) proven() {
 	c.known()
 }
 
-// serves says that calls come on the connection.
+// serves records that the connection is used for calls.
 func (c *accepted) serves() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.calls = true
 }
 
-// caller returns who has opened the connection under an incoming call, and why the call is refused;
-// nil means that it is not.
+// caller returns the instance that opened the connection of an incoming call, or why the call is
+// refused. A nil refusal means that it is not.
 func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
 	from, ok := peer.FromContext(ctx)
 	if !ok {
@@ -221,7 +222,7 @@ func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
 	met, ok := from.AuthInfo.(greeted)
 	if !ok || met.self != p.self.Load().Instance() {
 		return Identity{}, &wire.Refusal{Reason: wire.Refusal_FAILED,
-			Text: "this instance has begun a new life: connect again"}
+			Text: "this instance has begun a new incarnation: connect again"}
 	}
 	return met.peer, nil
 }

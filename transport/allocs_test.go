@@ -20,8 +20,8 @@ func append1() *raftpb.Message {
 	}
 }
 
-// A frame with a raft message, a command and a reply takes few allocations on either side:
-// generated code took some 30.
+// A frame with a raft message, a command and a reply needs few allocations on either side;
+// generated code needed some 30.
 func TestFramesAllocateLittle(t *testing.T) {
 	q := newQueue(new(Config{}.withDefaults()))
 	turn := Frame{Commands: []byte("a command"), Replies: []byte("a reply"), Raft: []*raftpb.Message{append1()}}
@@ -62,7 +62,7 @@ type sink struct {
 func (s *sink) Read(b []byte) (int, error)  { return s.Buffer.Read(b) }
 func (s *sink) Write(b []byte) (int, error) { return s.Buffer.Write(b) }
 
-// hearing is a handler that only says that a frame has come.
+// hearing is a handler that only signals that a frame has arrived.
 type hearing struct {
 	Handler
 	heard func()

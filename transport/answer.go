@@ -13,11 +13,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// asked is a question as the instance that is asked sees it.
+// asked is the stream of a question on the answering side.
 type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
 
-// serve answers a question that came in. The whole of it must arrive within twice the dial timeout,
-// else its connection is closed.
+// serve answers an incoming question. All of it must arrive within twice the dial timeout;
+// otherwise its connection is closed.
 func (p *Port) serve(answers method, stream asked) error {
 	conn, ok := acceptedOn(remoteOf(stream.Context()))
 	if !ok {
@@ -46,8 +46,8 @@ func (p *Port) serve(answers method, stream asked) error {
 	return p.reply(stream, conn, answer, failed)
 }
 
-// question gathers a question. The bytes of what it returns are held for the asker, also if it
-// returns an error.
+// question gathers a question. The bytes that it returns, also with an error, count against the
+// asker until the caller gives them back.
 func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire.Refusal, err error) {
 	first, err := firstOf(p, stream.Context(), stream.Recv)
 	if err != nil {
@@ -69,8 +69,8 @@ func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire
 	return from, body, nil, err
 }
 
-// handle has the room above answer. The bytes of what it returns are held for the asker. failed
-// reports that they say why it does not do what is asked.
+// handle calls the method that answers. The bytes that it returns count against the asker until the
+// caller gives them back. failed reports that they are the body of a Failure.
 func (p *Port) handle(ctx context.Context, from Identity, answers method, body []byte) (answer []byte, failed bool,
 	_ *wire.Refusal) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
@@ -82,13 +82,13 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	if f, ok := errors.AsType[*Failure](err); ok {
 		answer, failed, err = f.Body, true, nil
 	}
-	// the answer may be of a life that this connection does not speak for
+	// The answer may belong to an incarnation that this connection does not belong to.
 	if _, refusal := p.caller(ctx); refusal != nil {
 		return nil, false, refusal
 	}
 	switch {
 	case err != nil:
-		return nil, false, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "there is no answer to this question"}
+		return nil, false, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this node could not answer the question"}
 	case !p.holds.told.take(from.Instance, len(answer)):
 		text := fmt.Sprintf("an answer of %d bytes is more than can wait for its reader", len(answer))
 		return nil, false, &wire.Refusal{Reason: wire.Refusal_FULL, Text: text}
@@ -96,7 +96,7 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	return answer, failed, nil
 }
 
-// reply sends an answer in pieces. An asker that does not read it in time loses the connection.
+// reply sends an answer in pieces. If the asker does not read it in time, the connection is closed.
 func (p *Port) reply(stream asked, conn *accepted, answer []byte, failed bool) error {
 	patience := time.AfterFunc(allowance(2*p.config.DialTimeout, uint64(len(answer))), func() { conn.Close() })
 	defer patience.Stop()

@@ -7,28 +7,29 @@ import (
 )
 
 const (
-	// arrivalsMost is how many calls may be arriving at a time: calls of which the first message,
-	// or the whole question, has not come yet. Each of them makes this node hold up to
-	// messageBytes. A question counts twice until its first message has come.
-	arrivalsMost = 512
-	// arrivalsEach is the part of one instance. It is twice what fits on one connection.
+	// maxArrivals is the maximum number of calls that are arriving: calls whose first message, or
+	// whole question, is not complete yet. Each of them can make this node hold up to messageBytes.
+	// A question counts twice until its first message has arrived.
+	maxArrivals = 512
+	// arrivalsEach is the limit of one instance. It is twice what fits on one connection.
 	arrivalsEach = 256
 )
 
-// arrivals are the calls that are arriving, over all connections. An honest one has arrived after
-// milliseconds. When an instance has too many, the connection of its oldest is closed, and when
-// there are too many in all, that of the oldest, so that a flood of unfinished calls displaces
-// itself. It is safe for concurrent use.
+// arrivals are the arriving calls of all connections. A correct call arrives within milliseconds.
+// If an instance has too many, the connection of its oldest is closed. If there are too many in
+// all, the connection of the oldest is closed. So a flood of unfinished calls displaces itself. It
+// is safe for concurrent use.
 type arrivals struct {
 	each, most int
 
 	mu   sync.Mutex       // guards all below
 	list list.List        // of *accepted, the oldest first
-	of   map[Instance]int // how many of the list are on connections of an instance
+	of   map[Instance]int // the number of calls of each instance
 }
 
-// enter notes a call that begins to arrive on conn, which is closed unless the returned function is
-// called within the given time. The function reports whether it came in time. It must be called.
+// enter registers a call that begins to arrive on conn. The connection is closed unless the
+// returned function is called within the given time. That function must be called; it reports
+// whether it was called in time.
 func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() bool) {
 	a.mu.Lock()
 	place := a.list.PushBack(conn)
@@ -56,14 +57,14 @@ func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() b
 	}
 }
 
-// remove takes a call out, if it is still there. The caller holds mu.
+// remove removes a call, if it is still in the list. The caller holds mu.
 func (a *arrivals) remove(e *list.Element) {
 	if e == nil {
 		return
 	}
 	before := a.list.Len()
 	if a.list.Remove(e); a.list.Len() == before {
-		return // it was displaced: the list knows its own
+		return // it was displaced; list ignores foreign elements
 	}
 	owner := e.Value.(*accepted).owner
 	if a.of[owner]--; a.of[owner] == 0 {

@@ -14,43 +14,43 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Conn is what the clients of generated code call their methods on.
+// Conn is the connection on which clients of generated code call their methods.
 type Conn = grpc.ClientConnInterface
 
-// Remote is the instance at an address, for the client of a [Service]. What is called on it is one
-// question. It is for one call after the other.
+// Remote is the instance at an address, for the client of a [Service]. Each method call is one
+// question. A Remote must not be used by several goroutines at once.
 type Remote struct {
 	port *Port
 	addr string
 	to   Instance
 
-	// Answered is the instance that has answered the last call, as it has proved.
+	// Answered is the proven identity of the instance that answered the last call.
 	Answered Identity
 }
 
-// To returns the instance at addr. If `to` is not zero, another instance is not asked.
+// To returns the instance at addr. If `to` is not zero, no other instance is asked.
 func (p *Port) To(addr string, to Instance) *Remote { return &Remote{port: p, addr: addr, to: to} }
 
-// Invoke puts a question and waits for the answer. The question is not repeated. Encoded it has at
-// most 2 MiB, and an answer at most 32 MiB. Errors:
+// Invoke sends a question and waits for the answer. It does not repeat the question. The encoded
+// question may have at most 2 MiB, the answer at most 32 MiB. Errors:
 //
-//   - [*Failure]: the instance has answered why it does not do what is asked;
+//   - [*Failure]: the instance has answered why it does not do what was asked;
 //
-//   - ErrRefused: the connection was refused, nobody listens there;
+//   - ErrRefused: the connection was refused, no process listens at the address;
 //
-//   - ErrForeign: who is there is not one of us; ErrVersion: one of us with another version of the
-//     protocol, or of a build that does not know the question;
+//   - ErrForeign: the process at the address is not an instance of this cluster; ErrVersion: it is,
+//     but with another version of the protocol, or it does not know the question;
 //
-//   - ErrOther: another instance is there, see [OtherError];
+//   - ErrOther: another instance is at the address, see [OtherError];
 //
-//   - ErrSilent: no answer, which proves nothing; it wraps the cause of ctx if ctx ended. Without a
-//     deadline in ctx a question waits twice the dial timeout. While the address pauses after a
-//     failed dial a question waits for the end of the pause, and fails at once if its context ends
-//     before that;
+//   - ErrSilent: there was no answer, which proves nothing; it wraps the cause of ctx if ctx ended.
+//     Without a deadline in ctx a question waits twice the dial timeout. While the address pauses
+//     after a failed dial, a question waits for the end of the pause, and fails at once if its
+//     context ends before that;
 //
-//   - ErrFull: a bound of this port or of the other one is reached;
+//   - ErrFull: a limit of this port or of the other one is reached;
 //
-//   - ErrTooLarge, ErrClosed: of this port.
+//   - ErrTooLarge, ErrClosed: by this port.
 func (r *Remote) Invoke(ctx context.Context, method string, question, answer any, _ ...grpc.CallOption) error {
 	body, err := proto.Marshal(question.(proto.Message))
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *Remote) Invoke(ctx context.Context, method string, question, answer any
 		return err
 	}
 	if err := proto.Unmarshal(said, answer.(proto.Message)); err != nil {
-		return fmt.Errorf("%w: the answer of %s cannot be read: %w", ErrVersion, r.addr, err)
+		return fmt.Errorf("%w: the answer of %s cannot be decoded: %w", ErrVersion, r.addr, err)
 	}
 	return nil
 }
@@ -71,8 +71,8 @@ func (r *Remote) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 	return nil, status.Error(codes.Unimplemented, "transport: a question has one answer")
 }
 
-// ask puts an encoded question to the instance at addr, and returns its answer and which instance
-// has given it.
+// ask sends an encoded question to the instance at addr. It returns the answer and the instance
+// that has given it.
 func (p *Port) ask(ctx context.Context, addr string, to Instance, method string, question []byte) (answer []byte,
 	from Identity, err error) {
 	if len(question) > questionBytes {
@@ -120,8 +120,8 @@ func (p *Port) ask(ctx context.Context, addr string, to Instance, method string,
 	case errors.Is(err, ErrFull):
 		return nil, from, err
 	case status.Code(err) == codes.Unimplemented:
-		return nil, from, fmt.Errorf("%w: %s is of a build that does not know this question", ErrVersion, addr)
-	case late(ctx, err): // the connection may be as silent as the peer: the next question gets another
+		return nil, from, fmt.Errorf("%w: %s runs a version of mortise that does not know this question", ErrVersion, addr)
+	case late(ctx, err): // the connection may be dead: the next question gets another
 		p.forget(s)
 	}
 	return nil, from, s.d.explain(ctx, err)
@@ -134,7 +134,7 @@ func (d *dialed) question(ctx context.Context, method string) (grpc.BidiStreamin
 	return &grpc.GenericClientStream[wire.Question, wire.Answer]{ClientStream: stream}, err
 }
 
-// utter sends a question in pieces. If that fails, the next Recv knows why.
+// utter sends a question in pieces. If that fails, the next Recv returns the reason.
 func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question []byte) {
 	for first := true; first || len(question) > 0; first = false {
 		piece := question[:min(len(question), pieceBytes)]
@@ -146,7 +146,7 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 	_ = stream.CloseSend()
 }
 
-// hearOut gathers the pieces of an answer, of which first has come.
+// hearOut gathers the pieces of an answer; first has arrived already.
 func (p *Port) hearOut(from Instance, addr string, first *wire.Answer,
 	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0
@@ -170,7 +170,7 @@ func (p *Port) hearOut(from Instance, addr string, first *wire.Answer,
 }
 
 // late reports whether a call failed because its time was over. The peer knows the deadline too,
-// and its word may come before ours.
+// and may report it first.
 func late(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded
 }

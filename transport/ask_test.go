@@ -61,7 +61,7 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// serve answers every connection to addr with f until the test ends.
+// serve handles every connection to addr with f until the test ends.
 func (w *world) serve(addr string, f func(net.Conn)) {
 	ln, err := w.net.Listen(addr)
 	if err != nil {
@@ -104,8 +104,8 @@ func (w *world) serveGRPC(addr string) {
 	w.t.Cleanup(server.Stop)
 }
 
-// servePeer runs a gRPC server as instance n, which exchanges hellos as it should, with a service
-// that keeps to nothing.
+// servePeer runs a gRPC server as instance n, which exchanges hellos correctly, with a service that
+// follows no rule.
 func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	ln, err := w.net.Listen(addr)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	w.t.Cleanup(server.Stop)
 }
 
-// Each kind of "no" is told apart, since birth counts on it.
+// Founding depends on the distinction between the kinds of "no" and silence.
 func TestAskTellsNoFromSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -146,7 +146,7 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 				return &wire.Greeting{Refusal: &wire.Refusal{Reason: wire.Refusal_VERSION, Text: "3 here, 2 there"}}
 			})
 		})
-		w.serve("newest:1", func(conn net.Conn) { // and one that leaves that to us
+		w.serve("newest:1", func(conn net.Conn) { // and one that leaves the refusal to us
 			newer.accept(conn, func(to heard) *wire.Greeting {
 				own := newer.says(func(h *wire.Hello) { h.Version = protocol + 1 })
 				return greeting(newer.key, acceptor, to.binding, to.Hello, own)
@@ -187,7 +187,7 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 	})
 }
 
-// One that takes a link for another instance than itself.
+// An instance that accepts a link intended for another instance.
 func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, careless := w.node("a", 1), forge(5)
@@ -205,8 +205,9 @@ func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	})
 }
 
-// A connection that has died costs the next question nothing, and an address that has refused a
-// pause of half a second at most: the question waits for it, and is told what is there then.
+// A dead connection costs the next question nothing. An address that has refused a connection costs
+// it a pause of at most half a second: the question waits for its end, and reports what is at the
+// address then.
 func TestAskAfterARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -230,7 +231,7 @@ func TestAskAfterARestart(t *testing.T) {
 				began := time.Now()
 				if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) ||
 					time.Since(began) > pauseAnswered {
-					t.Fatalf("life %d is over: %v after %v", life, err, time.Since(began))
+					t.Fatalf("incarnation %d is over: %v after %v", life, err, time.Since(began))
 				}
 			}
 		}
@@ -240,7 +241,7 @@ func TestAskAfterARestart(t *testing.T) {
 	})
 }
 
-// The other side vanishes without a word and comes back on another machine with the same address.
+// The other side vanishes silently and comes back on another machine with the same address.
 func TestAskAfterASilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

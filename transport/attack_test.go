@@ -14,7 +14,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// forger is a process that speaks our protocol without keeping to it. It has the key of one
+// forger is a process that uses the protocol without following its rules. It has the key of one
 // instance.
 type forger struct {
 	*Port
@@ -30,7 +30,7 @@ func forge(n int) *forger {
 	return f
 }
 
-// says returns an encoded hello of the forger, changed.
+// says returns an encoded hello of the forger, with a change.
 func (f *forger) says(change func(*wire.Hello)) []byte {
 	h := &wire.Hello{
 		Version: protocol, Cluster: f.config.Cluster, Key: f.key.Public(), Kind: wire.Hello_LINK, Group: 7, Raft: 109,
@@ -44,13 +44,13 @@ func (f *forger) says(change func(*wire.Hello)) []byte {
 	return b
 }
 
-// heard is the first word of a dialer, as a forger got it.
+// heard is the first message of a dialer, as a forger received it.
 type heard struct {
 	*wire.Greeting
 	binding []byte
 }
 
-// accept serves a connection until its end: it answers any dialer, without looking, with what
+// accept serves a connection until its end: it answers any dialer, without a check, with what
 // answer returns.
 func (f *forger) accept(conn net.Conn, answer func(heard) *wire.Greeting) {
 	defer conn.Close()
@@ -76,13 +76,13 @@ func (f *forger) accept(conn net.Conn, answer func(heard) *wire.Greeting) {
 	}
 }
 
-// answer is what an honest acceptor answers, but for any instance.
+// answer is what a correct acceptor answers, but for any instance.
 func (f *forger) answer(to heard) *wire.Greeting {
 	return greeting(f.key, acceptor, to.binding, to.Hello, f.says(func(*wire.Hello) {}))
 }
 
-// dial opens a connection to addr, with TLS if the forger has any, on which nothing but nonces is
-// said yet.
+// dial opens a connection to addr, with TLS if the forger has any, on which only nonces are sent
+// yet.
 func (f *forger) dial(w *world, addr string) (s *stream, binding []byte) {
 	w.t.Helper()
 	f.config.Dial = w.net.Dialer("forger")
@@ -125,8 +125,8 @@ func (f *forger) listen(w *world, addr string, answer func(heard) *wire.Greeting
 	})
 }
 
-// secured runs a test in plain text, and with TLS and one certificate that all instances and the
-// forgers share: TLS then proves that a process may come in, and not which instance it is.
+// secured runs a test in plain text, and with TLS and one certificate shared by all instances and
+// the forgers: then TLS proves that a process may connect, and not which instance it is.
 func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), forge func(n int) *forger)) {
 	for _, name := range []string{"plain", "TLS"} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), 
 	}
 }
 
-// warnings counts the lines in the log of a node that hold all of these texts.
+// warnings counts the lines in the log of a node that contain all of these texts.
 func (n *node) warnings(texts ...string) int { return n.lines("WARN", texts...) }
 
 // lines is warnings for a level.
@@ -163,8 +163,7 @@ func (n *node) lines(level string, texts ...string) (count int) {
 	return count
 }
 
-// sendTo makes a node dial a peer for something to send. A dial that fails at once may end before
-// the frame is queued.
+// sendTo makes a node dial a peer. A dial that fails at once may end before the frame is queued.
 func (n *node) sendTo(to Peer) {
 	n.t.Helper()
 	// nolint:errorlint // a pause wraps it

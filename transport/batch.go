@@ -2,15 +2,15 @@ package transport
 
 import "sort"
 
-// batch is bytes of one kind that wait, and where each call's piece ends: pieces are never cut.
+// batch holds waiting bytes of one kind, and the end of each call's piece: pieces are never cut.
 type batch struct {
 	data  []byte
-	ends  []int  // offsets in data, rising
-	head  int    // of ends: the pieces before it are sent
-	sent  int    // of data
-	lent  []byte // what the last take emptied and handed out: still being read
-	spare []byte // for data when it is next needed
-	habit habit  // with data
+	ends  []int  // offsets in data, ascending
+	head  int    // index in ends: the pieces before it are sent
+	sent  int    // bytes of data that are sent
+	lent  []byte // emptied and returned by the last take: still being read
+	spare []byte // reused for data
+	habit habit  // of data
 }
 
 func (b *batch) add(piece []byte) {
@@ -26,8 +26,8 @@ func (b *batch) add(piece []byte) {
 
 func (b *batch) empty() bool { return b.head == len(b.ends) }
 
-// take hands out the longest run of whole pieces of at most soft bytes, or else the first piece if
-// it has at most hard bytes. What it returns is valid until the next take.
+// take returns the longest run of whole pieces of at most soft bytes, or else the first piece if it
+// has at most hard bytes. The result is valid until the next take.
 func (b *batch) take(soft, hard int) []byte {
 	if b.lent != nil {
 		b.spare, b.lent = b.lent[:0], nil

@@ -23,7 +23,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// heap returns how many bytes of the heap are in use once the collector has run.
+// heap returns how many bytes of the heap are in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -32,7 +32,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// cutAfter makes a connection lose everything behind the first `most` bytes that are written on it,
+// cutAfter makes a connection lose everything after the first `most` bytes that are written on it,
 // while it stays open.
 type cutAfter struct {
 	net.Conn
@@ -47,8 +47,8 @@ func (c cutAfter) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Sixty questions that never end, each of many megabytes, in one message and in small pieces: next
-// to nothing of it may be kept.
+// Sixty questions that never end, each of many megabytes, in one message and in small pieces:
+// almost nothing of it may be kept.
 func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -105,7 +105,7 @@ func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 	}
 }
 
-// ready is a codec that sends what it has been given, of which no call makes a copy.
+// ready is a codec that sends a given message without copying it for each call.
 type ready struct{ message []byte }
 
 func (r ready) Marshal(any) (mem.BufferSlice, error) {
@@ -114,7 +114,7 @@ func (r ready) Marshal(any) (mem.BufferSlice, error) {
 func (r ready) Unmarshal(mem.BufferSlice, any) error { return nil }
 func (r ready) Name() string                         { return "proto" }
 
-// realTLS is realNode with certificates that hold for loopback.
+// realTLS is realNode with certificates that are valid for loopback.
 func realTLS(t *testing.T, n int, change ...func(*Config)) *node {
 	t.Helper()
 	return realNode(t, n, append(change, func(c *Config) {
@@ -124,8 +124,8 @@ func realTLS(t *testing.T, n int, change ...func(*Config)) *node {
 	})...)
 }
 
-// Questions that have pieces but no end are ended with their connection, and what was gathered of
-// them is given back.
+// A question that has pieces but no end ends with its connection, and its gathered bytes are
+// released.
 func TestAQuestionHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -150,7 +150,7 @@ func TestAQuestionHasADeadline(t *testing.T) {
 		began := time.Now()
 		for time.Since(began) < time.Minute && a.Counts().Accepted > 0 {
 			for _, call := range calls {
-				_ = call.Send(&wire.Question{Body: []byte("x")}) // keeps it moving
+				_ = call.Send(&wire.Question{Body: []byte("x")}) // keeps it alive
 			}
 			time.Sleep(time.Second)
 		}
@@ -164,7 +164,7 @@ func TestAQuestionHasADeadline(t *testing.T) {
 	})
 }
 
-// A question or an answer beyond its bound is refused, and one within it arrives whole.
+// A question or an answer beyond its limit is refused, and one within it arrives whole.
 func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -174,7 +174,7 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 			}
 			return q, nil
 		}
-		const full = questionBytes - 4 // beside a tag and a length
+		const full = questionBytes - 4 // without a tag and a length
 		for _, n := range []int{0, 1, pieceBytes, pieceBytes + 1, full} {
 			q := bytes.Repeat([]byte("q"), n)
 			if answer, _, err := a.Ask(t.Context(), "b:1", id(2), q); err != nil || !bytes.Equal(answer, q) {
@@ -210,7 +210,7 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 	})
 }
 
-// An answer that nobody reads is not kept, and nor is one that does not end.
+// An answer that is not read is not kept, and neither is one that does not end.
 func TestAnAnswerThatIsNotRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -242,7 +242,7 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 	})
 }
 
-// endless answers and does not stop.
+// endless answers without end.
 func endless(s asked) error {
 	for {
 		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {
@@ -251,8 +251,8 @@ func endless(s asked) error {
 	}
 }
 
-// One instance may open a few streams of gossip, however many connections it has, so that it does
-// not take those of the others.
+// One instance may open a few streams of gossip, on however many connections, so that it does not
+// use up those of others.
 func TestGossipStreamsAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -314,7 +314,7 @@ func TestGossipStreamsAreBounded(t *testing.T) {
 func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
-		const addrs = 2 * toldMost / toldEach
+		const addrs = 2 * maxTold / toldEach
 		for i := range addrs {
 			w.servePeer(fmt.Sprintf("stalls:%d", i+1), 5, stalls)
 		}
@@ -322,7 +322,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 		var asking sync.WaitGroup
 		for i := range addrs {
 			asking.Go(func() { _, _, _ = a.Ask(ctx, fmt.Sprintf("stalls:%d", i+1), id(5), nil) })
-			synctest.Wait() // of two that are both refused, none would hold anything
+			synctest.Wait() // if two were refused together, neither would hold anything
 		}
 		if heard := a.holds.heard.total(); heard == 0 || heard > toldEach {
 			t.Errorf("%d bytes of one instance's answers are held", heard)
@@ -339,7 +339,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 	})
 }
 
-// stalls answers with all that one instance may, but for the last bytes.
+// stalls sends all that one instance may, except the last bytes.
 func stalls(s asked) error {
 	for range toldEach/pieceBytes - 1 {
 		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {
@@ -350,7 +350,7 @@ func stalls(s asked) error {
 	return nil
 }
 
-// Calls that do not arrive displace each other, not those that do.
+// Calls that do not arrive displace each other, and not calls that arrive.
 func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -379,8 +379,8 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	})
 }
 
-// One instance that floods with calls which do not arrive displaces its own, and not those of
-// others that take their time.
+// An instance that floods with unfinished calls displaces its own, and not slow ones of other
+// instances.
 func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, attacker := w.node("a", 1), w.node("b", 2), w.node("x", 9)
@@ -406,7 +406,7 @@ func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			if n := a.holds.arriving.count(); n > arrivalsMost {
+			if n := a.holds.arriving.count(); n > maxArrivals {
 				t.Fatalf("%d are arriving", n)
 			}
 		}
@@ -417,7 +417,7 @@ func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 	})
 }
 
-// Half of an answer is none.
+// Half of an answer is no answer.
 func TestABrokenAnswerIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -434,8 +434,8 @@ func breaks(s asked) error {
 	return io.ErrUnexpectedEOF
 }
 
-// One instance has a few connections for its calls: one more costs its oldest, and no other
-// instance's.
+// An instance may have a few connections for its calls: one more closes its own oldest connection,
+// and no other instance's.
 func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -465,7 +465,7 @@ func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 		if _, _, err := c.Ask(t.Context(), "a:1", id(1), nil); err != nil {
 			t.Error(err)
 		}
-		// Connections that have gone are forgotten, however many instances had them.
+		// Closed connections are forgotten, however many instances had them.
 		for i := range 500 {
 			gone := &accepted{gone: make(chan struct{})}
 			a.holds.owners.own(nodeidtest.ID(uint64(i)+1), gone)

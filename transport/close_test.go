@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// What a is doing when it is closed: with its links.
+// What a is doing when it is closed: states of its links.
 func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	return map[string]func(t *testing.T, w *world, a, b *node){
 		"new":     func(*testing.T, *world, *node, *node) {},
@@ -36,7 +36,7 @@ func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	}
 }
 
-// And with a peer that hangs, and with everything else.
+// The same with a hanging peer, and with other traffic.
 func otherStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	return map[string]func(t *testing.T, w *world, a, b *node){
 		"peer hangs": func(t *testing.T, _ *world, a, b *node) {
@@ -129,7 +129,7 @@ func closeWhile(t *testing.T, w *world, name string, prepare func(t *testing.T, 
 	wantClosed(t, w, a, b)
 }
 
-// wantClosed tries everything on a closed port.
+// wantClosed tries every method of a closed port.
 func wantClosed(t *testing.T, w *world, a, b *node) {
 	t.Helper()
 	if err := a.Send(b.peer(), Frame{Commands: []byte("x")}); !errors.Is(err, ErrClosed) {

@@ -12,7 +12,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// random fills some fields of a message of any type, the same ones for the same seed.
+// random fills some fields of a message of any type; the same seed gives the same fields.
 func random(r *rand.Rand, m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -62,8 +62,8 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// sameMessage compares the hand decoder with protobuf's on any bytes, and the hand encoder on what
-// was decoded.
+// sameMessage compares the hand-written decoder with protobuf's on arbitrary bytes, and the
+// hand-written encoder on the decoded message.
 func sameMessage(t *testing.T, b []byte) {
 	t.Helper()
 	want := &raftpb.Message{}
@@ -77,7 +77,7 @@ func sameMessage(t *testing.T, b []byte) {
 		return
 	}
 	for i := range given {
-		given[i] ^= 0xff // the buffer is used again
+		given[i] ^= 0xff // the buffer is reused
 	}
 	if !proto.Equal(got[0], want) {
 		t.Fatalf("%x: got %v, want %v", b, got[0], want)
@@ -88,8 +88,8 @@ func sameMessage(t *testing.T, b []byte) {
 	}
 }
 
-// Old and new builds understand each other: whatever the message, both encodings are the same
-// bytes, and both decoders see the same.
+// Old and new builds understand each other: for every message both encodings are the same bytes,
+// and both decoders read the same.
 func TestRaftMessagesAreProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	byHand := 0
@@ -112,7 +112,7 @@ func TestRaftMessagesAreProtobuf(t *testing.T) {
 	}
 }
 
-// sameFrame compares the hand decoder of frames with protobuf's.
+// sameFrame compares the hand-written decoder of frames with protobuf's.
 func sameFrame(t *testing.T, b []byte) {
 	t.Helper()
 	want := &wire.Frame{}
@@ -156,7 +156,7 @@ func sameFrame(t *testing.T, b []byte) {
 	}
 }
 
-// randomFrame makes what a turn may say, in protobuf's encoding.
+// randomFrame makes a random frame in protobuf's encoding.
 func randomFrame(t testing.TB, r *rand.Rand) []byte {
 	f := &wire.Frame{Retired: r.IntN(4) == 0}
 	for _, words := range []*[]byte{&f.Renewals, &f.Commands, &f.Replies} {
@@ -192,7 +192,7 @@ func TestFramesAreProtobuf(t *testing.T) {
 	sameFrame(t, twice[:5])
 }
 
-// FuzzRaftMessages: any bytes are accepted, refused and understood as by protobuf.
+// FuzzRaftMessages: arbitrary bytes are accepted, refused and decoded as by protobuf.
 func FuzzRaftMessages(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 30 {
@@ -212,7 +212,7 @@ func FuzzFrameBytes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { sameFrame(t, b) })
 }
 
-// The list of what was packed is given back after a frame with very many messages.
+// The list of packed messages is released after a frame with very many messages.
 func TestALargeListIsGivenBack(t *testing.T) {
 	b := bytes.Repeat([]byte{byte(tagRaft), 0}, 10_000)
 	in := &received{}

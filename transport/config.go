@@ -12,50 +12,50 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Config is what a Port is made from. It is copied; what it points to is used as long as the Port
-// is open. Zero bounds mean the defaults named beside them.
+// Config configures a Port. It is copied; what it points to is used as long as the Port is open. A
+// zero limit means the default named beside it.
 type Config struct {
-	// required: the label of the cluster; nodes with different labels never talk
+	// required: the label of the cluster. Nodes with different labels never talk to each other.
 	Cluster string
-	Self    Self // who we are; Key is required
-	// counts the starts with one directory; zero counts as 1, which it is in memory
+	Self    Self // this node's identity; Key is required
+	// the number of starts with this directory; zero counts as 1, the value without a directory
 	Life     uint64
 	Listener net.Listener // required; the Port owns and closes it
-	// required; must honor ctx and say ECONNREFUSED where it was that
+	// required; must honor ctx and return ECONNREFUSED if the connection was refused
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
-	TLS     Security // for both sides; nil: plain text
+	TLS     Security // for both sides; nil means plain text
 	Handler Handler  // required
-	// what others may ask; without any nothing is answered
+	// the questions that are answered; without any none is
 	Services Services
-	Logger   *slog.Logger // nil: no log
+	Logger   *slog.Logger // nil discards
 	// fills with unpredictable bytes; nil means crypto/rand
 	Random func([]byte)
-	Wall   func() time.Time // by which certificates end; nil means time.Now
+	Wall   func() time.Time // the time for the validity of certificates; nil means time.Now
 
-	MessageBytes  int           // the largest frame of a link, 64 MiB; it bounds what one Send may bring
+	MessageBytes  int           // the largest frame of a link, 64 MiB; bounds one Send
 	QueueBytes    int           // commands, renewals and replies waiting for one peer before ErrFull, 64 MiB
 	RaftMessages  int           // raft messages waiting for one peer before they are dropped, 4,096
 	RaftBytes     int           // payload of raft messages waiting for one peer before they are dropped, 64 MiB
 	SnapshotBytes int           // the largest snapshot sent or accepted, 1 GiB
 	Links         int           // streams to peers at a time, 65,536
 	Conns         int           // connections accepted at a time, 65,536
-	Strangers     int           // of them, those on which nobody has said yet who he is, 1,024
+	Strangers     int           // accepted connections without a verified hello, 1,024
 	AskConns      int           // connections kept for questions and gossip at a time, 1,024
-	DialTimeout   time.Duration // for the handshakes of a connection, either side, 5 s; the connection itself has 1 s
+	DialTimeout   time.Duration // for the handshakes of a connection, either side, 5 s; connecting has 1 s
 }
 
 // Security makes the TLS configurations of the connections of a Port. Its methods are safe for
-// concurrent use; what they return belongs to the Port.
+// concurrent use. What they return belongs to the Port.
 type Security interface {
-	ServerTLS() *tls.Config   // once, for all that is accepted: what changes must be looked up in its callbacks
+	ServerTLS() *tls.Config   // called once: its callbacks must look up what changes
 	ClientTLS() *tls.Config   // for each dial
-	Explain(err error) string // what the failure of a handshake means and what to do, in a sentence
+	Explain(err error) string // what a failed handshake means and what to do, in one sentence
 
-	// Peer returns what the verified certificates of a finished handshake say of the other side. An
+	// Peer returns what the verified certificates of a finished handshake say about the peer. An
 	// error ends the connection.
 	Peer(tls.ConnectionState) (capability.Peer, error)
-	// Recheck reports why a connection would not be accepted any more. An error ends the
-	// connection. It is called now and then.
+	// Recheck returns why a connection would no longer be accepted. An error ends the connection.
+	// It is called now and then.
 	Recheck(tls.ConnectionState) error
 }
 
@@ -66,7 +66,7 @@ func or[T int | time.Duration](value, standard T) T {
 	return standard
 }
 
-// withDefaults returns c with every bound set.
+// withDefaults returns c with every limit set.
 func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -91,7 +91,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate names every mistake at once.
+// validate reports every mistake at once.
 func (c Config) validate() error {
 	var errs []error
 	missing := func(bad bool, what string) {
@@ -101,7 +101,7 @@ func (c Config) validate() error {
 	}
 	missing(c.Cluster == "", "Cluster is empty: give the cluster a label")
 	missing(len(c.Cluster) > maxLabel, "Cluster is longer than 255 bytes")
-	missing(c.Self.Key.ID().IsZero(), "Self.Key is not set: give this life a new one")
+	missing(c.Self.Key.ID().IsZero(), "Self.Key is not set: make a new key for each incarnation")
 	missing(c.Listener == nil, "Listener is nil")
 	missing(c.Dial == nil, "Dial is nil")
 	missing(c.Handler == nil, "Handler is nil")

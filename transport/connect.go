@@ -18,8 +18,8 @@ import (
 
 var errSpent = errors.New("transport: this connection is over") // a dialed connection is used once
 
-// dialed is one connection that we opened for calls, with the gRPC client on it. gRPC never dials
-// itself: its back-off would make a question wait for an attempt, and it would not tell a refused
+// dialed is a dialed connection for calls, with the gRPC client on it. gRPC itself never dials: its
+// backoff would make a question wait for an attempt, and it does not distinguish a refused
 // connection from a silent one.
 type dialed struct {
 	wire.PeerClient
@@ -30,17 +30,17 @@ type dialed struct {
 	probe *probe
 }
 
-// connectTime is how long a dial waits for a connection. The handshakes have the dial timeout.
+// connectTime is the time for a dial to connect. The handshakes have the dial timeout.
 const connectTime = time.Second
 
-// open dials addr. Nothing is said yet on the connection.
+// open dials addr. Nothing is sent yet on the connection.
 func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	raw, err := p.config.Dial(ctx, addr)
 	if err != nil {
 		if isRefused(err) {
-			return nil, fmt.Errorf("%w: %s: nobody listens there", ErrRefused, addr)
+			return nil, fmt.Errorf("%w: %s: no process listens there", ErrRefused, addr)
 		}
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
@@ -48,15 +48,15 @@ func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 	return raw, nil
 }
 
-// handshakes limits the time of the handshakes of a connection that is there now.
+// handshakes limits the time of the handshakes of a new connection.
 func (p *Port) handshakes(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := p.config.DialTimeout
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no hello within %v", limit))
 }
 
-// secure makes a stream of a connection that was dialed, with TLS if there is any.
+// secure makes a stream of a dialed connection, with TLS if it is configured.
 func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream, err error) {
-	kill := func() { raw.Close() } // raw is the guarded one with TLS
+	kill := func() { raw.Close() } // with TLS raw is the guarded connection
 	if p.config.TLS == nil {
 		s := newStream(p, raw, nil, kill)
 		s.peer, err = p.tierOf(nil)
@@ -66,7 +66,7 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 	raw = watched
 	conn, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 	if err != nil {
-		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // one that just went away is no news
+		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // a peer that just went away is not worth a line
 			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
 		}
 		raw.Close()
@@ -84,7 +84,7 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 	return s, nil
 }
 
-// connect makes a gRPC client for addr and says there what self is. With intended it fails unless
+// connect makes a gRPC client for addr and exchanges hellos there. With intended it fails unless
 // that instance is there. It is one dial, and must have its turn.
 func (p *Port) connect(ctx context.Context, self *Self, addr string, intended Instance) (*dialed, error) {
 	raw, err := p.open(ctx, addr)
@@ -105,7 +105,7 @@ func (p *Port) connect(ctx context.Context, self *Self, addr string, intended In
 	probe := &probe{Conn: &unread{Conn: s.conn, in: s.in}, gone: make(chan struct{})}
 	var used atomic.Bool
 	cc, err := grpc.NewClient("passthrough:///peer", append(p.clientOptions(),
-		grpc.WithAuthority(addr), // not as the target, where gRPC would parse it
+		grpc.WithAuthority(addr), // as the target gRPC would parse it
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			if used.Swap(true) {
 				return nil, errSpent
@@ -123,10 +123,10 @@ func (p *Port) connect(ctx context.Context, self *Self, addr string, intended In
 // close ends the connection and everything on it.
 func (d *dialed) close() {
 	d.cc.Close()
-	d.probe.Close() // if gRPC never came to use it
+	d.probe.Close() // if gRPC never used it
 }
 
-// explain says what the failure of a call on this connection means. ctx is the caller's.
+// explain returns what a failed call on this connection means. ctx is the caller's.
 func (d *dialed) explain(ctx context.Context, err error) error {
 	code := status.Code(err)
 	text := status.Convert(err).Message()

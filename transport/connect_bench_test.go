@@ -8,14 +8,14 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// taker is a handler that takes snapshots.
+// taker is a handler that accepts snapshots.
 type taker struct{ hearing }
 
 func (taker) MaySendSnapshot(Identity, *raftpb.Message) error { return nil }
 func (taker) Snapshot(Identity, *raftpb.Message) error        { return nil }
 
-// BenchmarkConnection dials another port over loopback TCP, proves who is there, carries one call
-// and hangs up. The call is a snapshot of a few bytes, for which a connection of its own is made.
+// BenchmarkConnection dials another port over loopback TCP, exchanges hellos, makes one call and
+// closes the connection. The call is a snapshot of a few bytes, which uses a connection of its own.
 func BenchmarkConnection(b *testing.B) {
 	for _, name := range []string{"plain", "TLS"} {
 		b.Run(name, func(b *testing.B) {
@@ -41,7 +41,7 @@ func BenchmarkConnection(b *testing.B) {
 				}
 				b.Cleanup(func() { _ = ports[i].Close() })
 			}
-			ports[0].dials.places.rates = [classes]rate{} // else their bound is measured
+			ports[0].dials.places.rates = [classes]rate{} // otherwise their limit would be measured
 			to := Peer{Instance: selves[1].Instance(), Addr: selves[1].Addr}
 			m := &raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: &selves[0].Raft, To: &selves[1].Raft,
 				Snapshot: &raftpb.Snapshot{Data: []byte("x")}}
@@ -55,8 +55,8 @@ func BenchmarkConnection(b *testing.B) {
 	}
 }
 
-// BenchmarkProof is what both sides of a connection compute for their hellos: to encode, sign,
-// decode and verify two of them.
+// BenchmarkProof measures what both sides of a connection compute for their hellos: encoding,
+// signing, decoding and verifying two of them.
 func BenchmarkProof(b *testing.B) {
 	here, there := forge(1), forge(2)
 	b.ReportAllocs()

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// lives starts a node as that start with one directory.
+// lives starts a node as start number life with one directory.
 func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
 
-// A second process with the key of a linked instance and no later life, as a copied directory makes
-// it, is refused with a reason of its own. The link lives, and either side says once in its log
-// what is wrong and where both processes are.
+// A second process with the key of a linked instance and no higher life, as from a copied
+// directory, is refused with a reason of its own. The link stays, and either side logs once what is
+// wrong and where both processes are.
 func TestCopyIsRefused(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use, lives(5))
@@ -30,7 +30,7 @@ func TestCopyIsRefused(t *testing.T) {
 					t.Fatalf("life %d: the copy sees %+v", life+1, events)
 				}
 				if _, _, err := copied.Ask(t.Context(), "a:1", id(1), nil); err != nil {
-					t.Errorf("life %d: a question of the copy: %v", life+1, err) // it has the key: it is that instance
+					t.Errorf("life %d: a question of the copy: %v", life+1, err) // it has the key, so it is that instance
 				}
 				copied.anew()
 				time.Sleep(time.Second)
@@ -55,8 +55,8 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
-// A later start with the same directory takes the place of a link that only the peer still holds,
-// at once and though its numbers begin anew: the first Down, then its frames.
+// A later start with the same directory replaces a link that only the peer still holds, at once,
+// although its numbers start again: the handler sees the Down first, then its frames.
 func TestLaterLifeReplacesItsLink(t *testing.T) {
 	for _, dialer := range []string{"b", "a"} {
 		t.Run(dialer+" has dialed", func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 					synctest.Wait()
 				}
 				a.seen()
-				w.net.Cut("a", "b") // the power of b is lost: a hears nothing of it
+				w.net.Cut("a", "b") // b loses its power, and a does not notice
 				again := w.node("c", 2, lives(4))
 				began := time.Now()
 				again.sendTo(a.peer())
@@ -86,7 +86,7 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 				}
 				if n := a.lines("INFO", "has replaced its link", id(2).String(), "link=b", "other=c"); n != 1 ||
 					a.warnings() != 0 {
-					t.Errorf("%d lines, and a restart is worth no warning:\n%s", n, a.log)
+					t.Errorf("%d lines; a restart must not cause a warning:\n%s", n, a.log)
 				}
 				time.Sleep(time.Minute)
 				again.send(a, "y")
@@ -96,8 +96,8 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 	}
 }
 
-// Making a key costs an outsider nothing, so lines about an instance are bounded over all instances
-// too.
+// Making a key costs an outsider nothing, so the lines about instances are also limited over all
+// instances.
 func TestManyKeysDoNotFloodTheLog(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)

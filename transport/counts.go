@@ -2,32 +2,32 @@ package transport
 
 import "sync/atomic"
 
-// Counts is what a port holds and has done, for status and for tests that look for leaks.
+// Counts is what a port holds and has done, for status and leak tests.
 type Counts struct {
 	Links      int // streams to peers that are up
 	Dialing    int // links being dialed
-	Ending     int // links that have ended and whose Down has not returned
-	BackingOff int // addresses, or instances at an address, whose last dial failed a short while ago
+	Ending     int // ended links whose Down has not returned
+	BackingOff int // addresses, or instances at an address, whose last dial failed recently
 	Shared     int // connections kept for questions and gossip
-	Packeters  int // addresses that packets are being sent to
+	Packeters  int // addresses to which packets are being sent
 	Streams    int // byte streams of gossip, either direction
-	Accepted   int // connections that others opened to us
-	Strangers  int // of them, those on which nobody has said yet who he is
+	Accepted   int // connections that peers opened
+	Strangers  int // accepted connections without a verified hello
 
 	FramesSent  uint64
 	RaftDropped uint64 // raft messages, or duplicates, that found the queue full or were too large
 	// raft messages that were not from the peer's raft ID, or not for ours; duplicates without a
 	// link
 	RaftForeign    uint64
-	FramesForeign  uint64 // frames from another group, or none
-	PacketsDropped uint64 // either way
+	FramesForeign  uint64 // frames from another group, or from none
+	PacketsDropped uint64 // in either direction
 }
 
 type counters struct {
 	framesSent, raftDropped, raftForeign, framesForeign, packetsDropped atomic.Uint64
 }
 
-// Counts returns the present counts. It is safe for concurrent use, also after Close.
+// Counts returns the current counts. It is safe for concurrent use, also after Close.
 func (p *Port) Counts() Counts {
 	packeters, streams := p.gossip.count()
 	p.mu.Lock()

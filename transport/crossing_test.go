@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// lag delays what a connection reads, and its making, by up to most.
+// lag delays opening a connection and reading from it, each by up to most.
 type lag struct {
 	net.Conn
 	wait func()
@@ -57,8 +57,8 @@ func (l lagListener) Accept() (net.Conn, error) {
 	return lag{conn, l.wait}, nil
 }
 
-// Both sides dial at about the same time. One stream is left, nobody hears of the other, and every
-// frame arrives once and in order.
+// Both sides dial at about the same time. One stream remains, neither handler sees the other, and
+// every frame arrives once and in order.
 func TestCrossingDials(t *testing.T) {
 	for seed := range uint64(200) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -86,8 +86,8 @@ func TestCrossingDials(t *testing.T) {
 	}
 }
 
-// The same with much to say on both sides, over a slow network: what waits is larger than the hello
-// that goes before it may be.
+// The same with much data on both sides, over a slow network: the waiting data is larger than the
+// hello before it may be.
 func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	for seed := range uint64(30) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -120,8 +120,8 @@ func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	}
 }
 
-// The rule itself, step by step: the hello of the lower is out when that of the higher arrives, and
-// the reverse.
+// The rule step by step: the hello of the lower instance is sent when that of the higher arrives,
+// and the reverse.
 func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {
 		t.Run(slow+" is slow to answer", func(t *testing.T) {
@@ -151,8 +151,8 @@ func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	}
 }
 
-// One direction of dialing is blocked: the other must do, without waiting for the blocked one to
-// time out.
+// One direction of dialing is blocked: the other must succeed, without waiting for the blocked one
+// to time out.
 func TestDialThatHangsGivesWayToThePeers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		hang := func(c *Config) {

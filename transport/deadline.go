@@ -6,8 +6,8 @@ import (
 )
 
 // deadline is one deadline of a connection, as a channel that is closed when it has passed. The
-// zero value never passes. A call that waits keeps to the channel that it began with until that is
-// closed: moving a deadline into the past wakes it, moving it back does not un-wake it.
+// zero value never passes. A waiting call keeps the channel with which it began until that is
+// closed: moving the deadline into the past wakes it, and moving it back has no effect on it.
 type deadline struct {
 	mu      sync.Mutex // guards all below
 	timer   *time.Timer
@@ -29,7 +29,7 @@ func (d *deadline) current() chan struct{} {
 	return d.channel
 }
 
-// set moves the deadline; the zero time takes it away.
+// set moves the deadline. The zero time removes it.
 func (d *deadline) set(t time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,8 +11,8 @@ type deaf struct {
 	closed chan struct{}
 }
 
-// Deaf returns a listener for a [Config] of a Port that nothing can connect to: it opens no socket,
-// and its Accept waits until it is closed.
+// Deaf returns a listener for the [Config] of a Port to which nothing can connect. It opens no
+// socket, and its Accept blocks until it is closed.
 func Deaf() net.Listener { return &deaf{closed: make(chan struct{})} }
 
 func (d *deaf) Accept() (net.Conn, error) {
@@ -25,5 +25,5 @@ func (d *deaf) Close() error {
 	return nil
 }
 
-// Addr has the form of an address. Nothing listens there.
+// Addr returns an address at which no process listens.
 func (d *deaf) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }

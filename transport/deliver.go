@@ -8,10 +8,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// deliver checks a frame and hands what is for us to the handler. What it returns ends the link:
-// the peer sent what no correct peer sends, or words that belong to another group, which may not be
-// lost without its knowing. Raft messages may be lost, so those that are not ours are merely
-// dropped.
+// deliver checks a frame and passes what is for this node to the handler. A refusal ends the link.
+// It means that the peer sent what no correct peer sends, or session data for another group, which
+// must not be lost without the peer's knowledge. Raft messages may be lost, so foreign ones are
+// only dropped.
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {
@@ -41,11 +41,11 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		}
 		p.counts.framesForeign.Add(1)
 		text := fmt.Sprintf("this node is in group %x, the peer in %x", self.Group, l.peer.Group)
-		if self.Group == 0 || l.peer.Group == 0 { // one of the two has just started, or is about to begin anew
-			p.config.Logger.Debug("transport: dropped what came before both had said which group they belong to",
+		if self.Group == 0 || l.peer.Group == 0 { // one of the two has just started, or is about to restart in place
+			p.config.Logger.Debug("transport: dropped a frame that came before both sides had a group",
 				"addr", l.peer.Addr, "instance", l.instance, "why", text)
 		} else {
-			p.notices.warn("transport: dropped what another group sent", "addr", l.peer.Addr, "instance", l.instance,
+			p.notices.warn("transport: dropped a frame from another group", "addr", l.peer.Addr, "instance", l.instance,
 				"why", text)
 		}
 		if words {
@@ -64,7 +64,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 	return nil
 }
 
-// ours returns the messages that are from the peer's raft node and for ours, in place.
+// ours returns the messages that are from the peer's raft ID and for ours, in place.
 func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*raftpb.Message {
 	ours := messages[:0]
 	for _, m := range messages {
@@ -73,7 +73,7 @@ func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*ra
 			continue
 		}
 		p.counts.raftForeign.Add(1)
-		// Each change of voters causes some: messages are under way while one of the two gets
+		// Each change of voters causes some: messages are in flight while one of the two gets
 		// another raft ID, or loses it.
 		p.config.Logger.Debug("transport: dropped a raft message with another sender or receiver than the stream's",
 			"addr", peer.Addr, "from", m.GetFrom(), "stream_from", peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
@@ -81,15 +81,15 @@ func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*ra
 	return ours
 }
 
-// owns reports whether m is from the peer's raft node and for ours.
+// owns reports whether m is from the peer's raft ID and for ours.
 func owns(self *Self, peer Identity, m *raftpb.Message) bool {
 	return peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
 }
 
-// learn takes in what has changed about the peer. Its instance is proven and stays.
+// learn updates what has changed about the peer. Its instance is proven and stays.
 func (l *link) learn(s *wire.Standing) *wire.Refusal {
 	if len(s.Addr) > maxAddr {
-		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "an absurd address"}
+		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "an address that is too long"}
 	}
 	l.peer.Group, l.peer.Raft, l.peer.Addr = s.Group, s.Raft, s.Addr
 	l.peer.confine()

@@ -14,16 +14,16 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// What is handed to the handler is for this life of the node, comes from a link that has not
-// ended, and is not empty.
+// A delivered frame is for this incarnation of the node, comes from a link that has not ended, and
+// is not empty.
 func TestWhatIsDelivered(t *testing.T) {
 	words := [3][]byte{nil, []byte("x"), nil}
 	for name, row := range map[string]struct {
 		frame  func(a, b *node) received
 		change func(b *node, l *link)
-		want   bool   // it is handed over
-		raft   int    // with so many raft messages
-		refuse string // what the peer is told, in part
+		want   bool   // it is delivered
+		raft   int    // with this many raft messages
+		refuse string // part of the refusal
 	}{
 		"words": {frame: func(*node, *node) received { return received{words: words} }, want: true},
 		"raft": {frame: func(a, b *node) received {
@@ -38,13 +38,13 @@ func TestWhatIsDelivered(t *testing.T) {
 		}},
 		"nothing":    {frame: func(*node, *node) received { return received{} }},
 		"a standing": {frame: func(a, _ *node) received { return received{standing: a.self.standing()} }},
-		"an absurd address": {frame: func(*node, *node) received {
+		"an address that is too long": {frame: func(*node, *node) received {
 			return received{standing: &wire.Standing{Group: 7, Addr: strings.Repeat("a", maxAddr+1)}, words: words}
-		}, refuse: "absurd"},
+		}, refuse: "too long"},
 		"a message that cannot be decoded": {
 			frame: func(*node, *node) received { return received{malformed: true, words: words} }, refuse: "decoded",
 		},
-		"words for an earlier life": {
+		"words for an earlier incarnation": {
 			frame:  func(*node, *node) received { return received{words: words} },
 			change: func(_ *node, l *link) { l.self = id(9) },
 		},
@@ -91,8 +91,8 @@ func TestWhatIsDelivered(t *testing.T) {
 	}
 }
 
-// A peer that is no instance may send words of its sessions, and nothing by which it would vote,
-// lead or retire. What it says of itself names no replica and no address.
+// A peer that is not an instance may send session data, and nothing by which it would vote, lead or
+// retire. Its claims name no replica and no address.
 func TestWhatAGuestDelivers(t *testing.T) {
 	for _, tier := range []capability.Tier{capability.Root, capability.Member, capability.Guest} {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -109,12 +109,12 @@ func TestWhatAGuestDelivers(t *testing.T) {
 			}
 			seen := b.seen()
 			if len(seen) != 1 || len(seen[0].frame.Renewals) != 1 || len(seen[0].frame.Commands) != 1 {
-				t.Fatalf("tier %v: handed over: %+v", tier, seen)
+				t.Fatalf("tier %v: delivered: %+v", tier, seen)
 			}
 			full := tier == capability.Root
 			from, out := seen[0].from, seen[0].frame
 			if (len(out.Raft) == 1) != full || (len(out.Replies) == 1) != full || out.Retired != full {
-				t.Errorf("tier %v: handed over: %+v", tier, out)
+				t.Errorf("tier %v: delivered: %+v", tier, out)
 			}
 			if from.Group != 7 || (from.Raft == 55) != full || (from.Addr == "new:1") != full {
 				t.Errorf("tier %v: it is %+v", tier, from)
@@ -123,7 +123,7 @@ func TestWhatAGuestDelivers(t *testing.T) {
 	}
 }
 
-// A raft message without a sender is from no replica, and one without a receiver for none.
+// A raft message without a sender is from no replica, and one without a receiver is for none.
 func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	none, one := Identity{}, Identity{Raft: 1}
 	self, without := &Self{Raft: 2}, &Self{}
@@ -139,8 +139,8 @@ func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	}
 }
 
-// What is full of words takes raft messages all the same, which have room of their own; and that a
-// replica has retired is not forgotten over what is sent behind it.
+// A queue full of session data still accepts raft messages, which have room of their own. The mark
+// that a replica has retired survives later frames.
 func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	c := Config{QueueBytes: 100}.withDefaults()
 	q := newQueue(&c)
@@ -173,8 +173,8 @@ func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	})
 }
 
-// A link on which a write has failed takes nothing any more, though its reader still takes in what
-// has arrived: what it took would be known to be lost only by its Down.
+// A link on which a write has failed accepts nothing any more, though its reader still reads what
+// has arrived: only the Down would report the loss of an accepted frame.
 func TestALinkTakesNothingAfterAFailedWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		left := &atomic.Int64{}

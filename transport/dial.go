@@ -8,13 +8,13 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// never shown: the link has another stream, or none is wanted
+// errAbandoned is never shown: the link has another stream, or is not wanted any more.
 var errAbandoned = errors.New("transport: dial abandoned")
 
-// linkWaits is how long what is sent on a link waits for the turn of its dial.
+// linkWaits is how long data on a link waits for the turn of its dial.
 const linkWaits = 10 * time.Second
 
-// dial makes the stream of l, and is its receiver goroutine then.
+// dial opens the stream of l, and is its receiver goroutine afterwards.
 func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	if l.before != nil {
 		<-l.before
@@ -28,7 +28,7 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	cancel()
 	if err != nil {
 		p.mu.Lock()
-		lost := l.state == dialing // else the peer's dial won, or the link was expelled
+		lost := l.state == dialing // otherwise the peer's dial won, or the link was expelled
 		if lost {
 			l.reason, l.born = err, time.Now()
 			p.detach(l)
@@ -82,7 +82,7 @@ func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, error)
 	return s, nil
 }
 
-// claim notes that the dial of l is about to send its hello, and returns what that is made of.
+// claim records that the dial of l is about to send its hello, and returns what the hello needs.
 func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
 	return p.self.Load(), p.number, nil
 }
 
-// raise makes l a link over the stream that we dialed, unless the peer's was accepted meanwhile.
+// raise makes l a link over the dialed stream, unless the peer's stream was accepted meanwhile.
 func (p *Port) raise(l *link, addr string, s *stream, self *Self, who *introduction) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *Port) raise(l *link, addr string, s *stream, self *Self, who *introduct
 	}
 	l.dialed = addr
 	l.rise(who, s)
-	if now := p.self.Load(); now != self { // we have changed since our hello
+	if now := p.self.Load(); now != self { // changed since the hello
 		l.queue.say(now.standing())
 	}
 	return nil

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// dials is where all dials of a port wait for their turn, and where it is remembered which
-// addresses are not to be dialed now. The rules are in places.go and pause.go. It is safe for
-// concurrent use.
+// dials is the queue of all dials of a port, and remembers which addresses must not be dialed now.
+// The rules are in places.go and pause.go. It is safe for concurrent use.
 type dials struct {
 	random  func([]byte)
 	newborn func() bool // this node has no group yet
@@ -20,7 +19,7 @@ type dials struct {
 	places    places
 	pauses    pauses
 	preferred map[string]bool
-	timer     *time.Timer // grants again when the rate allows; nil: none is needed
+	timer     *time.Timer // grants again when the rate allows; nil if not needed
 	closed    bool
 }
 
@@ -28,13 +27,12 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 	return &dials{random: random, newborn: newborn, places: newPlaces(), pauses: pauses{known: map[pauseKey]*pause{}}}
 }
 
-// Prefer names the addresses that matter most, at most 16 of them: those of the voters of the
-// group. Each call replaces the last one. Three dials are always free for them, and after a failure
-// they are tried again within half a second. Handshakes of connections from their hosts are
-// computed before all others: when all instances connect at once, the voters must not lose each
-// other in the crowd.
+// Prefer sets the addresses that matter most, at most 16: those of the group's voters. Each call
+// replaces the last one. Three dials are always reserved for them, and after a failure they are
+// tried again within half a second. Handshakes of connections from their hosts are computed before
+// all others: when all instances connect at once, the voters must still reach each other.
 func (p *Port) Prefer(addrs []string) {
-	addrs = addrs[:min(len(addrs), preferredMost)]
+	addrs = addrs[:min(len(addrs), maxPreferred)]
 	p.dials.prefer(addrs)
 	p.listener.turns.prefer(addrs)
 }
@@ -65,7 +63,7 @@ func (d *dials) classOf(addr string) class {
 	return ordinary
 }
 
-// word draws a random number, which may take a while: the caller does not hold mu.
+// word draws a random number. That may take a while, so the caller must not hold mu.
 func (d *dials) word() uint64 {
 	var b [8]byte
 	d.random(b[:])
@@ -73,8 +71,8 @@ func (d *dials) word() uint64 {
 }
 
 // enter waits for the turn of a dial to an address. During a pause of the address, or of the
-// instance that is meant there, it fails at once with a pausedError. After nil the caller must call
-// leave.
+// intended instance there, it fails at once with a pausedError. After a nil error the caller must
+// call leave.
 func (d *dials) enter(ctx context.Context, addr string, of Instance) (*ticket, error) {
 	d.mu.Lock()
 	if err := d.pausedHere(addr, of); err != nil {
@@ -96,10 +94,10 @@ func (d *dials) enter(ctx context.Context, addr string, of Instance) (*ticket, e
 		return t, t.err // its turn came at the same time
 	}
 	d.places.leave(t)
-	return nil, fmt.Errorf("%w: %s: its turn to be dialed has not come: %w", ErrSilent, addr, context.Cause(ctx))
+	return nil, fmt.Errorf("%w: %s: the dial waited too long in the queue: %w", ErrSilent, addr, context.Cause(ctx))
 }
 
-// grant begins what may begin. The caller holds mu.
+// grant begins every dial that may begin. The caller holds mu.
 func (d *dials) grant() {
 	for !d.closed {
 		now := time.Now()
@@ -108,7 +106,7 @@ func (d *dials) grant() {
 			d.arm(wait)
 			return
 		}
-		if t.err = d.pausedHere(t.addr, Instance{}); t.err == nil { // another dial may have failed since it came
+		if t.err = d.pausedHere(t.addr, Instance{}); t.err == nil { // another dial may have failed meanwhile
 			if b := d.pauses.known[pauseKey{addr: t.addr}]; b != nil {
 				b.trying, t.trying = true, b
 			}
@@ -118,7 +116,7 @@ func (d *dials) grant() {
 	}
 }
 
-// arm sees to it that grant is called again. The caller holds mu.
+// arm makes a timer call grant again. The caller holds mu.
 func (d *dials) arm(wait time.Duration) {
 	if wait <= 0 || d.timer != nil {
 		return
@@ -131,7 +129,7 @@ func (d *dials) arm(wait time.Duration) {
 	})
 }
 
-// leave ends a dial. err is how it ended; known is false if that says nothing about the address.
+// leave ends a dial. err is its result; known is false if err says nothing about the address.
 func (d *dials) leave(t *ticket, of Instance, err error, known bool) {
 	word := d.word()
 	d.mu.Lock()
@@ -159,7 +157,7 @@ func (d *dials) failed(key pauseKey, err error, word uint64) {
 	if d.closed {
 		return
 	}
-	first, most := pauseFirst, pauseMost
+	first, most := pauseFirst, maxPause
 	switch {
 	case d.preferred[key.addr]:
 		first, most = preferredFirst, preferredLast
@@ -172,7 +170,7 @@ func (d *dials) failed(key pauseKey, err error, word uint64) {
 	d.pauses.failed(key, err, first, most, time.Now(), word)
 }
 
-// paused returns a pausedError if the address, or the instance there, is not to be dialed now.
+// paused returns a pausedError if the address, or the instance there, must not be dialed now.
 func (d *dials) paused(addr string, of Instance) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,7 +217,8 @@ func (d *dials) await(ctx context.Context, addr string) error {
 	return nil
 }
 
-// reached ends the pause of an address: an instance that says it is there has proved its key here.
+// reached ends the pause of an address: an instance that names this address has proved its key
+// here.
 func (d *dials) reached(addr string) {
 	if addr == "" {
 		return
@@ -229,8 +228,8 @@ func (d *dials) reached(addr string) {
 	d.pauses.end(pauseKey{addr: addr})
 }
 
-// linked notes how a link that was dialed ended: one that was young counts as a failed dial of that
-// instance.
+// linked records how a dialed link ended. A link that lived for less than youngLink counts as a
+// failed dial of that instance.
 func (d *dials) linked(addr string, of Instance, young bool, err error) {
 	word := d.word()
 	d.mu.Lock()
@@ -242,7 +241,7 @@ func (d *dials) linked(addr string, of Instance, young bool, err error) {
 	d.pauses.end(pauseKey{addr, of})
 }
 
-// forget ends all pauses. With shut nothing begins any more.
+// forget ends all pauses. With shut no dial begins any more.
 func (d *dials) forget(shut bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -261,8 +260,8 @@ func (d *dials) remembered() int {
 	return d.pauses.remembered(time.Now())
 }
 
-// attempt carries out one dial when its turn has come. wait ends the waiting, ctx the dial. of is
-// the instance that is meant; zero means any.
+// attempt runs one dial when its turn has come. wait bounds the waiting, ctx the dial. of is the
+// intended instance; zero means any.
 func (p *Port) attempt(wait, ctx context.Context, addr string, of Instance, dial func() error) error {
 	t, err := p.dials.enter(wait, addr, of)
 	if err != nil {

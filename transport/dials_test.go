@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// perSecond is the bound that the package comment names: dials that begin in any second.
+// perSecond is the limit in the package comment: dials that begin in any second.
 const perSecond = ordinaryRate + ordinaryBurst + preferredRate + preferredBurst
 
-// outside is a network of addresses that nothing listens at, but for some. It notes when dials
+// outside is a network of addresses at which mostly no process listens. It records when dials
 // begin.
 type outside struct {
 	mu     sync.Mutex
 	began  []time.Time
 	flying int
 	most   int
-	hangs  func(addr string) (silent, deaf bool) // deaf: it accepts, and says nothing
+	hangs  func(addr string) (silent, deaf bool) // deaf: it accepts, and sends nothing
 }
 
-// through makes a node dial through o what its own network does not have.
+// through makes a node dial through o every address that its own network does not have.
 func (o *outside) through(c *Config) {
 	inside := c.Dial
 	c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
@@ -60,7 +60,7 @@ func (o *outside) over() {
 	o.flying--
 }
 
-// deafConn notes when the dial that it belongs to is given up.
+// deafConn records when its dial ends.
 type deafConn struct {
 	net.Conn
 	over func()
@@ -78,8 +78,8 @@ func (o *outside) count() int {
 	return len(o.began)
 }
 
-// busiest returns how many dials began in the second in which most did, how many in the last of
-// all, and how many were in flight at most.
+// busiest returns the largest number of dials begun in any second, the number begun in the last
+// second, and the largest number in flight.
 func (o *outside) busiest() (most, last, flying int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,7 +101,7 @@ func addrs500() (all []string) {
 	return all
 }
 
-// worlds are what 500 addresses may do.
+// worlds are the behaviors of 500 addresses.
 var worlds = map[string]func(addr string) (silent, deaf bool){
 	"all silent":  func(string) (bool, bool) { return true, false },
 	"all refuse":  func(string) (bool, bool) { return false, false },
@@ -110,7 +110,7 @@ var worlds = map[string]func(addr string) (silent, deaf bool){
 	"at random":   func(string) (bool, bool) { n := rand.IntN(3); return n == 0, n == 1 },
 }
 
-// demand asks for everything of all addresses at once, and again and again, until the test ends.
+// demand asks for everything from all addresses at once, again and again, until the test ends.
 func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	asking = new(sync.WaitGroup)
 	for i, addr := range all {
@@ -140,8 +140,8 @@ func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	return asking
 }
 
-// For any loss the dials that begin in a second are bounded, whatever is asked for; and so are
-// those in flight.
+// Whatever fails, the number of dials that begin in a second is bounded, and so is the number in
+// flight.
 func TestDialsOfASecondAreBounded(t *testing.T) {
 	for name, hangs := range worlds {
 		t.Run(name, func(t *testing.T) {
@@ -149,17 +149,17 @@ func TestDialsOfASecondAreBounded(t *testing.T) {
 				o := &outside{hangs: hangs}
 				a := w.node("a", 1, o.through)
 				all := addrs500()
-				a.Prefer(all[:preferredMost])
+				a.Prefer(all[:maxPreferred])
 				demand(t, a, all)
 				time.Sleep(6 * time.Second)
 				if most, last, flying := o.busiest(); most > perSecond || most < dialsOrdinary || last == 0 ||
-					flying > dialsMost {
+					flying > maxDials {
 					t.Errorf("%d dials began in one second, at most %d may; %d in the last; %d in flight", most,
 						perSecond, last, flying)
 				} else {
 					t.Logf("%d dials in the busiest second, %d in the last, %d in flight", most, last, flying)
 				}
-				if n := a.dials.remembered(); n > pausesMost {
+				if n := a.dials.remembered(); n > maxPauses {
 					t.Errorf("%d pauses are remembered", n)
 				}
 				a.Close()
@@ -168,15 +168,15 @@ func TestDialsOfASecondAreBounded(t *testing.T) {
 	}
 }
 
-// A preferred address is reached within a second although hundreds of others hang, and after an
-// outage within about a second.
+// A preferred address is reached within a second although hundreds of others hang, and within about
+// a second after an outage.
 func TestPreferredAddressesAreReached(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all deaf"]}
 		a, b := w.node("a", 1, o.through, longest), w.node("b", 2)
 		a.Prefer([]string{"b:1"})
 		demand(t, a, addrs500())
-		time.Sleep(time.Second) // the handshakes of the first have four more
+		time.Sleep(time.Second) // the handshakes of the first dials have four more
 		began := time.Now()
 		a.send(b, "x")
 		if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil || time.Since(began) > time.Second {
@@ -187,7 +187,7 @@ func TestPreferredAddressesAreReached(t *testing.T) {
 		b.Close()
 		w.net.Cut("a", "b")
 		time.Sleep(100 * time.Millisecond)
-		for range 150 { // of vain dials
+		for range 150 { // of failing dials
 			_ = a.Send(b.peer(), Frame{Commands: []byte("y")})
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -206,7 +206,7 @@ func TestPreferredAddressesAreReached(t *testing.T) {
 	})
 }
 
-// Questions pause as links do, and after a failed question nothing is dialed at that address.
+// Questions pause like links, and after a failed question the address is not dialed.
 func TestOneFailureIsOfTheAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}
@@ -233,7 +233,7 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 		if o.count() != 1 {
 			t.Errorf("%d dials", o.count())
 		}
-		a.Prefer([]string{"10.0.0.1:1"}) // an address that becomes preferred waits no longer than preferred ones
+		a.Prefer([]string{"10.0.0.1:1"}) // a newly preferred address waits no longer than a preferred one
 		if _, _, err := a.Ask(t.Context(), "10.0.0.1:1", Instance{}, nil); !errors.Is(err, ErrSilent) ||
 			o.count() != 2 {
 			t.Errorf("a question that waits: %v, %d dials", err, o.count())
@@ -241,9 +241,9 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 	})
 }
 
-// A refusal proves that nothing listens at some moment after the question was put. It is not
-// repeated to a question that was put later, and the pause behind it is short, since a group may
-// wait for the proof.
+// A refusal proves that no process listens at some moment after the question was asked. It is not
+// repeated to a later question, and the pause after it is short, because a group may wait for the
+// proof.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		refuse := make(chan struct{})
@@ -264,7 +264,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 			}
 		})
 		var asking sync.WaitGroup
-		for range 3 { // before the dial, and twice while it is under way
+		for range 3 { // before the dial, and twice while it is in flight
 			put := time.Now()
 			asking.Go(func() {
 				if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) {
@@ -296,12 +296,12 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 	})
 }
 
-// An instance that proves its key here, and says that it is at an address, ends the pause of that.
+// An instance that proves its key here and claims an address ends the pause of that address.
 func TestInboundConnectionEndsAPause(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1, longest), w.node("b", 2)
 		w.net.Cut("a", "b")
-		for range 6 { // the pause is eight seconds then
+		for range 6 { // then the pause is eight seconds
 			if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrSilent) {
 				t.Fatal(err)
 			}
@@ -320,7 +320,7 @@ func TestInboundConnectionEndsAPause(t *testing.T) {
 	})
 }
 
-// A dial that is not wanted any more leaves the line; one that has begun goes on, and the next
+// A dial that is not wanted any more leaves the line. One that has begun goes on, and the next
 // question uses its connection.
 func TestLateDialsAreUsed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
@@ -353,26 +353,26 @@ func TestLateDialsAreUsed(t *testing.T) {
 	})
 }
 
-// What is remembered of failures is bounded, and the oldest is forgotten.
+// The number of remembered failures is bounded, and the oldest is forgotten.
 func TestPausesAreBounded(t *testing.T) {
 	p, now := pauses{known: map[pauseKey]*pause{}}, time.Now()
 	key := func(i int) pauseKey { return pauseKey{addr: fmt.Sprint(i)} }
-	for i := range 3 * pausesMost {
-		p.failed(key(i), ErrSilent, pauseFirst, pauseMost, now, 1)
+	for i := range 3 * maxPauses {
+		p.failed(key(i), ErrSilent, pauseFirst, maxPause, now, 1)
 	}
-	if len(p.known) != pausesMost || p.order.Len() != pausesMost || p.in(key(2*pausesMost-1), now) != nil ||
-		p.in(key(2*pausesMost), now.Add(1)) == nil {
+	if len(p.known) != maxPauses || p.order.Len() != maxPauses || p.in(key(2*maxPauses-1), now) != nil ||
+		p.in(key(2*maxPauses), now.Add(1)) == nil {
 		t.Errorf("%d pauses", len(p.known))
 	}
 	for _, want := range []time.Duration{250, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000} {
-		p.failed(key(0), ErrSilent, pauseFirst, pauseMost, now, 1<<20*uint64(pauseMost)-1)
+		p.failed(key(0), ErrSilent, pauseFirst, maxPause, now, 1<<20*uint64(maxPause)-1)
 		if got := p.known[key(0)].until.Sub(now); got != want*time.Millisecond {
 			t.Errorf("%v, want %d ms", got, want)
 		}
 		now = p.known[key(0)].until
 	}
 	now = now.Add(pauseKept)
-	p.failed(key(0), ErrSilent, pauseFirst, pauseMost, now, 0)
+	p.failed(key(0), ErrSilent, pauseFirst, maxPause, now, 0)
 	if b := p.known[key(0)]; b.delay != pauseFirst || len(p.known) != 1 {
 		t.Errorf("after a while: %v, %d pauses", b.delay, len(p.known))
 	}

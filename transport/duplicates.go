@@ -6,17 +6,17 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// This file is the second way of raft messages. What stands on a link behind a lost packet waits
-// until TCP has sent that again. A duplicate travels beside the packets of gossip, on the
-// connection for calls, which loses other packets.
+// This file is the second path of raft messages. Data on a link behind a lost packet waits until
+// TCP has sent the packet again. A duplicate travels with the packets of gossip, on the connection
+// for calls, which loses other packets.
 
 const (
 	maxDuplicates     = 64       // raft messages in one parcel
 	maxDuplicateBytes = 32 << 10 // of raft messages that wait for one address, and in one parcel
 )
 
-// SendDuplicates sends raft messages, which Send has been given too, a second way. They may be
-// lost, and arrive in a Frame of their own. The bytes are copied. It returns at once.
+// SendDuplicates sends raft messages a second time, on another path than Send. They may be lost,
+// and arrive in a Frame of their own. The bytes are copied. It returns at once.
 func (p *Port) SendDuplicates(to Peer, messages []*raftpb.Message) {
 	if to.Addr == "" || p.self.Load().Group == 0 || isClosed(p.closing) {
 		return
@@ -48,9 +48,9 @@ func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
 	}
 }
 
-// duplicates hands on the raft messages of a parcel. Those of an instance without a link are
-// dropped: they may be the last words of a leader whose Down has been reported, and would make it
-// leader again.
+// duplicates passes the raft messages of a parcel to the handler. Messages of an instance without a
+// link are dropped: they may be the last messages of a leader whose Down has been reported, and
+// would make it leader again.
 func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
 	if len(packed) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// fill gives a peer more to read than the network holds, so that the sender waits in the middle of
-// a frame.
+// fill sends a peer more than the network holds, so that the sender blocks in the middle of a
+// frame.
 func fill(t *testing.T, from *node, to Peer) {
 	t.Helper()
 	for range 5 {
@@ -22,8 +22,8 @@ func fill(t *testing.T, from *node, to Peer) {
 	}
 }
 
-// Whoever is slow, closes in good order and loses his power before he has hung up is gone, though
-// our sender still waits for him to read.
+// A slow peer that closes normally and loses power before it has closed the connection counts as
+// lost, although this side's sender still waits for it to read.
 func TestGoodbyeThenPowerLoss(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -47,7 +47,8 @@ func TestGoodbyeThenPowerLoss(t *testing.T) {
 	})
 }
 
-// The same of a peer that never reads: with his last word, right or wrong, he is gone.
+// The same for a peer that never reads: after its last frame, well-formed or not, it counts as
+// lost.
 func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	for name, length := range map[string]uint32{"goodbye": goodbye, "garbage": 100 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +70,8 @@ func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// A write that fails since the peer has closed takes nothing away of what he said before, however
-// slowly we take it in.
+// A write that fails because the peer has closed loses nothing that the peer sent before, however
+// slowly it is read.
 func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -93,7 +94,7 @@ func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	})
 }
 
-// What cannot be encoded ends its link at once, and is not waited for.
+// A frame that cannot be encoded ends its link at once, without waiting.
 func TestUnencodableFrame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -109,7 +110,8 @@ func TestUnencodableFrame(t *testing.T) {
 	})
 }
 
-// What has arrived once taken in, such a link ends, though its reads wait for ever.
+// Once everything that has arrived is read, such a link ends, even though its reads would block
+// forever.
 func TestFailedWriteBesideASlowHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var now atomic.Bool
@@ -128,7 +130,7 @@ func TestFailedWriteBesideASlowHandler(t *testing.T) {
 	})
 }
 
-// lateListener gives out one silent connection more when the first is closed.
+// lateListener returns one more silent connection when the first is closed.
 type lateListener struct {
 	net.Listener
 	once sync.Once
@@ -174,7 +176,7 @@ func (c lateConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Whoever connects in the last moment, and says nothing, does not hold up Close until his time is
+// A silent connection that is accepted at the last moment does not delay Close until its time is
 // over.
 func TestCloseBesideALateStranger(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {

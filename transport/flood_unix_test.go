@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// TestTenThousandSilentConnections: connections that say nothing, that say one byte a second and
-// that stop reading are bounded while they come, gone soon after, and cost neither those who talk
-// to each other nor the log.
+// TestTenThousandSilentConnections: connections that are silent, that send one byte a second or
+// that stop reading are bounded while they arrive and gone soon after. They do not disturb linked
+// instances or fill the log.
 func TestTenThousandSilentConnections(t *testing.T) {
 	want := 10_000
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
 	}
-	// Go has raised it to what is allowed; 1,024 are open at both ends
+	// Go has raised the limit to its maximum; 1,024 are open at both ends
 	if most := int(min(files.Cur, 1<<20)) - 2000; most < want {
 		want = most
 		t.Logf("only %d files may be open: the test makes %d connections", files.Cur, want)
@@ -55,11 +55,11 @@ func TestTenThousandSilentConnections(t *testing.T) {
 	if c := a.Counts(); c.Strangers > 1024 {
 		t.Errorf("%d strangers at once", c.Strangers)
 	}
-	eventually(t, "the silent ones are not gone", func() bool { return a.Counts().Strangers == 0 })
+	eventually(t, "the silent connections are not gone", func() bool { return a.Counts().Strangers == 0 })
 	gone := time.Since(began)
 	newcomer := realNode(t, 3)
 	if _, _, err := newcomer.Ask(t.Context(), a.identity.Addr, id(1), nil); err != nil {
-		t.Errorf("a newcomer after the flood: %v", err)
+		t.Errorf("a new instance after the flood: %v", err)
 	}
 	close(stop)
 	talking.Wait()
@@ -77,8 +77,8 @@ func TestTenThousandSilentConnections(t *testing.T) {
 	}
 }
 
-// openSilent opens n connections: most say nothing, some a byte now and then, some much without
-// ever reading.
+// openSilent opens n connections: most are silent, some send a byte now and then, some send much
+// without ever reading.
 func openSilent(t *testing.T, addr string, n int) []net.Conn {
 	var all []net.Conn
 	for i := range n {
@@ -89,7 +89,7 @@ func openSilent(t *testing.T, addr string, n int) []net.Conn {
 		}
 		all = append(all, conn)
 		switch i % 100 {
-		case 0: // a byte at a time, for as long as it is listened to
+		case 0: // a byte at a time, until the connection is closed
 			go func() {
 				for _, b := range []byte(preface) {
 					if _, err := conn.Write([]byte{b}); err != nil {
@@ -98,7 +98,7 @@ func openSilent(t *testing.T, addr string, n int) []net.Conn {
 					time.Sleep(200 * time.Millisecond)
 				}
 			}()
-		case 1: // never reads what it causes
+		case 1: // never reads the answers
 			_ = conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 			_, _ = io.WriteString(conn, preface+noSettings+strings.Repeat("\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678", 1000))
 		}

@@ -26,7 +26,7 @@ func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(b.seen())+len(n.seen())+len(a.seen()) != 0 {
-			t.Fatal("a handler heard of it")
+			t.Fatal("a handler was called")
 		}
 		if b.Counts().FramesForeign != 1 || n.Counts().FramesForeign != 1 || a.Counts().Links != 2 {
 			t.Fatalf("%+v\n%+v\n%+v", a.Counts(), b.Counts(), n.Counts())
@@ -43,8 +43,7 @@ func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
 	})
 }
 
-// Lost words of a session would leave its owner waiting, so they cost the link, and both sides know
-// why.
+// Lost session data would leave its owner waiting, so it ends the link, and both sides know why.
 func TestWordsOfAForeignGroupEndTheLink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -86,7 +85,7 @@ func TestRaftMessageWithAForeignSenderIsDropped(t *testing.T) {
 	})
 }
 
-// A correct stream into which somebody then writes nonsense.
+// Garbage on a correct stream.
 func TestGarbageEndsItsLinkOnly(t *testing.T) {
 	garbage := map[string]*wire.Frame{
 		"raft bytes":     {Raft: [][]byte{{0xff, 0xff, 0xff}}},
@@ -98,13 +97,13 @@ func TestGarbageEndsItsLinkOnly(t *testing.T) {
 				a, b := w.node("a", 1), w.node("b", 2)
 				b.send(a, "x")
 				a.wantCommands("link", b, "x")
-				evil := w.node("evil", 9) // lends us its connection
+				evil := w.node("evil", 9) // the test uses its connection
 				stream, _ := evil.link("a:1", id(1), 1)
 				defer stream.kill()
 				if err := stream.send(f); err != nil {
 					t.Fatal(err)
 				}
-				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // an error says that it has hung up already
+				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // an error means that it has closed the connection already
 				last, err := stream.recv()
 				if err != nil || last.refusal.GetReason() != wire.Refusal_MALFORMED {
 					t.Fatalf("the peer is not told: %v, %v", last, err)
@@ -132,7 +131,8 @@ func TestStrangersOnThePort(t *testing.T) {
 		"large hello":   linkPreface + "\x00\x0f\xff\xff" + strings.Repeat("x", 1000),
 		"link garbage":  linkPreface + "\x00\x00\x00\x05\xff\xff\xff\xff\xff",
 		"goodbye":       linkPreface + "\xff\xff\xff\xff",
-		"broken frames": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\xff\xff\xff\x01\x04\x00\x00\x00\x01",
+		"broken frames": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
+			"\x00\x00\x00\x04\x00\x00\x00\x00\x00\xff\xff\xff\x01\x04\x00\x00\x00\x01",
 	}
 	for name, text := range strangers {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
-// A connection that begins with something else than a hello, or with nothing.
+// A connection that begins with something other than a hello, or with nothing.
 func TestConnectionWithoutAHello(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, evil := w.node("a", 1), w.node("evil", 9)
@@ -201,12 +201,12 @@ func TestConnectionWithoutAHello(t *testing.T) {
 			s.kill()
 		}
 		if len(a.seen()) != 0 {
-			t.Fatal("the handler heard of it")
+			t.Fatal("the handler was called")
 		}
 	})
 }
 
-// A client that keeps a connection open and answers pings, but wants nothing.
+// A client that keeps a connection open and answers pings, but makes no call.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, idle := w.node("a", 1), w.node("idle", 9)

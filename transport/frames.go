@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	framesSoft  = 128 << 20   // bytes of large frames that are arriving; beyond it those that take long are given up
-	framesHard  = 256 << 20   // beyond it the oldest is given up at once
-	frameSlow   = time.Second // a large frame that takes longer takes long
-	sparesMost  = 64          // buffers of at most keptBytes that are kept for the next large frames
-	raftMost    = 16 << 10    // raft messages in a frame: each takes more than a hundred times its own size
-	entriesMost = 256 << 10   // entries in the raft messages of a frame
-	strangeMost = 64 << 10    // bytes of raft messages in a frame that are not of the usual shape
+	framesSoft = 128 << 20   // bytes of arriving large frames; beyond it slow ones are given up
+	framesHard = 256 << 20   // beyond it the oldest is given up at once
+	frameSlow  = time.Second // a large frame that takes longer is slow
+	maxSpares  = 64          // buffers of at most keptBytes kept for the next large frames
+	maxRaft    = 16 << 10    // raft messages in a frame: decoded, each takes over a hundred times its size
+	maxEntries = 256 << 10   // entries in the raft messages of a frame
+	maxStrange = 64 << 10    // bytes of raft messages in a frame that are not of the usual shape
 )
 
-// frames are the large frames that are arriving, over all links. They are counted as announced,
-// although memory is taken only as they arrive. If there are too many, the link whose frame has
-// been arriving for the longest is ended, so that links which begin frames and do not go on
-// displace each other. It is safe for concurrent use.
+// frames are the arriving large frames of all links. They count with their announced size, although
+// memory is allocated only as they arrive. If there are too many, the link whose frame has been
+// arriving the longest is ended, so that links with unfinished frames displace each other. It is
+// safe for concurrent use.
 type frames struct {
-	soft, hard int // framesSoft and framesHard, or what a test sets
+	soft, hard int // framesSoft and framesHard; tests set others
 
 	mu     sync.Mutex // guards all below
 	list   list.List  // of *frame, the oldest first
@@ -32,15 +32,15 @@ type frames struct {
 	readers sync.Pool // of *bufio.Reader with readBytes
 }
 
-// frame is one of them.
+// frame is an arriving large frame.
 type frame struct {
 	size  int
 	began time.Time
 	kill  func() // ends its link
 }
 
-// enter notes a frame of that size, whose link kill ends. The link is ended unless leave is called
-// in time.
+// enter registers a frame of the given size. It calls kill, which ends the frame's link, unless
+// leave is called in time.
 func (f *frames) enter(size int, kill func()) (leave func()) {
 	now := time.Now()
 	f.mu.Lock()
@@ -69,7 +69,7 @@ func (f *frames) enter(size int, kill func()) (leave func()) {
 	}
 }
 
-// remove takes a frame out, if it is still there. The caller holds mu.
+// remove removes a frame, if it is still in the list. The caller holds mu.
 func (f *frames) remove(e *list.Element) {
 	before := f.list.Len()
 	if f.list.Remove(e); f.list.Len() < before {
@@ -90,7 +90,7 @@ func (f *frames) buffer() []byte {
 	return b[:0]
 }
 
-// reader returns a reader with a buffer of readBytes, to be Reset.
+// reader returns a reader with a buffer of readBytes. The caller must Reset it.
 func (f *frames) reader() *bufio.Reader {
 	if r, ok := f.readers.Get().(*bufio.Reader); ok {
 		return r
@@ -98,22 +98,22 @@ func (f *frames) reader() *bufio.Reader {
 	return bufio.NewReaderSize(nil, readBytes)
 }
 
-// giveReader takes a reader that is not needed any more.
+// giveReader takes back a reader.
 func (f *frames) giveReader(r *bufio.Reader) {
 	r.Reset(nil)
 	f.readers.Put(r)
 }
 
-// giveBack takes a buffer that is not needed any more.
+// giveBack takes back a buffer.
 func (f *frames) giveBack(b []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if cap(b) > 0 && cap(b) <= keptBytes && len(f.spares) < sparesMost {
+	if cap(b) > 0 && cap(b) <= keptBytes && len(f.spares) < maxSpares {
 		f.spares = append(f.spares, b)
 	}
 }
 
-// total returns how many bytes of large frames have been announced and have not come.
+// total returns the announced bytes of the arriving large frames.
 func (f *frames) total() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,7 +21,7 @@ func (n *node) linkTo(to *node) *stream {
 	return s
 }
 
-// A frame that was begun must go on: a peer that sends a byte now and then loses the link, and so
+// A begun frame must make progress: a peer that sends a byte now and then loses the link, and so
 // does one that stops.
 func TestAFrameHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
@@ -49,7 +49,7 @@ func TestAFrameHasADeadline(t *testing.T) {
 	})
 }
 
-// Frames that do not end displace each other, so that what they hold is bounded, and honest ones
+// Frames that do not end displace each other, so that their memory is bounded and correct frames
 // arrive.
 func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
@@ -74,11 +74,11 @@ func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	}
 	b := realTLS(t, 2, use)
 	b.send(a, strings.Repeat("x", each))
-	eventually(t, "an honest frame does not arrive",
+	eventually(t, "a correct frame does not arrive",
 		func() bool { text, _ := commands(a.seen(), id(2)); return len(text) == each })
 }
 
-// A burst of honest frames displaces none of them below the hard bound.
+// A burst of correct frames displaces none of them below the hard limit.
 func TestABurstOfFrames(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *world) {
 		f := frames{soft: 100, hard: 200}
@@ -93,7 +93,7 @@ func TestABurstOfFrames(t *testing.T) {
 		}
 		f.enter(10, kill)()
 		if killed.Load() != 1 {
-			t.Errorf("%d are given up beyond the hard bound", killed.Load())
+			t.Errorf("%d are given up beyond the hard limit", killed.Load())
 		}
 		time.Sleep(frameSlow)
 		f.enter(10, kill)()
@@ -106,14 +106,14 @@ func TestABurstOfFrames(t *testing.T) {
 		if f.total() != 0 || f.list.Len() != 0 {
 			t.Errorf("%d bytes are left", f.total())
 		}
-		for range 2 * sparesMost {
+		for range 2 * maxSpares {
 			f.giveBack(make([]byte, 1, keptBytes))
 		}
 		f.giveBack(make([]byte, 1, keptBytes+1))
-		if len(f.spares) != sparesMost {
+		if len(f.spares) != maxSpares {
 			t.Errorf("%d buffers are kept", len(f.spares))
 		}
-		if b := f.buffer(); len(b) != 0 || cap(b) != keptBytes || len(f.spares) != sparesMost-1 {
+		if b := f.buffer(); len(b) != 0 || cap(b) != keptBytes || len(f.spares) != maxSpares-1 {
 			t.Errorf("%d of %d", len(b), cap(b))
 		}
 	})

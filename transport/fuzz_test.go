@@ -15,7 +15,7 @@ import (
 )
 
 // FuzzHello: whatever a connection begins with, it is refused with a reason, or it is a well-formed
-// hello of our cluster, signed with its own key. What is said about a foreigner stays short.
+// hello of this cluster, signed with its own key. What is logged about a foreign peer stays short.
 func FuzzHello(f *testing.F) {
 	here, there := forge(1), forge(2)
 	for _, change := range []func(*wire.Hello){
@@ -46,9 +46,9 @@ func FuzzHello(f *testing.F) {
 			t.Fatalf("refused with %v", r)
 		}
 		if _, r := here.verify(g, acceptor, bound, g.Hello); r == nil {
-			t.Fatal("a signature was taken for another")
+			t.Fatal("a signature was accepted for another hello")
 		}
-		// so that nothing else than the hello is refused
+		// so that nothing but the hello can be refused
 		g.Signature = there.key.Sign(signedBytes(dialer, bound, g.Hello, nil))
 		who, r := here.verify(g, dialer, bound, nil)
 		if r != nil {
@@ -64,8 +64,8 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// FuzzChunks feeds any chunks to the receiver of snapshots: what it hands on is whole, from whom it
-// says, and no larger than allowed.
+// FuzzChunks feeds arbitrary chunks to the receiver of snapshots. A delivered snapshot is whole,
+// from the sender that it names, and no larger than allowed.
 func FuzzChunks(f *testing.F) {
 	message := []byte{0x08, 0x07, 0x10, 101, 0x18, 102, 0x4a, 0x02, 0x12, 0x00}
 	add := func(chunks ...*wire.Chunk) {
@@ -105,8 +105,7 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// chunkStream is the receiving end of a stream of chunks, each behind a byte that says how long it
-// is.
+// chunkStream is the receiving end of a stream of chunks, each after a byte with its length.
 type chunkStream struct {
 	grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 	rest []byte

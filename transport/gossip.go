@@ -14,20 +14,20 @@ import (
 const (
 	packetBytes   = 64 << 10        // the largest packet
 	packetsQueued = 128             // per address, and for the reader of Packets
-	packetIdle    = 5 * time.Second // after which the stream to an address is given up
+	packetIdle    = 5 * time.Second // after which an unused stream to an address ends
 	packetPause   = time.Second / 2 // after a failure; packets are dropped meanwhile
-	streamsQueued = 5 * time.Second // for the reader of Streams to take a stream
+	streamsQueued = 5 * time.Second // how long a stream waits for the reader of Streams
 )
 
 // Packet is a datagram of gossip.
 type Packet struct {
-	Data []byte    // of the reader
-	From string    // the address that the sender says it is reachable at
+	Data []byte    // owned by the reader
+	From string    // the address that the sender gives as its own
 	At   time.Time // of arrival
 }
 
-// Gossip carries what a gossip protocol needs over the port: datagrams that may be lost, and byte
-// streams. All methods are safe for concurrent use.
+// Gossip carries the traffic of a gossip protocol over the port: datagrams that may be lost, and
+// byte streams. All methods are safe for concurrent use.
 type Gossip struct {
 	port    *Port
 	packets chan Packet
@@ -51,8 +51,9 @@ func (g *Gossip) count() (packeters, streams int) {
 	return len(g.packeters), len(g.conns)
 }
 
-// WriteTo sends a packet of at most 64 KiB to an address, as a datagram: it may be lost, and nil
-// says nothing about its arrival. It never waits, and copies b. Errors: ErrTooLarge, ErrClosed.
+// WriteTo sends a packet of at most 64 KiB to an address, as a datagram: it may be lost, and a nil
+// error does not mean that it arrives. It never blocks, and copies b. Errors: ErrTooLarge,
+// ErrClosed.
 func (g *Gossip) WriteTo(b []byte, addr string) error {
 	if len(b) > packetBytes {
 		return fmt.Errorf("%w: a packet of %d bytes", ErrTooLarge, len(b))
@@ -66,17 +67,19 @@ func (g *Gossip) WriteTo(b []byte, addr string) error {
 	return nil
 }
 
-// Packets gives the packets that arrive. If nobody reads, they are dropped. It is never closed.
+// Packets returns the channel of arriving packets. If it is not read, packets are dropped. It is
+// never closed.
 func (g *Gossip) Packets() <-chan Packet { return g.packets }
 
-// Streams gives the byte streams that others open; the reader owns and must close them. One that
-// nobody takes for five seconds is refused. It is never closed.
+// Streams returns the channel of byte streams that peers open. The reader owns a stream and must
+// close it. A stream that is not read from the channel within five seconds is refused. The channel
+// is never closed.
 func (g *Gossip) Streams() <-chan net.Conn { return g.streams }
 
-// LocalAddr returns the address that the port listens at.
+// LocalAddr returns the address at which the port listens.
 func (g *Gossip) LocalAddr() net.Addr { return g.port.Addr() }
 
-// Packets takes the packets that a peer sends.
+// Packets receives the packets that a peer sends.
 func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ack]) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)
@@ -101,7 +104,7 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 			return stream.SendAndClose(&wire.Ack{Refusal: r})
 		}
 		for _, data := range parcel.Packets {
-			if len(data) > packetBytes { // what waits is bounded in packets: so each must be
+			if len(data) > packetBytes { // the queue is bounded in packets, so each packet must be bounded
 				p.counts.packetsDropped.Add(1)
 				continue
 			}

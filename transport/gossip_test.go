@@ -90,7 +90,7 @@ func TestPacketsAreLostNotWaitedFor(t *testing.T) {
 		if got := fmt.Sprint(packetsOf(b)); got != "[a:1 new]" {
 			t.Fatal(got)
 		}
-		for range 10_000 { // nobody reads at b
+		for range 10_000 { // b does not read
 			_ = a.Gossip().WriteTo(make([]byte, 100), "b:1")
 			synctest.Wait()
 		}
@@ -127,7 +127,7 @@ func TestGossipAfterARestart(t *testing.T) {
 func TestGossipOfAnotherCluster(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2, func(c *Config) { c.Cluster = "theirs" })
-		for range 90 { // 9 s: after 10 a stranger loses his connection
+		for range 90 { // 9 s: after 10 s a stranger's connection is closed
 			_ = a.Gossip().WriteTo([]byte("hello"), "b:1")
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -169,7 +169,7 @@ func TestStreamCarriesBothWaysAndEnds(t *testing.T) {
 				x, y = y, x
 			}
 			big := bytes.Repeat([]byte("0123456789"), 300_000)
-			go func() { _, _ = x.Write(big); x.Close() }() // what is written before Close arrives
+			go func() { _, _ = x.Write(big); x.Close() }() // data written before Close arrives
 			got, err := io.ReadAll(y)
 			if err != nil || !bytes.Equal(got, big) {
 				t.Fatalf("%s: %d bytes, %v", first, len(got), err)
@@ -190,7 +190,7 @@ func TestStreamCarriesBothWaysAndEnds(t *testing.T) {
 	})
 }
 
-// As a push-pull does: one side writes, the other reads it, answers and closes.
+// As in a push-pull: one side writes, the other reads, answers and closes.
 func TestStreamQuestionAndAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -250,7 +250,7 @@ func TestStreamDeadlines(t *testing.T) {
 		if n, err := x.Read(buf); n != 1 || err != nil {
 			t.Fatal("the rest:", n, err)
 		}
-		// Nobody reads at y, so writing must stop some time.
+		// y does not read, so writing must block at some point.
 		_ = x.SetWriteDeadline(time.Now().Add(time.Second))
 		began := time.Now()
 		n, err := x.Write(make([]byte, 64<<20))
@@ -267,7 +267,7 @@ func TestStreamDeadlines(t *testing.T) {
 	})
 }
 
-// A timer that fired just when its deadline was put off must not count.
+// A timer that fires just when its deadline is moved must have no effect.
 func TestDeadlineThatFiresLate(t *testing.T) {
 	var d deadline
 	old := time.Now().Add(time.Hour)
@@ -284,7 +284,7 @@ func TestDeadlineThatFiresLate(t *testing.T) {
 	}
 	d.set(time.Time{})
 	if isClosed(d.passed()) {
-		t.Error("it passed although it was taken away")
+		t.Error("the deadline passed although it was removed")
 	}
 }
 
@@ -309,7 +309,7 @@ func TestStreamOfACrashedPeer(t *testing.T) {
 	})
 }
 
-func TestStreamThatNobodyTakes(t *testing.T) {
+func TestStreamThatIsNotTaken(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
 		w.node("b", 2)

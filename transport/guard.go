@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	recheckEvery = time.Minute // a certificate that was withdrawn ends its connections within this
-	recheckShare = 100         // and checking takes at most one part in so many of one processor
+	recheckEvery = time.Minute // a revoked certificate ends its connections within this time
+	recheckShare = 100         // checking takes at most this fraction, 1/100, of one processor
 )
 
-// guard ends connections whose certificates have ended or are not accepted any more. One goroutine
-// of the port looks at all connections: an idle connection costs an entry in a map and no timer.
+// guard ends connections whose certificates have expired or are no longer accepted. One goroutine
+// of the port checks all connections: an idle connection costs a map entry and no timer.
 type guard struct {
 	port *Port
-	wake chan struct{} // one slot: a connection ends earlier than the next look
+	wake chan struct{} // one slot: a connection ends before the next check
 
 	mu    sync.Mutex // guards all below; never held while a certificate is checked
 	conns map[net.Conn]guarded
-	next  time.Time // of the wall clock: when the goroutine looks next; zero while it looks
+	next  time.Time // wall time of the next check; zero during a check
 }
 
 type guarded struct {
@@ -35,7 +35,7 @@ func newGuard(p *Port) *guard {
 	return &guard{port: p, wake: make(chan struct{}, 1), conns: map[net.Conn]guarded{}}
 }
 
-// guardedConn is a dialed connection, which leaves the guard when it is closed.
+// guardedConn is a dialed connection that is removed from the guard when it is closed.
 type guardedConn struct {
 	net.Conn
 	guard *guard
@@ -43,7 +43,7 @@ type guardedConn struct {
 	gone  atomic.Bool
 }
 
-// Close is net.Conn's.
+// Close implements net.Conn.
 func (c *guardedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
@@ -57,7 +57,7 @@ func (c *guardedConn) isGone() bool { return c.gone.Load() }
 
 func (c *accepted) isGone() bool { return isClosed(c.gone) }
 
-// add watches over a connection until it is closed, which removes it.
+// add registers a connection until it is closed, which removes it.
 func (g *guard) add(conn interface {
 	net.Conn
 	isGone() bool
@@ -66,13 +66,13 @@ func (g *guard) add(conn interface {
 		return
 	}
 	if until.IsZero() {
-		until = time.Unix(1<<40, 0) // it has no end
+		until = time.Unix(1<<40, 0) // it never ends
 	}
 	g.mu.Lock()
 	g.conns[conn] = guarded{addr, secure, until}
 	sooner := !g.next.IsZero() && until.Before(g.next)
 	g.mu.Unlock()
-	if conn.isGone() { // closed before it was entered
+	if conn.isGone() { // closed before it was registered
 		g.remove(conn)
 	}
 	if sooner {
@@ -84,7 +84,7 @@ func (g *guard) add(conn interface {
 }
 
 func (g *guard) remove(conn net.Conn) {
-	if g == nil { // a listener without a port
+	if g == nil { // in tests: a listener without a port
 		return
 	}
 	g.mu.Lock()
@@ -127,8 +127,8 @@ func (g *guard) arm(pause time.Duration) time.Duration {
 	return pause
 }
 
-// look ends the connections whose certificates have ended, and with all those that are not accepted
-// any more.
+// look ends the connections whose certificates have ended. With all it also ends those that are no
+// longer accepted.
 func (g *guard) look(ctx context.Context, all bool) {
 	now := g.port.config.Wall()
 	g.mu.Lock()
@@ -152,7 +152,7 @@ func (g *guard) look(ctx context.Context, all bool) {
 			if err == nil {
 				continue
 			}
-			g.port.notices.warn("transport: ended a connection: its certificate is not accepted any more", "addr",
+			g.port.notices.warn("transport: ended a connection: its certificate is no longer accepted", "addr",
 				c.addr, "why", err)
 		}
 		conn.Close()

@@ -1,18 +1,18 @@
 package transport
 
-// A link keeps the buffers that it uses again and again. One that a burst has made large is given
-// back after habitUses uses in a row for which a small one would have done, so that a link at rest
-// holds little however busy it once was.
+// A link keeps the buffers that it uses again and again. A buffer that a burst has made large is
+// released after habitUses uses in a row for which a small one would have been enough, so that an
+// idle link holds little memory however busy it once was.
 const (
 	restBytes = 1 << 10 // a buffer of this size is always kept
 	habitUses = 32
 )
 
-// habit says whether a buffer is kept for the next use. The zero value has seen none.
+// habit decides whether a buffer is kept for the next use. The zero value has seen no use.
 type habit struct{ small uint8 }
 
-// keeps notes that of a buffer with that capacity so many bytes were used, and reports whether it
-// is worth keeping.
+// keeps records that `used` bytes of a buffer with that capacity were used, and reports whether to
+// keep the buffer.
 func (h *habit) keeps(capacity, used int) bool {
 	if capacity <= restBytes || used > capacity/8 {
 		h.small = 0

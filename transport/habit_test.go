@@ -9,9 +9,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// After a burst a link that is at rest again holds no more than one that never had a burst, in both
-// directions. One on which large frames come now and then keeps its buffers, and so does not
-// allocate them anew.
+// After a burst a link that is idle again holds no more memory than one without a burst, in both
+// directions. A link with large frames now and then keeps its buffers and does not allocate them
+// again.
 func TestABurstIsForgotten(t *testing.T) {
 	large, small := bytes.Repeat([]byte("x"), 200<<10), []byte("a renewal")
 	out := &sink{}
@@ -28,7 +28,7 @@ func TestABurstIsForgotten(t *testing.T) {
 		if err := sender.send(f); err != nil {
 			t.Fatal(err)
 		}
-		q.take() // what was lent comes back
+		q.take() // takes back the lent buffer
 	}
 	receiver := hears(out, 0)
 	receiver.begun = true
@@ -64,7 +64,7 @@ func TestABurstIsForgotten(t *testing.T) {
 	}
 }
 
-// Signs of life alone are rest too.
+// Keepalives alone count as idle.
 func TestSignsOfLifeAreRest(t *testing.T) {
 	text := speech(t, func(s *stream) error {
 		s.opens = true

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// mute is a connection whose writes fail from some time on, while its reads wait for ever.
+// mute is a connection whose writes fail from some time on, while its reads block forever.
 type mute struct {
 	net.Conn
 	now *atomic.Bool
@@ -24,8 +24,8 @@ func (c mute) Write(b []byte) (int, error) {
 }
 
 // TestFailedWriteEndsTheConnection: gRPC leaves a connection whose write failed to its reader, and
-// until that ends it tries every new call again and again without a pause. In a bubble, where time
-// stands still meanwhile, that never ends; so this one is real.
+// until the reader ends it, retries every new call without a pause. In a bubble time stands still
+// meanwhile and that never ends, so this test uses real time.
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	var now atomic.Bool
@@ -38,7 +38,7 @@ func TestFailedWriteEndsTheConnection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	began := time.Now()
-	for try := range 2 { // a call that is under way when the write fails may end by itself; the next one goes nowhere
+	for try := range 2 { // a call in progress when the write fails may end by itself; the next one does not
 		_, _, err := a.Ask(ctx, "b:1", id(2), nil)
 		if !errors.Is(err, ErrSilent) || ctx.Err() != nil {
 			t.Fatalf("question %d, over a connection that cannot write, took %v: %v", try, time.Since(began), err)

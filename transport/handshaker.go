@@ -11,17 +11,17 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-var errNoListener = errors.New("transport: a connection that no listener here has accepted") // cannot happen
+var errNoListener = errors.New("transport: a connection that this port's listener has not accepted") // cannot happen
 
 // handshaker does the handshakes of accepted connections for gRPC: TLS, then the hellos. It logs
-// why a connection was refused, which gRPC itself would not, and it dispatches links, which do not
-// speak HTTP/2.
+// why a connection was refused, which gRPC would not do. It dispatches links, which do not use
+// HTTP/2.
 type handshaker struct {
 	credentials.TransportCredentials
 	port *Port
 }
 
-// ServerHandshake is TransportCredentials'. gRPC limits its time.
+// ServerHandshake implements credentials.TransportCredentials. gRPC limits its time.
 func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	accepted, ok := acceptedOn(raw.RemoteAddr())
 	if !ok {
@@ -69,7 +69,7 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	}
 	accepted.owner = who.peer.Instance
 	h.port.holds.owners.own(who.peer.Instance, accepted)
-	accepted.serves() // before the life is read: if another one begins, this connection ends
+	accepted.serves() // before self is read: if another incarnation begins, this connection ends
 	self := h.port.self.Load()
 	if err := h.port.answer(s, self, who, 0); err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	return &unread{Conn: conn, in: s.in}, greeted{peer: who.peer, self: self.Instance()}, nil
 }
 
-// Clone is TransportCredentials'.
+// Clone implements credentials.TransportCredentials.
 func (h handshaker) Clone() credentials.TransportCredentials {
 	return handshaker{h.TransportCredentials.Clone(), h.port}
 }
@@ -86,19 +86,19 @@ func (h handshaker) Clone() credentials.TransportCredentials {
 type greeted struct {
 	credentials.CommonAuthInfo
 	peer Identity
-	self Instance // the life of ours that has answered
+	self Instance // the incarnation of this node that has answered
 }
 
-// AuthType is credentials.AuthInfo's.
+// AuthType implements credentials.AuthInfo.
 func (greeted) AuthType() string { return "mortise" }
 
-// unread is a connection of which a reader has taken more than it used.
+// unread is a connection with bytes in a reader's buffer that are not used yet.
 type unread struct {
 	net.Conn
 	in *bufio.Reader // nil once it is empty; of the one goroutine that reads
 }
 
-// Read is net.Conn's.
+// Read implements net.Conn.
 func (c *unread) Read(b []byte) (int, error) {
 	if c.in != nil {
 		if c.in.Buffered() > 0 {

@@ -10,10 +10,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Every connection of every kind begins with one hello of each side, signed with the key of the
-// sender's life. What is signed holds a value that only the two ends of this connection know (with
-// TLS; see stream.bind), the role of the signer and the dialer's hello, so that a signature is
-// worth nothing on another connection, in the other direction, or in answer to another hello.
+// Every connection begins with one hello of each side, signed with the key of the sender's
+// incarnation. The signature covers a value that only the two ends of this connection know (with
+// TLS; see stream.bind), the role of the signer and the dialer's hello. So a signature is worthless
+// on another connection, in the other direction, or in answer to another hello.
 const (
 	protocol  = 2   // the version of what peer.proto describes
 	maxAddr   = 512 // bytes of an address in a hello
@@ -30,7 +30,7 @@ const (
 	acceptor role = 2
 )
 
-// hello encodes the hello of self. A zero intended means whatever instance is there.
+// hello encodes the hello of self. A zero intended means any instance.
 func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended Instance, number uint64) ([]byte, error) {
 	h := &wire.Hello{
 		Version: protocol, Cluster: p.config.Cluster, Key: self.Key.Public(), Kind: kind,
@@ -42,7 +42,7 @@ func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended Instance, number
 	return proto.Marshal(h)
 }
 
-// signedBytes returns what the side with that role signs. own is its hello.
+// signedBytes returns the bytes that the side with the given role signs. own is its hello.
 func signedBytes(as role, binding, dialerHello, own []byte) []byte {
 	b := append([]byte(helloContext), byte(as))
 	b = append(b, binding...)
@@ -60,20 +60,20 @@ func greeting(key nodeid.Key, as role, binding, dialerHello, own []byte) *wire.G
 	return &wire.Greeting{Hello: own, Signature: key.Sign(signedBytes(as, binding, dialerHello, own))}
 }
 
-// introduction is a hello that was received and verified.
+// introduction is a received and verified hello.
 type introduction struct {
 	peer     Identity
 	kind     wire.Hello_Kind
 	intended Instance
 	number   uint64
 	boot     [bootBytes]byte
-	raw      []byte // the hello as it was signed
+	raw      []byte // the hello as signed
 	binding  []byte
 }
 
-// verify checks the hello that the other side, which has that role, has sent, and says why this
-// node does not talk to it. dialerHello is nil where the hello is the dialer's own. The label is
-// looked at first: of a peer with another label nothing else need make sense.
+// verify checks the hello from the side with the given role, and returns why this node refuses it.
+// dialerHello is nil if the hello is the dialer's own. The label is checked first: a hello with
+// another label may have any format.
 func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*introduction, *wire.Refusal) {
 	no := func(reason wire.Refusal_Reason, format string, args ...any) (*introduction, *wire.Refusal) {
 		return nil, &wire.Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
@@ -112,7 +112,7 @@ func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*
 	return who, nil
 }
 
-// clip shortens foreign text before it is shown.
+// clip shortens text of a peer before it is shown.
 func clip(s string) string {
 	if len(s) > maxLabel {
 		return s[:maxLabel] + "..."
@@ -120,7 +120,7 @@ func clip(s string) string {
 	return s
 }
 
-// kindOf is the error that stands for a reason.
+// kindOf returns the error for a reason.
 func kindOf(reason wire.Refusal_Reason) error {
 	switch reason {
 	case wire.Refusal_CLUSTER:
@@ -141,8 +141,8 @@ func kindOf(reason wire.Refusal_Reason) error {
 	return ErrSilent
 }
 
-// refused turns a refusal that came from addr into an error. A refusal is not signed: it is a
-// reason for people, and no proof of who is there.
+// refused turns a refusal from addr into an error. A refusal is not signed: it is information for
+// people, and does not prove which process is there.
 func refused(addr string, r *wire.Refusal) error {
 	return fmt.Errorf("%w: %s refuses: %s", kindOf(r.GetReason()), addr, clip(r.GetText()))
 }

@@ -10,11 +10,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// bound is what the hellos of tests without a connection are bound to.
+// bound is the binding of hellos in tests without a connection.
 var bound = make([]byte, bindingBytes)
 
-// Which hellos are refused, and what a dialer makes of the refusal. All of them are signed as they
-// should be.
+// Which hellos are refused, and with which error at the dialer. All of them are signed correctly.
 func TestHellos(t *testing.T) {
 	here, there := forge(1), forge(2)
 	cases := []struct {
@@ -69,7 +68,7 @@ func TestHellos(t *testing.T) {
 	}
 }
 
-// A signature is good for one hello, on one connection, in one role, in answer to one hello.
+// A signature is valid for one hello, on one connection, in one role, in answer to one hello.
 func TestWhatASignatureIsGoodFor(t *testing.T) {
 	here, there := forge(1), forge(2)
 	asked, answered := here.says(func(*wire.Hello) {}), there.says(func(*wire.Hello) {})
@@ -131,8 +130,8 @@ func TestHelloCarriesTheIdentity(t *testing.T) {
 	}
 }
 
-// A refusal is not signed: whatever it says, it is no proof of which instance is there. One of a
-// kind that a later version adds is no proof of anything.
+// A refusal is not signed: it never proves which instance is there. A refusal of a kind that a
+// later version adds proves nothing.
 func TestARefusalProvesNoInstance(t *testing.T) {
 	for reason := range wire.Refusal_Reason(100) {
 		err := refused("a:1", &wire.Refusal{Reason: reason, Text: "text"})

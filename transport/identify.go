@@ -6,11 +6,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Identify changes what this node says about itself. With another Key a new life begins: all
-// connections end, those for questions and those that were accepted too, as does everything that
-// waits on links after at most a second, and no frame that comes on them reaches the handler any
-// more (a call that has begun may still be running). Otherwise the peers on links are told, ahead
-// of anything sent later.
+// Identify changes this node's identity. Another Key begins a new incarnation. Then all connections
+// end, including those for questions and accepted ones. Data waiting on links is sent within a
+// second or lost, and no further frame from these links reaches the handler (a call that has begun
+// may still be running). Without another Key the peers on links are told the change before anything
+// that is sent later.
 func (p *Port) Identify(self Self) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -29,7 +29,7 @@ func (p *Port) Identify(self Self) {
 				l.queue.say(self.standing())
 			}
 		}
-		return // connections for questions say it when they are next dialed, which is at the next question
+		return // connections for questions are dialed anew with the next question
 	}
 	for _, l := range p.links {
 		p.expel(l, ErrNoLink)
@@ -40,7 +40,7 @@ func (p *Port) Identify(self Self) {
 	p.listener.closeCalls()
 }
 
-// standing is what may change while a link is up.
+// standing returns the part of self that may change while a link is up.
 func (s *Self) standing() *wire.Standing {
 	return &wire.Standing{Group: s.Group, Raft: s.Raft, Addr: s.Addr}
 }

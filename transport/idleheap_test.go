@@ -20,20 +20,20 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// idleLinkBytes is what a link at rest may hold on the side that has accepted it: heap and stacks,
-// with TLS.
+// idleLinkBytes is what an idle link may hold on the accepting side: heap and stacks, with TLS.
 const idleLinkBytes = 40 << 10
 
-// dialersEnv makes this test binary, started again, the other side of TestIdleLinksAreSmall: the
-// address, the port's instance, the authority's certificate and its key, with commas between.
+// dialersEnv makes this test binary, started again, the other side of TestIdleLinksAreSmall. Its
+// value is the address, the port's instance, the authority's certificate and its key, separated by
+// commas.
 const dialersEnv = "MORTISE_TEST_DIALERS"
 
-// idleLinks is how many links are measured.
+// idleLinks is the number of measured links.
 const idleLinks = 400
 
-// A leader keeps a link to every instance that is attached to it. The links of a thousand instances
-// at rest must be small: their buffers are there only while something is read or written. The
-// dialers are another process, so that the memory here is one side's.
+// A leader keeps a link to every instance that is attached to it. The links of a thousand idle
+// instances must be small: their buffers exist only while something is read or written. The dialers
+// are another process, so that the memory here is one side's.
 func TestIdleLinksAreSmall(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS=%v", encrypted), func(t *testing.T) {
@@ -79,12 +79,12 @@ func TestIdleLinksAreSmall(t *testing.T) {
 			for lines.Scan() && lines.Text() != "linked" {
 			}
 			eventually(t, "not all frames have come", func() bool { return frames.Load() >= 2*idleLinks })
-			leader.seen() // and forgets them
+			leader.seen() // forgets the events
 			each := (memoryInUse() - before) / idleLinks
-			t.Logf("%d bytes and %.1f goroutines for each of %d links at rest", each,
+			t.Logf("%d bytes and %.1f goroutines for each of %d idle links", each,
 				float64(runtime.NumGoroutine()-goroutines)/idleLinks, idleLinks)
 			if each > idleLinkBytes {
-				t.Errorf("a link at rest holds %d bytes, want at most %d", each, idleLinkBytes)
+				t.Errorf("an idle link holds %d bytes, want at most %d", each, idleLinkBytes)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestIdleLinksAreSmall(t *testing.T) {
 
 // memoryInUse returns the bytes of live objects and of stacks.
 func memoryInUse() int {
-	for range 3 { // what pools keep survives the first
+	for range 3 { // pooled objects survive the first collection
 		runtime.GC()
 	}
 	var m runtime.MemStats
@@ -100,7 +100,7 @@ func memoryInUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// TestDialersOfIdleLinks is the process with the other ends.
+// TestDialersOfIdleLinks is the process at the other ends.
 func TestDialersOfIdleLinks(t *testing.T) {
 	told, ok := os.LookupEnv(dialersEnv)
 	if !ok {

@@ -12,17 +12,16 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// exporterLabel names the keying material of a TLS connection that hellos are bound to (RFC 9266).
+// exporterLabel names the keying material of a TLS connection to which hellos are bound (RFC 9266).
 const exporterLabel = "EXPORTER-mortise-hello-v2"
 
-// bindingBytes is the length of what a hello is bound to, and of each random number that it is made
-// of without TLS.
+// bindingBytes is the length of the binding of a hello, and of the two random numbers from which it
+// is made without TLS.
 const bindingBytes = 32
 
-// bind returns what the hellos on this connection are bound to. With TLS that is keying material
-// that no third party can have on a connection of its own. Without TLS it is made of a random
-// number of each side: a hello cannot be repeated, but a party that relays all bytes goes
-// unnoticed.
+// bind returns the binding of the hellos on this connection. With TLS that is keying material that
+// no third party can have on a connection of its own. Without TLS it is made from a random number
+// of each side: a hello cannot be replayed, but a party that relays all bytes is not detected.
 func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
 	if secure != nil {
 		return secure.ExportKeyingMaterial(exporterLabel, nil, bindingBytes)
@@ -62,8 +61,8 @@ func (s *stream) hearNonce(nonce *[bindingBytes]byte) error {
 	return nil
 }
 
-// introduce exchanges hellos on a connection that this node has dialed. With intended it fails
-// unless that instance answers. ctx ends it.
+// introduce exchanges hellos on a dialed connection. With intended it fails unless that instance
+// answers. The end of ctx ends it.
 func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
 	intended Instance, number uint64) (*introduction, error) {
 	stop := context.AfterFunc(ctx, s.kill)
@@ -84,18 +83,18 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil { // our life may be over, and nothing more is said in its name
+	if ctx.Err() != nil { // this incarnation may be over, and must not send a hello any more
 		return nil, s.explain(ctx, addr, ctx.Err())
 	}
-	_ = s.greet(greeting(self.Key, dialer, binding, own, own)) // what is read next tells why it failed
+	_ = s.greet(greeting(self.Key, dialer, binding, own, own)) // the next read returns why it failed
 	g, err := s.hearGreeting()
 	if err != nil {
 		return nil, s.explain(ctx, addr, err)
 	}
 	if g.Refusal != nil {
 		if g.Refusal.Reason == wire.Refusal_COPY {
-			p.notices.warn("transport: a peer is linked to another process with this node's identity: one of the two runs on a copied directory; stop it",
-				"addr", addr, "why", clip(g.Refusal.Text))
+			p.notices.warn("transport: a peer is linked to another process with this node's identity: "+
+				"one of the two runs on a copied directory; stop it", "addr", addr, "why", clip(g.Refusal.Text))
 		}
 		return nil, refused(addr, g.Refusal)
 	}
@@ -116,8 +115,8 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	return who, nil
 }
 
-// receive reads the hello of the dialer of a connection. An error ends the connection: the dialer
-// has been told why it is refused, unless it is not one of ours.
+// receive reads the hello of a dialer. After an error the connection must end. The dialer has
+// received the reason, unless it does not use this protocol.
 func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	binding, err := s.bind(acceptor, s.secure)
 	if err != nil {
@@ -137,11 +136,11 @@ func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	return who, nil
 }
 
-// answer sends the hello of self in answer to that of a dialer.
+// answer sends the hello of self in answer to a dialer's.
 func (p *Port) answer(s *stream, self *Self, who *introduction, number uint64) error {
 	own, err := p.hello(self, who.kind, who.peer.Instance, number)
 	if err != nil {
-		s.kill() // else the peer would wait for it
+		s.kill() // otherwise the peer would wait for it
 		return err
 	}
 	return s.greet(greeting(self.Key, acceptor, who.binding, who.raw, own))

@@ -18,8 +18,8 @@ func TestConfigNamesEveryMistake(t *testing.T) {
 	}
 }
 
-// gRPC's server cuts off clients that ping more often than its policy allows, after some pings. An
-// hour of silence must not cost a link.
+// gRPC's server cuts off clients that ping more often than its policy allows. An hour of silence
+// must not cost a link.
 func TestAnHourOfSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -48,8 +48,8 @@ func TestAnHourOfSilence(t *testing.T) {
 	})
 }
 
-// A peer that falls silent (its machine lost power, or the network swallows everything) is found
-// out, on both sides; one that has nothing to say is not.
+// A peer that stops responding (its machine lost power, or the network drops everything) is
+// detected on both sides. An idle peer is not taken for one.
 func TestSilentPeerIsFoundOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -58,7 +58,7 @@ func TestSilentPeerIsFoundOut(t *testing.T) {
 		b.seen()
 		time.Sleep(time.Hour)
 		if ea, eb := a.seen(), b.seen(); len(ea)+len(eb) > 0 {
-			t.Fatalf("at rest a saw %+v\nb saw %+v", ea, eb)
+			t.Fatalf("idle, a saw %+v\nb saw %+v", ea, eb)
 		}
 		w.net.Cut("a", "b")
 		time.Sleep(pulseEvery*(pulseMissed+1) + time.Millisecond)
@@ -68,7 +68,7 @@ func TestSilentPeerIsFoundOut(t *testing.T) {
 	})
 }
 
-// Close does not wait out its second when the peers read.
+// Close does not use its whole second if the peers read.
 func TestCloseIsQuickAndFlushes(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -94,7 +94,7 @@ func TestCloseIsQuickAndFlushes(t *testing.T) {
 	})
 }
 
-// A listener that fails does not take the port down with it.
+// A failed listener does not take the port down with it.
 func TestListenerThatFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

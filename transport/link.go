@@ -14,39 +14,39 @@ import (
 type state uint8
 
 const (
-	dialing state = iota // what is sent waits
+	dialing state = iota // sent frames wait
 	up
-	ended // in no table but dying
+	ended // only in the table dying
 )
 
 // link is one continuous conversation with one instance, over one stream. A link never changes its
-// stream, and a new one begins only after the Down of the one before: so nothing is reordered and
-// nothing lost without a Down.
+// stream, and a new link begins only after the Down of the previous one. So nothing is reordered,
+// and nothing is lost without a Down.
 type link struct {
 	port     *Port
-	instance Instance // of the peer
-	self     Instance // the life of ours that it belongs to
+	instance Instance // the peer's
+	self     Instance // this node's incarnation to which the link belongs
 	queue    *queue
-	before   <-chan struct{} // done of the link before; nil: none
+	before   <-chan struct{} // done of the previous link; nil means none
 	settled  chan struct{}   // closed when the state is no longer dialing
 	done     chan struct{}   // closed after Down has returned
-	mute     atomic.Bool     // what comes is dropped
-	idle     atomic.Bool     // the sender is to say that we are still there
+	mute     atomic.Bool     // incoming frames are dropped
+	idle     atomic.Bool     // the sender must send stillHere
 
-	peer Identity // of the receiver goroutine once up
+	peer Identity // owned by the receiver goroutine once up
 
 	// Guarded by port.mu:
 	state   state
-	dialed  string          // the address that was dialed; empty: the peer dialed us
-	greeted bool            // our dial has sent its hello: the peer may have accepted
-	abandon func()          // ends our dial
-	number  uint64          // of the peer's hello that made the stream
+	dialed  string          // the dialed address; empty if the peer dialed
+	greeted bool            // this node's dial has sent its hello: the peer may have accepted it
+	abandon func()          // cancels this node's dial
+	number  uint64          // from the peer's hello on the stream
 	boot    [bootBytes]byte // likewise
 	met     Identity        // likewise
 	stream  *stream
 	born    time.Time
-	reaper  *time.Timer // kills the stream if the end on our side takes too long
-	reason  error       // why it ended; the first that is known
+	reaper  *time.Timer // kills the stream if ending it here takes too long
+	reason  error       // why it ended; the first known reason
 }
 
 // rise makes l a link over s. The caller holds port.mu.
@@ -56,9 +56,9 @@ func (l *link) rise(who *introduction, s *stream) {
 	close(l.settled)
 }
 
-// transmit is the sender goroutine: it owns the sending side of the stream. It is woken by the
-// queue and stops when the queue has ended and is empty, or the stream is broken. Yielding before
-// it drains lets everybody who can run put his part into the same frame.
+// transmit is the sender goroutine, which owns the sending side of the stream. The queue wakes it.
+// It stops when the queue has ended and is empty, or the stream is broken. It yields before it
+// drains the queue, so that other goroutines can add to the same frame.
 func (l *link) transmit(s *stream) {
 	for range l.queue.wake {
 		runtime.Gosched()
@@ -68,7 +68,7 @@ func (l *link) transmit(s *stream) {
 	}
 }
 
-// say sends all that waits, and reports whether it was the last.
+// say sends everything that waits, and reports whether that was the last.
 func (l *link) say(s *stream) (last bool) {
 	for {
 		frame, ended, dropped := l.queue.take()
@@ -76,7 +76,7 @@ func (l *link) say(s *stream) (last bool) {
 		var err error
 		switch {
 		case ended:
-			_ = s.mark(goodbye) // the peer reads it or has hung up
+			_ = s.mark(goodbye) // the peer reads it or has closed the stream
 			return true
 		case frame != nil:
 			l.port.counts.framesSent.Add(1)
@@ -86,16 +86,16 @@ func (l *link) say(s *stream) (last bool) {
 		default:
 			return false
 		}
-		if err != nil { // the receiver sees the break too, and knows why
+		if err != nil { // the receiver sees the break too, with its reason
 			l.queue.drop()
 			return true
 		}
 	}
 }
 
-// receive is the receiver goroutine: it hands frames to the handler until the stream ends. A peer
-// that sends what we refuse is told why, and read without listening until it has hung up or linger
-// is over.
+// receive is the receiver goroutine: it passes frames to the handler until the stream ends. A peer
+// whose frames are refused is told why. Its further frames are read and dropped until it has closed
+// the stream or linger is over.
 func (l *link) receive(s *stream) {
 	f, err := s.recv()
 	for ; err == nil; f, err = s.recv() {
@@ -109,7 +109,7 @@ func (l *link) receive(s *stream) {
 	l.blame(err)
 }
 
-// hangUp ends the link because of what the peer sent.
+// hangUp ends the link because of a frame of the peer.
 func (l *link) hangUp(s *stream, r *wire.Refusal) {
 	l.mute.Store(true)
 	err := fmt.Errorf("%w: %s", kindOf(r.Reason), r.Text)
@@ -124,7 +124,7 @@ func (l *link) hangUp(s *stream, r *wire.Refusal) {
 	}
 }
 
-// blame notes why l ended, unless a reason is known.
+// blame records why l ended, unless a reason is known.
 func (l *link) blame(err error) {
 	l.port.mu.Lock()
 	defer l.port.mu.Unlock()

@@ -64,7 +64,7 @@ func TestAllKindsTravelInOneFrame(t *testing.T) {
 	})
 }
 
-// Without the sender's yielding every caller's part would travel in a frame of its own.
+// Without the sender's yield, the part of each caller would be sent in a frame of its own.
 func TestCallersShareAFrame(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	inBubble(t, func(t *testing.T, w *world) {
@@ -96,7 +96,7 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 		for round := range 20 { // either side of the dial
 			a, b := w.node(fmt.Sprint("a", round), 1), w.node(fmt.Sprint("b", round), 2)
 			if a.Linked(id(2)) || b.Linked(id(1)) {
-				t.Fatal("linked before anybody has dialed")
+				t.Fatal("linked before either side has dialed")
 			}
 			if round%2 == 0 {
 				b.send(a, "hello ")
@@ -106,7 +106,7 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 				b.wantCommands("link", a, "hello ")
 			}
 			if !a.Linked(id(2)) || !b.Linked(id(1)) {
-				t.Fatal("not linked, whoever dialed")
+				t.Fatal("not linked")
 			}
 			b.seen()
 			for i := range 100 {
@@ -206,7 +206,7 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 	})
 }
 
-// One that knows that its stream is gone dials anew while the other side still holds the old one.
+// A node that has lost its stream dials again while the other side still holds the old one.
 func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -238,8 +238,8 @@ func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	})
 }
 
-// vanishingConn is the connection of a machine that loses power: the other side hears nothing of
-// its end.
+// vanishingConn is the connection of a machine that loses power: the other side does not notice its
+// end.
 type vanishingConn struct {
 	net.Conn
 	vanished *atomic.Bool
@@ -262,8 +262,8 @@ func (c *vanishingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// However long a Down takes, nothing of the next stream comes before it has returned: neither on a
-// stream that the peer dials, nor on our own.
+// However long a Down takes, nothing of the next stream comes before it has returned, whichever
+// side dialed that stream.
 func TestNoFrameBeforeTheDown(t *testing.T) {
 	for _, dialer := range []string{"peer", "we"} {
 		t.Run(dialer, func(t *testing.T) {
@@ -309,7 +309,7 @@ func TestIdentifyTellsPeersBeforeAnythingElse(t *testing.T) {
 		newborn := func(c *Config) { c.Self.Group, c.Self.Raft = 0, 0 }
 		a, b := w.node("a", 1, newborn), w.node("b", 2)
 		if err := a.Send(b.peer(), Frame{Commands: []byte("x")}); !errors.Is(err, ErrGroup) {
-			t.Fatalf("a newborn has nothing to say: %v", err)
+			t.Fatalf("a node without a group sent a frame: %v", err)
 		}
 		a.self.Group = 7
 		a.identify()
@@ -339,14 +339,14 @@ func TestAnotherInstanceEndsAllLinks(t *testing.T) {
 		b.seen()
 		a.self.Key = key(100)
 		a.identify()
-		_ = c.Send(Peer{Instance: id(1)}, Frame{Commands: []byte("for the old life")})
+		_ = c.Send(Peer{Instance: id(1)}, Frame{Commands: []byte("for the old incarnation")})
 		if err := a.Send(b.peer(), Frame{Commands: []byte("new")}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		events := a.seen()
 		if text, _ := commands(events, id(3)); text != "" {
-			t.Fatalf("the new life got %q", text)
+			t.Fatalf("the new incarnation got %q", text)
 		}
 		downs := map[Instance]int{}
 		for _, e := range events {
@@ -360,7 +360,7 @@ func TestAnotherInstanceEndsAllLinks(t *testing.T) {
 			t.Fatalf("b saw %+v", events)
 		}
 		if text, _ := commands(events, id(100)); text != "new" {
-			t.Fatalf("b got %q from the new life", text)
+			t.Fatalf("b got %q from the new incarnation", text)
 		}
 		time.Sleep(time.Minute)
 		if err := c.Send(Peer{Instance: id(1), Addr: "a:1"}, Frame{Commands: []byte("x")}); err != nil {
@@ -375,7 +375,7 @@ func TestAnotherInstanceEndsAllLinks(t *testing.T) {
 	})
 }
 
-// What was on its way to the old life must not reach the new one.
+// Frames on their way to the old incarnation must not reach the new one.
 func TestNewLifeHearsNothingOfTheOld(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

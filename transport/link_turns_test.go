@@ -18,8 +18,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// What a queue may hold is bounded, and each turn has all of it: a link that counts on from turn to
-// turn takes nothing any more before long.
+// The limits of a queue apply to each turn anew. If its counts went on from turn to turn, a link
+// would soon accept nothing any more.
 func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	part := make([]byte, 700<<10)
 	small := func(c *Config) { c.QueueBytes, c.RaftBytes, c.RaftMessages, c.MessageBytes = 1<<20, 1<<20, 10, 1<<20 }
@@ -34,7 +34,7 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		turn    func(a, b *node) Frame
-		bytes   int // of words that arrive in each turn
+		bytes   int // of session data that arrive in each turn
 		raft    int // messages that arrive in each turn
 		dropped uint64
 	}{
@@ -85,8 +85,8 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	}
 }
 
-// That a replica has retired, and why a link is ended, goes out behind all that was said before,
-// however many frames that takes. A large piece has its frame to itself.
+// The mark of a retired replica, and the reason for ending a link, are sent after everything queued
+// before, however many frames that takes. A large piece has a frame of its own.
 func TestTheLastWordIsTheLast(t *testing.T) {
 	large := make([]byte, frameBytes*2/3)
 	message := &raftpb.Message{Entries: []*raftpb.Entry{{Data: large}}}
@@ -135,8 +135,8 @@ func TestTheLastWordIsTheLast(t *testing.T) {
 	}
 }
 
-// A queue that is dropped holds nothing and takes nothing: what it took would go nowhere, with no
-// Down to come.
+// A dropped queue holds nothing and accepts nothing: an accepted frame would be lost without a
+// Down.
 func TestADroppedQueueTakesNothing(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)
@@ -158,7 +158,7 @@ func TestADroppedQueueTakesNothing(t *testing.T) {
 type faulty struct {
 	net.Conn
 	left *atomic.Int64
-	read bool // it is a Read that fails, not a Write
+	read bool // a Read fails, not a Write
 }
 
 func (c faulty) Read(b []byte) (int, error) {
@@ -176,8 +176,8 @@ func (c faulty) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Whatever fails, once and at whatever moment: a frame that was accepted arrives, or a Down comes
-// after it; no frame comes twice, or after a later one; and the next dial is as good as the first.
+// Whatever fails, once and at any moment: an accepted frame arrives, or a Down comes after it; no
+// frame comes twice or after a later one; and the next dial is as good as the first.
 func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	for _, kind := range []string{"dial", "read", "write"} {
 		for n := int64(1); n <= 12; n++ {
@@ -211,7 +211,7 @@ func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 								link.stream.kill()
 							}
 							a.Port.mu.Unlock()
-							time.Sleep(pauseMost)
+							time.Sleep(maxPause)
 							a.seen()
 						}
 					}
@@ -232,18 +232,18 @@ func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	}
 }
 
-// lossLedger knows what a sent to b, what of that b has echoed, and which side was told that some
+// lossLedger records what a sent to b, what b has echoed of it, and which side was told that frames
 // may be lost.
 type lossLedger struct {
 	a, b  *node
 	sent  int
-	last  int  // the newest that has arrived
-	gap   bool // b was told of a Down since
+	last  int  // the newest frame that has arrived
+	gap   bool // b has had a Down since
 	downs int
 }
 
-// turn sends some frames, one behind the other, and lets so much time pass that they have arrived,
-// or that a has been told of their loss.
+// turn sends some frames, one after the other, and waits until they have arrived or a has had a
+// Down.
 func (l *lossLedger) turn(t *testing.T) {
 	t.Helper()
 	accepted := 0
@@ -257,7 +257,7 @@ func (l *lossLedger) turn(t *testing.T) {
 		}
 		synctest.Wait()
 	}
-	time.Sleep(pauseMost + linger + time.Second)
+	time.Sleep(maxPause + linger + time.Second)
 	synctest.Wait()
 	for _, e := range l.b.seen() {
 		l.gap = l.gap || e.down != nil

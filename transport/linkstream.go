@@ -21,52 +21,53 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// On a connection each side sends the preface and its greeting, and on a link then its frames, each
-// behind its length in four bytes, the highest first. Two lengths mean something else: that the
-// sender is still there, and that it has sent everything.
+// On a connection each side sends the preface and its greeting. On a link frames follow, each after
+// its length in four bytes, big endian. Two lengths have another meaning: the sender is still
+// there, and the sender has sent everything.
 const (
-	linkPreface = "mortise\n" // no HTTP/2, either side of which begins with other bytes
+	linkPreface = "mortise\n" // not HTTP/2, where both sides begin with other bytes
 
 	stillHere = 0
 	goodbye   = math.MaxUint32
 
 	lengthBytes = 4
-	helloBytes  = 4 << 10 // of a greeting, which a stranger may send
-	// of the read buffer while there is much to read, else restBytes: a frame that fits in is
-	// decoded where it arrived
+	helloBytes  = 4 << 10 // the largest greeting, which a stranger may send
+	// the size of the read buffer while there is much to read, otherwise restBytes: a frame that
+	// fits is decoded in place
 	readBytes = 16 << 10
-	keptBytes = 256 << 10 // the largest buffer kept for the next frame: one for each sender, some for all receivers
+	keptBytes = 256 << 10 // the largest buffer kept for the next frame: one per sender, some for all receivers
 )
 
-// stream is the connection of one link. One goroutine sends, one receives.
+// stream is a connection that begins with hellos, for a link or for calls. One goroutine sends, one
+// receives.
 type stream struct {
 	conn   net.Conn
 	kill   func() // ends the connection at once; safe for concurrent use
 	random func([]byte)
-	secure *tls.ConnectionState // nil: plain text
-	peer   capability.Peer      // what its certificates say; set before the hellos
-	gone   <-chan struct{}      // accepting side: closed when the connection is; else nil
-	limit  int                  // bytes of a frame
-	said   atomic.Bool          // something was sent; taken back by the pulse
-	heard  atomic.Bool          // something came; taken back by the pulse
+	secure *tls.ConnectionState // nil means plain text
+	peer   capability.Peer      // from its certificates; set before the hellos
+	gone   <-chan struct{}      // closed with the connection on the accepting side; nil on the other
+	limit  int                  // of a frame, in bytes
+	said   atomic.Bool          // something was sent; reset by the pulse
+	heard  atomic.Bool          // something arrived; reset by the pulse
 	waits  atomic.Bool          // the receiver waits for more
 	broke  atomic.Bool          // a write has failed
 
 	out    []byte // of the sender, reused
-	sends  habit  // with out
-	opens  bool   // the sender has said the preface
-	failed error  // of the first write that did; set before broke
+	sends  habit  // of out
+	opens  bool   // the sender has sent the preface
+	failed error  // of the first failed write; set before broke
 
-	in    *bufio.Reader // small, but for a link that has much to read
-	reads habit         // with in
-	last  int           // bytes of the last frame
-	ahead []byte        // read into another buffer, and not used yet: in reads it first
+	in    *bufio.Reader // small, except on a link with much to read
+	reads habit         // of in
+	last  int           // length of the last frame
+	ahead []byte        // unused bytes of the previous buffer: in reads them first
 	frame *received     // of the receiver, reused
-	large *frames       // of the port: those that do not fit into in
+	large *frames       // of the port, for frames that do not fit into in
 	begun bool          // the receiver has read the preface
 }
 
-// newStream makes a stream of a connection, which kill ends.
+// newStream makes a stream of a connection; kill must close the connection.
 func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func()) *stream {
 	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes,
 		frame: &received{}, large: &p.holds.frames}
@@ -74,28 +75,28 @@ func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func())
 	return s
 }
 
-// widen makes room for large frames, and for many.
+// widen makes room for large frames, or for many.
 func (s *stream) widen() {
 	s.ahead, _ = s.in.Peek(s.in.Buffered())
 	s.in = s.large.reader()
 	s.in.Reset(heedful{s})
 }
 
-// narrow gives the large buffer back, which must be empty.
+// narrow gives back the large buffer, which must be empty.
 func (s *stream) narrow() {
 	s.large.giveReader(s.in)
 	s.in = bufio.NewReaderSize(heedful{s}, restBytes)
 }
 
-// heedful reads from the connection and notes for the pulse that something came, though it be only
-// a part of a frame.
+// heedful reads from the connection and records for the pulse that something arrived, even if it is
+// only a part of a frame.
 type heedful struct{ *stream }
 
 func (h heedful) Read(b []byte) (int, error) {
 	if len(h.ahead) > 0 {
 		n := copy(b, h.ahead)
 		if h.ahead = h.ahead[n:]; len(h.ahead) == 0 {
-			h.ahead = nil // and with it the small buffer
+			h.ahead = nil // this also releases the small buffer
 		}
 		return n, nil
 	}
@@ -114,14 +115,14 @@ func (h heedful) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// send sends a frame in one piece.
+// send sends a frame in one write.
 func (s *stream) send(f *wire.Frame) error {
 	b, start := s.begin()
 	b = append(b, 0, 0, 0, 0)
 	if f.Standing != nil || f.Refusal != nil {
 		var err error
 		if b, err = (proto.MarshalOptions{}).MarshalAppend(b, f); err != nil {
-			s.kill() // the sender stops here, and so must the link
+			s.kill() // the sender stops here, so the link must end
 			return err
 		}
 	} else {
@@ -131,13 +132,13 @@ func (s *stream) send(f *wire.Frame) error {
 	return s.write(b)
 }
 
-// mark sends a length that stands for something else.
+// mark sends one of the lengths with another meaning.
 func (s *stream) mark(length uint32) error {
 	b, _ := s.begin()
 	return s.write(binary.BigEndian.AppendUint32(b, length))
 }
 
-// begin returns the buffer for what is sent next, and where that begins.
+// begin returns the buffer for the next write, and where its data begins.
 func (s *stream) begin() (b []byte, start int) {
 	b = s.out[:0]
 	if !s.opens {
@@ -147,9 +148,9 @@ func (s *stream) begin() (b []byte, start int) {
 	return b, len(b)
 }
 
-// write writes b. When that fails, the other side may have said much before it hung up, and why it
-// did: the receiver takes in what has arrived, however slowly, and is ended once it waits for more
-// in vain.
+// write writes b. If that fails, the peer may have sent much before it closed the connection,
+// including the reason. So the receiver reads what has arrived, however long that takes, and ends
+// once it waits for more in vain.
 func (s *stream) write(b []byte) error {
 	s.out = nil
 	if cap(b) <= keptBytes && s.sends.keeps(cap(b), len(b)) {
@@ -168,14 +169,14 @@ func (s *stream) write(b []byte) error {
 // lastWords limits how long the receiver waits for more.
 func (s *stream) lastWords() { _ = s.conn.SetReadDeadline(time.Now().Add(lastWords)) }
 
-// recv returns the next frame, which is valid until the next call. io.EOF says that the other side
-// has said everything.
+// recv returns the next frame, which is valid until the next call. io.EOF means that the peer has
+// sent everything.
 func (s *stream) recv() (*received, error) {
 	for {
 		if had := s.in.Buffered(); had == 0 && s.in.Size() > restBytes && !s.reads.keeps(s.in.Size(), s.last) {
 			s.narrow()
 		} else if had == restBytes && s.in.Size() == restBytes {
-			s.widen() // there is more than it can hold
+			s.widen() // more has arrived than it can hold
 		}
 		head, err := s.in.Peek(lengthBytes)
 		if err != nil {
@@ -196,7 +197,7 @@ func (s *stream) recv() (*received, error) {
 	}
 }
 
-// read reads a frame of that length.
+// read reads a frame of the given length.
 func (s *stream) read(length int) error {
 	if s.last = length; length > s.in.Size() && s.in.Size() < readBytes {
 		s.widen()
@@ -212,7 +213,7 @@ func (s *stream) read(length int) error {
 	}
 	defer s.large.enter(length, s.kill)()
 	b := s.large.buffer()
-	for len(b) < length { // nothing is reserved for what was only announced
+	for len(b) < length { // announced bytes get no memory before they arrive
 		start := len(b)
 		b = slices.Grow(b, min(length-start, max(start, readBytes)))
 		b = b[:min(length, cap(b))]
@@ -244,7 +245,7 @@ func (s *stream) greet(g *wire.Greeting) error {
 	return s.write(b)
 }
 
-// hearGreeting reads the greeting of the other side.
+// hearGreeting reads the peer's greeting.
 func (s *stream) hearGreeting() (*wire.Greeting, error) {
 	if err := s.hearPreface(); err != nil {
 		return nil, err
@@ -268,7 +269,7 @@ func (s *stream) hearGreeting() (*wire.Greeting, error) {
 	return g, nil
 }
 
-// hearPreface reads what the other side must send first, once.
+// hearPreface reads the peer's preface, once.
 func (s *stream) hearPreface() error {
 	if s.begun {
 		return nil
@@ -284,13 +285,14 @@ func (s *stream) hearPreface() error {
 			return ErrSecured
 		}
 		if b != preface[i] {
-			return fmt.Errorf("%w: it does not speak our protocol", ErrForeign)
+			return fmt.Errorf("%w: it does not speak the mortise protocol", ErrForeign)
 		}
 	}
 	return nil
 }
 
-// broken is err, except that an end in silence is none in good order.
+// broken returns err, but io.ErrUnexpectedEOF for io.EOF: the peer closed the connection without
+// goodbye.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -298,7 +300,7 @@ func broken(err error) error {
 	return err
 }
 
-// explain says what the failure of the first words with whoever is at addr means.
+// explain returns what a failed exchange of hellos with the process at addr means.
 func (s *stream) explain(ctx context.Context, addr string, err error) error {
 	switch {
 	case errors.Is(err, ErrForeign), errors.Is(err, ErrGarbage):
@@ -308,5 +310,5 @@ func (s *stream) explain(ctx context.Context, addr string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
 	}
-	return fmt.Errorf("%w: %s: %w", ErrSilent, addr, err) // an ErrSecured too
+	return fmt.Errorf("%w: %s: %w", ErrSilent, addr, err) // also for ErrSecured
 }

@@ -16,7 +16,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// said is a connection on which the other side has said something, and nobody listens.
+// said is a connection with data from the peer. What is written on it is lost.
 type said struct {
 	net.Conn
 	io.Reader
@@ -25,10 +25,10 @@ type said struct {
 func (c said) Read(b []byte) (int, error)  { return c.Reader.Read(b) }
 func (c said) Write(b []byte) (int, error) { return len(b), nil }
 
-// aGreeting is what a connection begins with, as far as it can be checked without the other side.
+// aGreeting is a greeting, valid as far as it can be checked without the other side.
 var aGreeting = &wire.Greeting{Hello: []byte("a hello"), Signature: make([]byte, 64)}
 
-// hears returns a stream that hears what r says.
+// hears returns a stream that receives what r contains.
 func hears(r io.Reader, limit int) *stream {
 	p := &Port{config: Config{MessageBytes: limit}.withDefaults()}
 	return newStream(p, said{Reader: r}, nil, func() {})
@@ -45,8 +45,8 @@ func speech(t testing.TB, say func(*stream) error) []byte {
 	return out.Bytes()
 }
 
-// Frames of all sizes arrive as they were sent, however the network cuts them, signs of life
-// between them are nothing, and the goodbye ends them.
+// Frames of all sizes arrive as sent, however the network cuts them. Keepalives between them have
+// no effect, and the goodbye ends them.
 func TestFramesOfAllSizes(t *testing.T) {
 	sizes := []int{1, 100, restBytes - 20, restBytes - lengthBytes, restBytes, restBytes + 1, 1, readBytes - 20,
 		readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
@@ -78,7 +78,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 	}
 }
 
-// What no correct peer says is named, and a connection that breaks is no goodbye.
+// Incorrect data has a named error, and a broken connection is not a goodbye.
 func TestWhatEndsAStream(t *testing.T) {
 	hello := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)
@@ -112,8 +112,7 @@ func TestWhatEndsAStream(t *testing.T) {
 	}
 }
 
-// A length is a promise, not a reason to reserve memory: whoever announces much and sends little
-// costs little.
+// An announced length reserves no memory: a peer that announces much and sends little costs little.
 func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	text := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)
@@ -134,7 +133,7 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	}
 }
 
-// A connection that has not greeted yet costs little: there may be many, and strangers open them.
+// A connection before its greeting costs little: there may be many, and strangers open them.
 func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	const conns = 100
 	p := &Port{config: Config{}.withDefaults()}
@@ -149,7 +148,7 @@ func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	}
 }
 
-// FuzzStream: whatever a peer says on a link, no panic, and an end.
+// FuzzStream: whatever a peer sends on a link, there is no panic, and it ends.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(linkPreface + "\x00\x00\x00\x00\xff\xff\xff\xff"))
 	f.Add(speech(f, func(s *stream) error {

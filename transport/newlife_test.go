@@ -17,14 +17,14 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// With a new key all connections end: those dialed for questions, snapshots and gossip, and those
-// that were accepted. No call of the old life is answered, in either direction.
+// With a new key all connections end: those dialed for questions, snapshots and gossip, and
+// accepted ones. No call of the old incarnation is answered, in either direction.
 func TestNewLifeEndsAllConnections(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
 		gate := make(chan struct{})
 		late := func(context.Context, Identity, []byte) ([]byte, error) {
-			<-gate // even what does not heed the end of the call
+			<-gate // even a handler that ignores the end of the call
 			return []byte("late"), nil
 		}
 		a.ask, b.ask = late, late
@@ -79,12 +79,12 @@ func TestNewLifeEndsAllConnections(t *testing.T) {
 			t.Errorf("asked anew: %v, %v", from, err)
 		}
 		if _, _, err := b.Ask(t.Context(), "a:1", id(1), nil); !errors.Is(err, ErrOther) {
-			t.Errorf("the old life is asked: %v", err)
+			t.Errorf("the old incarnation is asked: %v", err)
 		}
 	})
 }
 
-// A dial that is under way when the life ends is not used by it, and says nothing in its name
+// A dial in flight when the incarnation ends is not used by it, and sends nothing in its name
 // afterwards.
 func TestNewLifeDuringADial(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
@@ -118,8 +118,8 @@ func TestNewLifeDuringADial(t *testing.T) {
 	})
 }
 
-// With the same key the group, the raft ID and the address may change. Links say so, and
-// connections for calls are made anew for the next call; what is under way goes on.
+// With the same key the group, the raft ID and the address may change. Links send the change, and
+// the next call opens a new connection; calls in progress go on.
 func TestNewStandingReachesCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		newborn := func(c *Config) { c.Self.Group, c.Self.Raft, c.Self.Addr = 0, 0, "" }
@@ -162,8 +162,8 @@ func TestNewStandingReachesCalls(t *testing.T) {
 	})
 }
 
-// New lives begin while connections are made in both directions, over a slow network: what begins
-// in a life is said and answered in that life, or not at all.
+// New incarnations begin while connections are opened in both directions, over a slow network. A
+// call that begins in an incarnation is sent and answered in that incarnation, or not at all.
 func TestNewLivesAgainstHandshakes(t *testing.T) {
 	for seed := range uint64(20 / slowly) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -171,7 +171,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			w.net.SetLatency(time.Duration(rng.IntN(4)) * time.Millisecond)
 			a, b := w.node("a", 1), w.node("b", 2)
 			var mu sync.Mutex
-			life := 1 // n of the key of a; lives count upward from 3
+			life := 1 // n of the key of a; incarnations count upward from 3
 			now := func() int { mu.Lock(); defer mu.Unlock(); return life }
 			order := map[Instance]int{id(1): 1}
 			for n := 3; n < 40; n++ {
@@ -180,7 +180,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			answers := 0
 			b.ask = func(_ context.Context, from Identity, question []byte) ([]byte, error) {
 				if string(question) != fmt.Sprint(order[from.Instance]) {
-					t.Errorf("seed %d: a question of life %s comes from life %d", seed, question, order[from.Instance])
+					t.Errorf("seed %d: a question of incarnation %s comes from incarnation %d", seed, question, order[from.Instance])
 				}
 				return []byte("ok"), nil
 			}
@@ -205,7 +205,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 						asked := now()
 						_, from, err := b.Ask(t.Context(), "a:1", Instance{}, nil)
 						if err == nil && order[from.Instance] < asked {
-							t.Errorf("seed %d: life %d is over and has answered, asked in %d", seed,
+							t.Errorf("seed %d: incarnation %d is over and has answered, asked in %d", seed,
 								order[from.Instance], asked)
 						}
 						_ = b.Send(Peer{Instance: id(asked), Addr: "a:1"}, Frame{Commands: []byte("x")})
@@ -215,7 +215,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond / 2)
 			for n := 3; n < 40; n++ {
-				// never in the moment in which a question begins
+				// never at the moment when a question begins
 				time.Sleep(time.Duration(rng.IntN(80)) * time.Millisecond)
 				mu.Lock() // no question begins meanwhile
 				a.self.Key = key(n)
@@ -237,12 +237,12 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 	}
 }
 
-// Connections on which hellos are under way do not hold up Close, whatever they wait for.
+// Connections with unfinished hellos do not delay Close, whatever they wait for.
 func TestCloseDuringAHello(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)
-		w.raw("a:1")        // silent, also to TLS
-		evil.dial(w, "a:1") // no hello comes
+		w.raw("a:1")        // silent, also in TLS
+		evil.dial(w, "a:1") // sends no hello
 		half, binding := evil.dial(w, "a:1")
 		own := evil.says(func(*wire.Hello) {})
 		part := speech(t, func(s *stream) error {

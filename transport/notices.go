@@ -10,12 +10,12 @@ import (
 
 const (
 	noticeEvery = 10 * time.Second // per kind of event
-	noticeKinds = 16               // that are about one instance each, within noticeEvery
+	noticeKinds = 16               // kinds about single instances, within noticeEvery
 )
 
-// notices logs what outsiders can cause, at most one line per kind and ten seconds: a stranger on
-// the port must not fill the log. What is about an instance is a kind of its own, but for very many
-// instances at a time: making a new identity costs an outsider nothing.
+// notices logs events that outsiders can cause, at most one line per kind in ten seconds, so that a
+// stranger on the port cannot fill the log. Events about an instance are a kind of their own,
+// except while there are very many instances: a new identity costs an outsider nothing.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex
@@ -31,14 +31,13 @@ func newNotices(logger *slog.Logger) *notices {
 	return &notices{logger: logger, last: map[string]*notice{}}
 }
 
-// warn logs text with args unless the same text was logged a short while ago.
+// warn logs text with args unless the same text was logged within noticeEvery.
 func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
 
-// info is warn for what needs nobody's hand.
+// info is warn for events that need no action.
 func (n *notices) info(text string, args ...any) { n.tell(slog.LevelInfo, "", text, args...) }
 
-// warnOf is warn for each instance that the text is about. Above noticeKinds instances at a time it
-// is warn.
+// warnOf is warn separately for each instance. Above noticeKinds instances at a time it is warn.
 func (n *notices) warnOf(about, text string, args ...any) {
 	n.tell(slog.LevelWarn, about, text, args...)
 }
@@ -70,7 +69,7 @@ func (n *notices) tell(level slog.Level, about, text string, args ...any) {
 	n.logger.Log(context.Background(), level, text, args...)
 }
 
-// room reports whether one more instance may have lines of its own. The caller holds mu.
+// room reports whether one more instance may have its own lines. The caller holds mu.
 func (n *notices) room(now time.Time) bool {
 	if len(n.last) >= noticeKinds {
 		maps.DeleteFunc(n.last, func(_ string, old *notice) bool { return now.Sub(old.at) >= noticeEvery })

@@ -11,20 +11,20 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Both sides' settings stand together: gRPC's server would cut off a client that pings more often
-// than the server's policy allows.
+// The settings of both sides are here, because gRPC's server cuts off a client that pings more
+// often than the server's policy allows.
 const (
-	serverWindow     = 256 << 10        // of a call that another instance opened: what it can send before it is read
-	clientWindow     = 1 << 20          // of a call of our own, which is always being read
-	connWindow       = 2 << 20          // gRPC opens it anew whether or not the calls are read, so it bounds nothing
-	keepaliveTime    = 10 * time.Second // the least that a gRPC client can do
+	serverWindow     = 256 << 10        // of a call from another instance: what it can send before it is read
+	clientWindow     = 1 << 20          // of a call from here, which is always being read
+	connWindow       = 2 << 20          // gRPC reopens it whether or not the calls are read, so it limits nothing
+	keepaliveTime    = 10 * time.Second // the minimum of a gRPC client
 	keepaliveTimeout = 5 * time.Second
-	keepaliveMinimum = 5 * time.Second // what our server tolerates
+	keepaliveMinimum = 5 * time.Second // the minimum that the server tolerates
 	headerBytes      = 16 << 10
-	readBuffer       = 8 << 10 // gRPC's own 32 KiB would be half of an idle connection, and make nothing faster
+	readBuffer       = 8 << 10 // gRPC's default of 32 KiB would be half of an idle connection, without being faster
 )
 
-// tolerated is how often our server lets a client ping.
+// tolerated returns how often the server lets a client ping.
 func tolerated() time.Duration {
 	return keepaliveMinimum
 }
@@ -50,7 +50,7 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 	guard := insecure.NewCredentials()
 	if p.config.TLS != nil {
 		config := p.config.TLS.ServerTLS()
-		// the keying material that hellos are bound to is unique only there
+		// Only there is the keying material unique to which hellos are bound.
 		config.MinVersion = max(config.MinVersion, tls.VersionTLS13)
 		guard = credentials.NewTLS(config)
 	}
@@ -59,13 +59,13 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 
 func (p *Port) clientOptions() []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS, if any, is done by connect
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // connect does TLS, if any
 		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
 			PermitWithoutStream: true}),
-		// gRPC waits max(back-off, minimum) for the handshake, so the back-off, which nothing here
-		// waits for, must not exceed it.
+		// gRPC waits max(backoff, minimum) for the handshake. So the backoff, for which nothing
+		// here waits, must not exceed it.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout,
 			Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytes), grpc.MaxCallSendMsgSize(messageBytes)),

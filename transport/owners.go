@@ -5,21 +5,21 @@ import (
 	"sync"
 )
 
-// connsEach is how many connections for calls one instance may have here. It needs one for
+// connsEach is the maximum number of connections for calls from one instance. It needs one for
 // questions and gossip, one for each snapshot that it sends, and for a while those that it lost
-// without our knowing.
+// without this side's knowledge.
 const connsEach = 8
 
-// owners are the connections for calls, by the instance that has proved its key on them. Links are
-// not among them: there is one for each instance. It is safe for concurrent use.
+// owners holds the connections for calls, by the instance that has proved its key on them. Links
+// are not included: there is one for each instance. It is safe for concurrent use.
 type owners struct {
 	mu    sync.Mutex // guards all below
 	conns map[Instance][]*accepted
-	swept int // how many instances there were after the last sweep
+	swept int // the number of instances after the last sweep
 }
 
-// own notes that an instance has proved its key on a connection for calls. If it has too many, its
-// oldest is closed.
+// own records that an instance has proved its key on a connection for calls. If the instance has
+// too many, its oldest connection is closed.
 func (o *owners) own(instance Instance, conn *accepted) {
 	if oldest := o.enter(instance, conn); oldest != nil {
 		oldest.Close()
@@ -52,7 +52,7 @@ func (o *owners) enter(instance Instance, conn *accepted) (oldest *accepted) {
 	return oldest
 }
 
-// living leaves out connections that are closed.
+// living removes closed connections.
 func living(conns []*accepted) []*accepted {
 	return slices.DeleteFunc(conns, func(c *accepted) bool { return isClosed(c.gone) })
 }

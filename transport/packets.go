@@ -9,8 +9,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// packeter is the outbox of one address. Its goroutine lives while packets flow. The fields are
-// guarded by Gossip.mu.
+// packeter is the outbox of one address. Its goroutine lives while packets flow. Gossip.mu guards
+// the fields.
 type packeter struct {
 	wake  chan struct{} // one slot
 	queue [][]byte
@@ -44,7 +44,7 @@ func (g *Gossip) outbox(addr string) *packeter {
 	return s
 }
 
-// enqueue reports whether there was room.
+// enqueue adds a packet and reports whether there was room.
 func (g *Gossip) enqueue(addr string, b []byte) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,7 +63,7 @@ type waiting struct{ packets, raft [][]byte }
 
 func (w waiting) count() int { return len(w.packets) + len(w.raft) }
 
-// collect takes all that waits. With leave it ends the outbox if nothing does.
+// collect takes everything that waits. With leave it ends the outbox if nothing waits.
 func (g *Gossip) collect(s *packeter, addr string, leave bool) (all waiting, left bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,7 +99,7 @@ func (g *Gossip) run(s *packeter, addr string) {
 				case <-timer.C:
 				case <-g.port.closing:
 				}
-				late, _ := g.collect(s, addr, false) // gossip that waited is no news any more
+				late, _ := g.collect(s, addr, false) // gossip that has waited is stale
 				g.port.counts.packetsDropped.Add(uint64(late.count()))
 				timer.Reset(packetIdle)
 			}
@@ -126,8 +126,8 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// send sends what waits on f, or on a new stream if f is nil or over, in as many messages as it
-// needs.
+// send sends all that waits, in as many messages as it needs, on f, or on a new stream if f is nil
+// or has ended.
 func (g *Gossip) send(f *flow, addr string, all waiting) (_ *flow, err error) {
 	if len(all.raft) > 0 {
 		if f, err = g.post(f, addr, &wire.Parcel{Raft: all.raft}); err != nil {
@@ -158,7 +158,7 @@ func (g *Gossip) post(f *flow, addr string, parcel *wire.Parcel) (*flow, error) 
 			return f, err
 		}
 	}
-	f.end() // the peer went and may be back, or what we say of ourselves has changed
+	f.end() // the peer went away and may be back, or this node's identity has changed
 	f, err := g.open(addr)
 	if err != nil {
 		return nil, err
@@ -188,18 +188,18 @@ func (g *Gossip) open(addr string) (*flow, error) {
 	return &flow{port: g.port, shared: s, stream: stream, cancel: cancel}, nil
 }
 
-// verdict says why a stream that ended was refused; nil: it merely ended.
+// verdict returns why an ended stream was refused, or nil if it was not refused.
 func (f *flow) verdict() error {
 	ack := &wire.Ack{}
 	if err := f.stream.RecvMsg(ack); err != nil || ack.Refusal == nil {
 		return nil
 	}
 	err := refused(f.shared.addr, ack.Refusal)
-	f.port.notices.warn("transport: gossip is refused", "addr", f.shared.addr, "why", err)
+	f.port.notices.warn("transport: a peer refuses gossip", "addr", f.shared.addr, "why", err)
 	return err
 }
 
-// end gives the stream and its connection back. A nil flow has none.
+// end gives back the stream and its connection. A nil flow has none.
 func (f *flow) end() {
 	if f != nil && f.cancel != nil {
 		f.cancel()

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	pauseFirst = 250 * time.Millisecond // after the first failed dial; it doubles with each
-	pauseMost  = 30 * time.Second
-	// at most, while this node has no group: founders that were cut off must meet soon
+	pauseFirst = 250 * time.Millisecond // after the first failed dial; doubles with each failure
+	maxPause   = 30 * time.Second
+	// limit while this node has no group: founders that were cut off must meet soon
 	pauseNewborn   = 5 * time.Second
-	pauseAnswered  = 500 * time.Millisecond // at most, if the failure was an answer, which is cheap and soon stale
+	pauseAnswered  = 500 * time.Millisecond // limit if the failure was an answer, which is cheap and soon stale
 	preferredFirst = 50 * time.Millisecond
 	preferredLast  = 500 * time.Millisecond // the voters of a group without a leader must meet soon
 
-	pauseKept  = 10 * time.Second // how long a failure is remembered after its pause
-	pausesMost = 1024             // failures that are remembered
-	youngLink  = time.Second      // a link that ends sooner counts as a failed dial for the pause
+	pauseKept = 10 * time.Second // how long a failure is remembered after its pause
+	maxPauses = 1024             // remembered failures
+	youngLink = time.Second      // a link that ends sooner counts as a failed dial for the pause
 )
 
-// pauseKey is what must not be dialed: an address, or if the address has answered, one instance
+// pauseKey is what must not be dialed: an address, or, if the address has answered, one instance
 // there.
 type pauseKey struct {
 	addr string
@@ -34,18 +34,19 @@ type pause struct {
 	err    error // of the dial
 	delay  time.Duration
 	until  time.Time
-	trying bool          // the first dial after the pause is in flight, and the others wait for it
-	over   chan struct{} // closed when the pause is over before its time, is replaced, or was tried
+	trying bool          // the first dial after the pause is in flight; the others wait for it
+	over   chan struct{} // closed when the pause ends early, is replaced, or was tried
 	place  *list.Element
 }
 
-// pauses are the pauses of a port. It is a pure core: the caller gives the time and holds the lock.
+// pauses are the pauses of a port. It is a pure core: the caller passes the time and holds the
+// lock.
 type pauses struct {
 	known map[pauseKey]*pause
-	order list.List // of *pause, the one that began first in front
+	order list.List // of *pause, the oldest first
 }
 
-// in returns the pause of a key that is in force; nil means none.
+// in returns the current pause of a key, or nil if there is none.
 func (p *pauses) in(key pauseKey, now time.Time) *pause {
 	if b := p.known[key]; b != nil && (b.trying || now.Before(b.until)) {
 		return b
@@ -53,7 +54,7 @@ func (p *pauses) in(key pauseKey, now time.Time) *pause {
 	return nil
 }
 
-// failed begins the pause of a key, or the next and longer one. random is uniform.
+// failed begins the pause of a key, or the next, longer one. random is uniform.
 func (p *pauses) failed(key pauseKey, err error, first, most time.Duration, now time.Time, random uint64) {
 	b := &pause{key: key, err: err, delay: min(first, most), over: make(chan struct{})}
 	if old := p.known[key]; old != nil {
@@ -65,7 +66,7 @@ func (p *pauses) failed(key pauseKey, err error, first, most time.Duration, now 
 	b.until = now.Add(1 + time.Duration(random%uint64(b.delay)))
 	for e := p.order.Front(); e != nil; e = p.order.Front() {
 		oldest := e.Value.(*pause)
-		if p.order.Len() < pausesMost && now.Before(oldest.until.Add(pauseKept)) {
+		if p.order.Len() < maxPauses && now.Before(oldest.until.Add(pauseKept)) {
 			break
 		}
 		p.end(oldest.key)
@@ -83,7 +84,7 @@ func (p *pauses) end(key pauseKey) {
 	}
 }
 
-// shorten sees to it that no pause of an address lasts longer than most from now.
+// shorten makes no pause of an address last longer than most from now.
 func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random uint64) {
 	for _, b := range p.known {
 		if b.key.addr == addr && b.until.After(now.Add(most)) {
@@ -93,7 +94,7 @@ func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random 
 	}
 }
 
-// again has all that wait for the end of the pause look anew.
+// again wakes everything that waits for the end of the pause, to check again.
 func (b *pause) again() {
 	close(b.over)
 	b.over = make(chan struct{})
@@ -109,19 +110,19 @@ func (p *pauses) remembered(now time.Time) (n int) {
 	return n
 }
 
-// pausedError says that an address is not dialed now. It is an ErrSilent, whatever the last dial
-// found: that was true at its time, and proves nothing about now.
+// pausedError means that an address is not dialed now. It matches ErrSilent, whatever the last dial
+// found: that was true then, and proves nothing about now.
 type pausedError struct {
 	addr string
 	last error
 }
 
 func (e *pausedError) Error() string {
-	return fmt.Sprintf("%v: %s is not dialed now, since that failed a moment ago: %v", ErrSilent, e.addr, e.last)
+	return fmt.Sprintf("%v: %s is not dialed now, since the last dial failed a moment ago: %v", ErrSilent, e.addr, e.last)
 }
 
-// Is makes errors.Is(err, ErrSilent) true. It also repeats which side has no TLS, which is a reason
-// for people and proves nothing.
+// Is makes errors.Is(err, ErrSilent) true. It also repeats ErrPlain and ErrSecured, which are for
+// people and prove nothing.
 func (e *pausedError) Is(target error) bool {
 	reason := target == ErrPlain || target == ErrSecured
 	return target == ErrSilent || errors.Is(e.last, target) && reason
@@ -132,8 +133,8 @@ func answered(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion)
 }
 
-// ofLink reports whether a failure concerns only the instance that was meant: the address has
-// answered as one of ours.
+// ofLink reports whether a failure concerns only the intended instance: the address has answered as
+// an instance of the cluster.
 func ofLink(err error) bool {
 	for _, kind := range [...]error{ErrOther, ErrCopy, ErrNoLink, ErrGroup} {
 		if errors.Is(err, kind) {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Bounds of the dials of one port. In any second at most burst + rate of each class begin, which is
-// 48 ordinary and 64 preferred ones, whatever is asked for and however they end.
+// Limits of the dials of one port. In any second at most burst + rate of each class begin, which is
+// 48 ordinary and 64 preferred ones, whatever is requested and however they end.
 const (
-	dialsMost     = 8 // in flight
-	dialsOrdinary = 5 // in flight to addresses that are not preferred: the others are kept
+	maxDials      = 8 // in flight
+	dialsOrdinary = 5 // in flight to ordinary addresses: the rest is reserved
 
 	ordinaryRate, ordinaryBurst   = 16, 32 // dials that begin each second, and at once
 	preferredRate, preferredBurst = 32, 32
 
-	preferredMost = 16 // addresses
+	maxPreferred = 16 // addresses
 )
 
 // class decides which places and which rate a dial may use.
@@ -31,13 +31,13 @@ type ticket struct {
 	addr    string
 	ready   chan struct{} // closed when the dial may begin, or err is set
 	err     error         // why it may not
-	class   class         // in whose line it waits, or whose place it has
-	waiting *list.Element // nil: it is in no line
-	trying  *pause        // that ended before this dial, and is over if the dial succeeds
+	class   class         // the line in which it waits, or the class of its place
+	waiting *list.Element // nil if it is in no line
+	trying  *pause        // the pause before this dial, forgotten if the dial succeeds
 }
 
-// places decides which dial begins next. It is a pure core: the caller gives the time and holds the
-// lock.
+// places decides which dial begins next. It is a pure core: the caller passes the time and holds
+// the lock.
 type places struct {
 	lines [classes]list.List // of *ticket, in the order of arrival
 	busy  [classes]int
@@ -51,17 +51,17 @@ func newPlaces() places {
 	return p
 }
 
-// enter puts a ticket at the end of the line of its class.
+// enter adds a ticket to the end of the line of its class.
 func (p *places) enter(t *ticket) { t.waiting = p.lines[t.class].PushBack(t) }
 
-// leave takes a ticket out of its line.
+// leave removes a ticket from its line.
 func (p *places) leave(t *ticket) {
 	p.lines[t.class].Remove(t.waiting)
 	t.waiting = nil
 }
 
-// next takes the next ticket whose dial may begin out of its line. Nil means that none may; then
-// wait, if it is not zero, is when to ask again unless a dial ends before.
+// next removes and returns the next ticket whose dial may begin. Nil means that none may; then a
+// nonzero wait is the time to ask again, unless a dial ends before.
 func (p *places) next(now time.Time) (t *ticket, wait time.Duration) {
 	for c := range classes {
 		if p.lines[c].Len() == 0 || !p.room(c) {
@@ -81,22 +81,22 @@ func (p *places) next(now time.Time) (t *ticket, wait time.Duration) {
 }
 
 func (p *places) room(c class) bool {
-	if p.busy[preferred]+p.busy[ordinary] >= dialsMost {
+	if p.busy[preferred]+p.busy[ordinary] >= maxDials {
 		return false
 	}
 	return c == preferred || p.busy[ordinary] < dialsOrdinary
 }
 
-// begin notes that the dial of a ticket, which next returned, is in flight.
+// begin records that the dial of a ticket, which next returned, is in flight.
 func (p *places) begin(t *ticket, now time.Time) {
 	p.busy[t.class]++
 	p.rates[t.class].take(now)
 }
 
-// end notes that a dial is over.
+// end records that a dial is over.
 func (p *places) end(t *ticket) { p.busy[t.class]-- }
 
-// move sorts the tickets that wait by the class that each has now. It keeps their order.
+// move sorts the waiting tickets by their current class. It keeps their order.
 func (p *places) move(of func(addr string) class) {
 	for c := range classes {
 		for e := p.lines[c].Front(); e != nil; {

@@ -13,12 +13,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// linger is how long what was accepted by Send may still take to go out when a link is ended on our
-// side.
+// linger is how long data that Send accepted may take to be sent when this side ends a link.
 const linger = time.Second
 
-// Port is one node's end of everything: it listens, links, asks and gossips. Make one with New; it
-// is safe for concurrent use.
+// Port is one node's end of all its network traffic: it listens, links, asks and gossips. New makes
+// one. It is safe for concurrent use.
 type Port struct {
 	config   Config
 	listener *listener
@@ -28,14 +27,14 @@ type Port struct {
 	counts   counters
 
 	self    atomic.Pointer[Self]
-	boot    [bootBytes]byte // of this process, so that a copied directory is told from its original
+	boot    [bootBytes]byte // of this process, to distinguish a copied directory from its original
 	closing chan struct{}   // closed when Close begins
-	ctx     context.Context // ends when Close stops being polite
+	ctx     context.Context // ends when Close cuts everything
 	cancel  context.CancelFunc
-	tasks   sync.WaitGroup // every goroutine but gRPC's
+	tasks   sync.WaitGroup // every goroutine except gRPC's
 	closed  chan struct{}  // closed when Close is done
 
-	holds holdings // what others make this node hold
+	holds holdings // what peers make this node hold
 	guard *guard   // of connections with TLS
 	dials *dials
 
@@ -43,14 +42,14 @@ type Port struct {
 	shut   bool
 	number uint64 // of the last hello that began a stream
 	links  map[Instance]*link
-	dying  map[Instance]*link // the last link to an instance that has ended and whose Down has not returned
+	dying  map[Instance]*link // the last ended link to each instance whose Down has not returned
 	shared map[string]*shared // connections for questions and gossip, by address
-	// ends with the life of self, and with it all connections for calls that were dialed in it
+	// ends with the incarnation of self, and ends all connections for calls that were dialed in it
 	life    context.Context
 	endLife context.CancelFunc
 }
 
-// New opens a port: it serves when New returns. Every mistake in c is reported at once.
+// New opens a port, which serves when New returns. Every mistake in c is reported at once.
 func New(c Config) (*Port, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -84,17 +83,17 @@ func New(c Config) (*Port, error) {
 	p.register(&c.Services)
 	p.tasks.Go(func() {
 		if err := p.server.Serve(p.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-			c.Logger.Error("transport: the listener failed; nobody can reach this node until it is restarted", "addr",
+			c.Logger.Error("transport: the listener failed; no process can reach this node until it is restarted", "addr",
 				c.Listener.Addr().String(), "error", err)
 		}
 	})
 	return p, nil
 }
 
-// Close ends everything. What was accepted by Send goes out if the peers read it within a second;
-// after that all is cut. Close waits until every goroutine of the port has ended and every call of
-// the Handler has returned, among them a Down for each link. It may be called again and from
-// several goroutines, but not from the Handler. The error is nil.
+// Close ends everything. Data that Send accepted is sent if the peers read it within a second;
+// after that all connections are cut. Close waits until every goroutine of the port has ended and
+// every call of the Handler has returned, including a Down for each link. It may be called again
+// and from several goroutines, but not from the Handler. The error is nil.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	if p.shut {
@@ -111,7 +110,7 @@ func (p *Port) Close() error {
 	for _, l := range p.dying {
 		waits = append(waits, l.done)
 		if l.stream != nil && l.stream.gone != nil {
-			waits = append(waits, l.stream.gone) // the peer hangs up when it has read all
+			waits = append(waits, l.stream.gone) // the peer closes the connection when it has read everything
 		}
 	}
 	p.dials.forget(true)
@@ -135,8 +134,8 @@ func (p *Port) Close() error {
 	return nil
 }
 
-// Gossip returns the part of the port that gossip uses.
+// Gossip returns the gossip traffic of the port.
 func (p *Port) Gossip() *Gossip { return p.gossip }
 
-// Addr returns the address that the port listens at.
+// Addr returns the address at which the port listens.
 func (p *Port) Addr() net.Addr { return p.config.Listener.Addr() }

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// probe watches when a connection dies.
+// probe detects when a connection dies.
 type probe struct {
 	net.Conn
-	gone chan struct{} // closed once nothing can be read any more
+	gone chan struct{} // closed once reading has failed
 	once sync.Once
 	end  error // the read error that closed gone
 }
 
 const lastWords = 100 * time.Millisecond // for the reader, after a write failed
 
-// Read is net.Conn's.
+// Read implements net.Conn.
 func (c *probe) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *probe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ended says how the connection ended, if the other side ended it.
+// ended returns how the connection ended, if the peer ended it.
 func (c *probe) ended() error {
 	if isClosed(c.gone) {
 		return c.end
@@ -33,10 +33,10 @@ func (c *probe) ended() error {
 	return nil
 }
 
-// Write is net.Conn's. When it fails, the other side may have said why it hung up, as TLS 1.3 does
-// about our certificate, and the reader should find it. A reader that finds nothing is ended: gRPC
-// leaves it to the reader to end the connection, and until then tries every new call on it again
-// and again without a pause.
+// Write implements net.Conn. If it fails, the peer may have sent the reason before it closed the
+// connection, as TLS 1.3 does about our certificate, and the reader should get it. If the reader
+// gets nothing in time, Write closes the connection: gRPC relies on the reader for that, and until
+// then retries every new call on it without a pause.
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *probe) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close is net.Conn's.
+// Close implements net.Conn.
 func (c *probe) Close() error {
 	c.once.Do(func() { close(c.gone) })
 	return c.Conn.Close()

@@ -16,12 +16,12 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// kinds are what a connection can be for.
+// kinds are the kinds of connections.
 func kinds() []wire.Hello_Kind { return []wire.Hello_Kind{wire.Hello_LINK, wire.Hello_CALLS} }
 
-// A process that dials with the public key of another instance, which it has from any hello, and
-// has not the private key. Whatever it says, it is refused, and the link of the instance itself
-// lives on: no frame, no Down, one line in the log.
+// A process dials with the public key of another instance, which every hello contains, but without
+// its private key. Whatever it sends, it is refused. The link of the instance itself stays: no
+// frame, no Down, one line in the log.
 func TestImpostorThatDials(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -46,7 +46,7 @@ func TestImpostorThatDials(t *testing.T) {
 						t.Fatalf("%v: answered with %v", kind, answer)
 					}
 					if _, err := s.in.ReadByte(); err == nil {
-						t.Fatal("it is still listened to")
+						t.Fatal("its connection is still open")
 					}
 				}
 			}
@@ -64,8 +64,7 @@ func TestImpostorThatDials(t *testing.T) {
 	})
 }
 
-// dialsFail makes a node dial instance 2 at addr for everything that it can dial for, and compares
-// the errors.
+// dialsFail makes a node dial instance 2 at addr for every purpose, and compares the errors.
 func dialsFail(t *testing.T, a *node, addr string, want error) {
 	t.Helper()
 	is := func(why string, err error) {
@@ -97,10 +96,10 @@ func dialsFail(t *testing.T, a *node, addr string, want error) {
 	if c := a.Counts(); c.Links+c.Dialing+c.Shared != 0 {
 		t.Errorf("left behind: %+v", c)
 	}
-	time.Sleep(2 * pauseMost)
+	time.Sleep(2 * maxPause)
 }
 
-// A process that listens where an instance is expected, and has not its key.
+// A process listens where an instance is expected, and does not have its key.
 func TestImpostorThatListens(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)
@@ -132,7 +131,7 @@ func TestImpostorThatListens(t *testing.T) {
 	})
 }
 
-// Only a key that was proved says that another instance is at an address: that word can end the
+// Only a proven key shows that another instance is at an address, because that can end the
 // membership of a voter.
 func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
@@ -164,8 +163,7 @@ func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	})
 }
 
-// A genuine hello that was recorded is worth nothing on another connection, neither as a dialer's
-// nor as an answer.
+// A recorded genuine hello is worthless on another connection, both as a dialer's and as an answer.
 func TestReplayedHello(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b, evil := w.node("a", 1, use), w.node("b", 2, use), forge(9)
@@ -202,8 +200,8 @@ func TestReplayedHello(t *testing.T) {
 	})
 }
 
-// A process between two instances that has the certificate which all of them share ends TLS on both
-// sides and relays hellos.
+// A process between two instances, with the certificate that all of them share, terminates TLS on
+// both sides and relays hellos.
 func TestManInTheMiddle(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		shared := Config{}
@@ -238,8 +236,8 @@ func TestManInTheMiddle(t *testing.T) {
 	})
 }
 
-// Without TLS a process on the path can relay the random numbers, so that both sides are bound to
-// the same. The answer to its own hello is still none to that of the dialer.
+// Without TLS a process on the path can relay the random numbers, so that both sides have the same
+// binding. The answer to its own hello is still not an answer to the dialer's.
 func TestAnswerForAnotherDialer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, evil := w.node("a", 1), w.node("b", 2), forge(9)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A link at rest says every few seconds that it is still there, and one on which nothing is heard
-// for long is ended: whoever lost his power or his network says nothing more, and TCP would take a
-// quarter of an hour to notice, or for ever if nothing is sent.
+// An idle link sends a keepalive every few seconds, and a link on which nothing arrives for long is
+// ended. A peer that has lost its power or network sends nothing more. TCP would take a quarter of
+// an hour to notice that, and if nothing is sent it would never notice.
 const (
 	pulseEvery  = 5 * time.Second
 	pulseMissed = 4 // in a row: silence of 20 to 25 s
@@ -25,7 +25,7 @@ type pulse struct {
 	over   bool
 }
 
-// startPulse watches over a stream until stop is called.
+// startPulse watches a stream until stop is called.
 func startPulse(l *link, s *stream) *pulse {
 	p := &pulse{link: l, stream: s}
 	p.mu.Lock()
@@ -48,12 +48,12 @@ func (p *pulse) beat() {
 		return
 	}
 	heard := p.stream.heard.Swap(false)
-	listens := p.stream.waits.Load() // silence counts only while it listens
+	listens := p.stream.waits.Load() // silence does not count while the reader is busy
 	if p.missed++; heard || !listens {
 		p.missed = 0
 	}
 	if p.missed == pulseMissed {
-		p.link.blame(fmt.Errorf("%w: not a word for %v", ErrSilent, pulseMissed*pulseEvery))
+		p.link.blame(fmt.Errorf("%w: nothing received for %v", ErrSilent, pulseMissed*pulseEvery))
 		p.stream.kill()
 		return
 	}

@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	frameBytes = 1 << 20  // what a frame is filled up to; a single larger piece still goes, alone
-	slackBytes = 64 << 10 // of a message: kept free for what else is in it
+	frameBytes = 1 << 20  // a frame is filled up to this; a larger piece is sent alone
+	slackBytes = 64 << 10 // of a message: kept free for the other fields
 	spareBytes = 1 << 20  // the largest buffer kept for the next turn
 )
 
-// queue is what waits to be sent on one link. Senders push, the link's sender goroutine takes a
+// queue holds what waits to be sent on one link. Senders push; the link's sender goroutine takes a
 // frame at a time.
 type queue struct {
 	config *Config
-	wake   chan struct{} // one slot: something waits, or the end has come
+	wake   chan struct{} // one slot: something waits, or the queue has ended
 	frame  wire.Frame    // of the taker, reused
 	arena  []byte        // of the taker, reused: encoded raft messages
-	ends   []int         // of the taker, reused: where each of them ends
-	habit  habit         // with arena
+	ends   []int         // of the taker, reused: the end of each of them
+	habit  habit         // of arena
 
 	mu        sync.Mutex // guards all below
-	closed    bool       // takes nothing any more
+	closed    bool       // accepts nothing any more
 	ending    bool       // the sender goroutine must stop once empty
 	kinds     [3]batch   // renewals, commands, replies
 	bytes     int        // in kinds
 	raft      []*raftpb.Message
 	raftBytes int               // estimated, in raft
-	lent      []*raftpb.Message // what the last take emptied: the taker's until the next
-	spare     []*raftpb.Message // for raft when it is next needed
-	turn      int               // which kind goes first after the renewals
+	lent      []*raftpb.Message // emptied by the last take: the taker's until the next
+	spare     []*raftpb.Message // reused for raft
+	turn      int               // the kind that goes first after the renewals
 	retired   bool
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -48,8 +48,8 @@ func (q *queue) notify() {
 	}
 }
 
-// push queues f, or nothing of it and says why. It returns how many raft messages it dropped for
-// want of room.
+// push queues f, or returns an error and queues nothing of it. It returns how many raft messages it
+// dropped for lack of room.
 func (q *queue) push(f *Frame) (dropped int, err error) {
 	pieces := [3][]byte{f.Renewals, f.Commands, f.Replies}
 	size := 0
@@ -86,8 +86,8 @@ func (q *queue) push(f *Frame) (dropped int, err error) {
 	return dropped, nil
 }
 
-// raftSize estimates the encoded size of m from its payload; exact would cost as much as encoding
-// it.
+// raftSize estimates the encoded size of m from its payload. The exact size would cost as much as
+// encoding.
 func raftSize(m *raftpb.Message) int {
 	n := 128 + len(m.Context) + len(m.GetSnapshot().GetData())
 	for _, e := range m.Entries {
@@ -96,7 +96,7 @@ func raftSize(m *raftpb.Message) int {
 	return n
 }
 
-// say queues what has changed about this node; it goes out before anything that is pushed later.
+// say queues a change of this node's standing. It is sent before anything that is pushed later.
 func (q *queue) say(s *wire.Standing) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,8 +104,8 @@ func (q *queue) say(s *wire.Standing) {
 	q.notify()
 }
 
-// end makes the sender goroutine stop once everything is sent; with a refusal it is the last word.
-// Nothing is taken in any more.
+// end makes the sender goroutine stop once everything is sent. A refusal is sent last. Nothing is
+// accepted any more.
 func (q *queue) end(r *wire.Refusal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +113,7 @@ func (q *queue) end(r *wire.Refusal) {
 	q.notify()
 }
 
-// drop throws away everything.
+// drop discards everything.
 func (q *queue) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -123,9 +123,9 @@ func (q *queue) drop() {
 	q.notify()
 }
 
-// take gives the next frame: everything that waits, or a part below the size limit. It returns nil
-// if nothing waits; ended then says that nothing will come. The frame is valid until the next take.
-// Only the sender goroutine calls it.
+// take returns the next frame: everything that waits, or a part within the size limit. It returns
+// nil if nothing waits; then ended reports that nothing will come. The frame is valid until the
+// next take. Only the sender goroutine calls it.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
 	f.Retired, f.Refusal = false, nil // cut sets the others
@@ -139,7 +139,7 @@ func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	return f, false, dropped
 }
 
-// cut moves what goes into the next frame out of the queue.
+// cut moves the content of the next frame out of the queue.
 func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -150,8 +150,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	limit := q.config.MessageBytes - slackBytes
 	f.Renewals = q.kinds[0].take(frameBytes, limit)
 	total := len(f.Renewals)
-	// The kinds take turns in going first. Only the first that has something may exceed the soft
-	// limit, or a large piece would never go.
+	// The kinds take turns in going first. Only the first kind that has something may exceed the
+	// soft limit; otherwise a large piece would never be sent.
 	for i := range 3 {
 		soft, hard := max(0, min(frameBytes, limit)-total), limit-total
 		if total > len(f.Renewals) {
@@ -202,7 +202,7 @@ func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 }
 
 // encode writes the raft messages into the frame, outside the lock. A message that cannot be sent
-// is dropped, as a full queue would.
+// is dropped, as if the queue were full.
 func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 	arena := q.arena[:0]
 	ends := q.ends[:0]
@@ -221,7 +221,7 @@ func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 		f.Raft = append(f.Raft, arena[start:end:end])
 		start = end
 	}
-	clear(raft) // the list is used again
+	clear(raft) // the list is reused
 	q.ends, q.arena = nil, nil
 	if len(raft) == 0 || cap(arena) <= spareBytes && q.habit.keeps(cap(arena), len(arena)) {
 		q.ends, q.arena = ends[:0], arena

@@ -17,13 +17,13 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// ledger compares what goes into a queue with what comes out.
+// ledger compares the input of a queue with its output.
 type ledger struct {
 	t             *testing.T
 	config        Config
 	queue         *queue
 	pushed, taken [3]bytes.Buffer
-	ends          [3][]int // of pieces pushed
+	ends          [3][]int // of pushed pieces
 	raftIn        []uint64
 	raftOut       []uint64
 }
@@ -102,7 +102,7 @@ func TestQueueKeepsPiecesWhole(t *testing.T) {
 	}
 }
 
-// What take returned stays untouched until the next take, while others push.
+// The result of take stays unchanged until the next take, while other goroutines push.
 func TestQueueLendsItsBuffers(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)
@@ -157,8 +157,8 @@ func TestQueueLimits(t *testing.T) {
 	}
 }
 
-// A peer whose handler hangs: memory is bounded, callers are told, raft messages are dropped,
-// renewals overtake, and nothing that was accepted is lost.
+// A peer whose handler hangs: memory is bounded, callers get errors, raft messages are dropped,
+// renewals go first, and no accepted data is lost.
 func TestSlowReader(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		small := func(c *Config) { c.QueueBytes, c.RaftMessages = 1<<20, 10 }
@@ -202,7 +202,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// A large backlog does not hold up renewals: they are in the next frame.
+// A large backlog does not delay renewals: they are in the next frame.
 func TestRenewalsComeFirst(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)

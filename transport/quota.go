@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// quota counts what peers make this node hold of one thing. No peer gets more than its part, and
-// all together get no more than there is. It is safe for concurrent use.
+// quota counts how much of one resource peers make this node hold. No peer gets more than its
+// share, and all together get no more than the total. It is safe for concurrent use.
 type quota[K comparable] struct {
 	each, all int
 
@@ -19,7 +19,7 @@ func newQuota[K comparable](each, all int) *quota[K] {
 	return &quota[K]{each: each, all: all, held: map[K]int{}}
 }
 
-// take reports whether k may have n more. What was taken must be given back.
+// take reports whether k may have n more. The caller must give back what it took.
 func (q *quota[K]) take(k K, n int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,12 +48,11 @@ func (q *quota[K]) total() int {
 	return q.sum
 }
 
-// slowest is the rate in bytes per second below which a transfer is given up. A voter that is 400
-// ms away still reaches it: the stream window lets more than twice as much through.
+// slowest is the rate in bytes per second below which a transfer is ended. A voter that is 400 ms
+// away still reaches it: the stream window allows more than twice as much.
 const slowest = 256 << 10
 
-// allowance is how long a transfer of n bytes may take after an allowance of `grace` for its
-// beginning.
+// allowance returns how long a transfer of n bytes may take, including `grace` for its beginning.
 func allowance(grace time.Duration, n uint64) time.Duration {
 	return grace + time.Duration(n/slowest)*time.Second + time.Duration(n%slowest)*time.Second/slowest
 }

@@ -2,6 +2,6 @@
 
 package transport
 
-// slowly is by how much tests of many seeds are shortened: the race detector makes them ten times
-// as long, and sees what there is in a few.
+// slowly is the factor by which tests of many seeds are shortened: the race detector makes them ten
+// times as long, and a few seeds suffice for it.
 const slowly = 5

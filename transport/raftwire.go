@@ -7,13 +7,12 @@ import (
 )
 
 // The layout of raft messages is protobuf's and stays so: builds with and without this code
-// understand each other. Generated code would allocate each number of a message by itself, and look
-// each field up in a table: a third of all allocations of a lock. So what raft sends all day is
-// encoded and decoded by hand. Whatever else a message may hold (snapshots, responses, fields that
-// a later raft adds, and all that is malformed) is left to protobuf, which so decides alone what is
-// accepted.
+// understand each other. Generated code would allocate each number of a message separately and look
+// up each field in a table, which is a third of all allocations of a lock. So the common messages
+// are encoded and decoded by hand. Everything else (snapshots, responses, fields that a later raft
+// adds, malformed messages) is left to protobuf, so protobuf alone decides what is accepted.
 
-// Tags: a field's number and its wire type, as in raft.proto.
+// Tags: field number and wire type, as in raft.proto.
 const (
 	tagType       = 1<<3 | uint64(protowire.VarintType)
 	tagTo         = 2<<3 | uint64(protowire.VarintType)
@@ -62,7 +61,7 @@ func appendMessage(b []byte, m *raftpb.Message) ([]byte, error) {
 	return appendNumber(b, tagVote, m.Vote), nil
 }
 
-// plain reports whether m holds only what is encoded by hand.
+// plain reports whether m has only fields that are encoded by hand.
 func plain(m *raftpb.Message) bool {
 	if m == nil || m.Snapshot != nil || len(m.Responses) > 0 || len(m.ProtoReflect().GetUnknown()) > 0 {
 		return false

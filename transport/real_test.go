@@ -31,8 +31,8 @@ func realNode(t *testing.T, n int, change ...func(*Config)) *node {
 	return startNode(t, ln, dial, instance(n, ln.Addr().String()), change...)
 }
 
-// Many callers on both sides, crossing dials, real sockets: everything arrives once and in order of
-// each caller, in few frames, and afterwards nothing runs any more.
+// Many callers on both sides, crossing dials, real sockets: everything arrives once and in the
+// order of each caller, in few frames, and no goroutine is left.
 func TestRealSockets(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 5 {
@@ -96,7 +96,7 @@ func TestRealStrangers(t *testing.T) {
 	}
 	free.Close()
 	if _, _, err := a.Ask(t.Context(), free.Addr().String(), Instance{}, nil); !errors.Is(err, ErrRefused) {
-		t.Errorf("nobody: %v", err)
+		t.Errorf("no listener: %v", err)
 	}
 	client := &http.Client{Timeout: 10 * time.Second}
 	if resp, err := client.Get("http://" + a.identity.Addr + "/"); err == nil {
@@ -122,7 +122,7 @@ func echo(t testing.TB, n *node, to Peer) {
 	}
 }
 
-// BenchmarkRoundTrip is one frame there and one back, over loopback, one caller.
+// BenchmarkRoundTrip is one frame there and one back, over loopback, with one caller.
 func BenchmarkRoundTrip(b *testing.B) {
 	x, y, back := benchPair(b)
 	command := []byte("0123456789abc")
@@ -135,7 +135,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkThroughput is 1,024 callers who each wait for their answer.
+// BenchmarkThroughput has 1,024 callers that each wait for their answer.
 func BenchmarkThroughput(b *testing.B) {
 	x, y, back := benchPair(b)
 	command := []byte("0123456789abc")

@@ -19,8 +19,8 @@ const (
 	tagRetired  = 6<<3 | uint64(protowire.VarintType)
 )
 
-// received is a frame that came in, decoded. A stream has one and uses it again for each frame, but
-// what it points to is new each time and shares nothing with the buffer that was read.
+// received is a decoded frame. A stream reuses one for each frame. What it points to is new each
+// time and shares no memory with the read buffer.
 type received struct {
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -32,8 +32,8 @@ type received struct {
 	packed [][]byte // reused: the raft messages in the buffer
 }
 
-// packedKept is how many raft messages of a frame are expected at most; what more of them took is
-// given back.
+// packedKept is the expected maximum of raft messages in a frame. A list that has grown beyond it
+// is released.
 const packedKept = 1024
 
 // decode reads a frame.
@@ -51,7 +51,7 @@ func (r *received) decode(b []byte) error {
 		}
 	}
 	r.unpack(r.packed)
-	clear(r.packed) // else it would keep the buffer alive
+	clear(r.packed) // otherwise it would keep the buffer alive
 	if cap(r.packed) > packedKept {
 		r.packed = nil
 	}
@@ -64,8 +64,8 @@ func (r *received) unpack(packed [][]byte) {
 	r.malformed = err != nil
 }
 
-// scan finds what a frame holds, in place. False: protobuf has to, because this is not what is sent
-// all day: a standing, a refusal, a field twice, or garbage.
+// scan finds the fields of a frame, in place. False means that protobuf must decode it, because it
+// is not a common frame: it has a standing, a refusal, a repeated field, or garbage.
 func (r *received) scan(b []byte) bool {
 	for len(b) > 0 {
 		tag, number, piece, n := field(b)
@@ -80,7 +80,7 @@ func (r *received) scan(b []byte) bool {
 			}
 			*word = piece
 		case tagRaft:
-			if len(r.packed) == raftMost {
+			if len(r.packed) == maxRaft {
 				return false
 			}
 			r.packed = append(r.packed, piece)
@@ -94,8 +94,8 @@ func (r *received) scan(b []byte) bool {
 	return true
 }
 
-// raftIn counts the raft messages of a frame, of whatever shape it is: to decode them takes far
-// more than the frame has bytes.
+// raftIn counts the raft messages of a frame of any shape. Decoded they take far more memory than
+// the frame has bytes.
 func raftIn(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		number, _, size := protowire.ConsumeField(b)
@@ -110,9 +110,9 @@ func raftIn(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// decodeAny finds what a frame holds with generated code.
+// decodeAny decodes a frame with generated code.
 func (r *received) decodeAny(b []byte) error {
-	if n, err := raftIn(b); err != nil || n > raftMost {
+	if n, err := raftIn(b); err != nil || n > maxRaft {
 		return fmt.Errorf("%d raft messages in one frame: %w", n, errStrange)
 	}
 	f := &wire.Frame{}

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// isRefused reports whether a dial failed because the machine answered that nobody listens:
+// isRefused reports whether a dial failed because the machine answered that no process listens:
 // WSAECONNREFUSED, or the value that Go's own code and in-memory networks use.
 func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.Errno(10061))

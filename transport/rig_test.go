@@ -28,19 +28,18 @@ import (
 
 var ascending = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(128) })
 
-// key returns the key of instance n, which is from 1 to 128. Their IDs are in the order of the
-// numbers.
+// key returns the key of instance n, from 1 to 128. Their IDs are in the order of the numbers.
 func key(n int) nodeid.Key { return ascending()[n-1] }
 
 // id returns the ID of instance n.
 func id(n int) Instance { return key(n).ID() }
 
-// node is a port with a handler that remembers. Its address is "<name>:1".
+// node is a port with a handler that records. Its address is "<name>:1".
 type node struct {
 	*Port
 	t        *testing.T
-	self     Self     // what it says of itself: change it, then call identify
-	identity Identity // what the others see
+	self     Self     // its own identity: change it, then call identify
+	identity Identity // what its peers see
 	log      *logs
 
 	mu        sync.Mutex
@@ -53,7 +52,7 @@ type node struct {
 	snapshots []*raftpb.Message
 }
 
-// handler is a node as its port sees it.
+// handler is a node as the Handler of its port.
 type handler node
 
 // event is a Frame or a Down.
@@ -88,7 +87,7 @@ func (n *handler) Down(peer Identity, err error) {
 	n.events = append(n.events, event{from: peer, down: err})
 }
 
-// echoMethod is the one method of the service that every node has: bytes are answered with bytes.
+// echoMethod is the one method of the service that every node has: it answers bytes with bytes.
 const echoMethod = "/test.Echo/Ask"
 
 // echo makes the service of a node.
@@ -124,7 +123,7 @@ func (n *handler) answer(ctx context.Context, from Identity, question []byte) ([
 	return append([]byte("re: "), question...), nil
 }
 
-// Ask asks the service of another node.
+// Ask sends a question to the service of another node.
 func (n *node) Ask(ctx context.Context, addr string, to Instance, question []byte) ([]byte, Identity, error) {
 	var answer wrapperspb.BytesValue
 	r := n.To(addr, to)
@@ -137,7 +136,7 @@ func (d *dialed) Ask(ctx context.Context) (grpc.BidiStreamingClient[wire.Questio
 	return d.question(ctx, echoMethod)
 }
 
-// body is what a question with these bytes, or the answer with them, is on the wire.
+// body is the wire format of a question or an answer with these bytes.
 func body(b []byte) []byte {
 	encoded, _ := proto.Marshal(wrapperspb.Bytes(b))
 	return encoded
@@ -224,7 +223,7 @@ func (w *world) node(name string, n int, change ...func(*Config)) *node {
 	return startNode(w.t, ln, w.net.Dialer(name), instance(n, name+":1"), change...)
 }
 
-// instance is what instance n says of itself.
+// instance is the identity of instance n.
 func instance(n int, addr string) Self {
 	return Self{Key: key(n), Group: 7, Raft: uint64(n) + 100, Addr: addr}
 }
@@ -248,26 +247,26 @@ func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string)
 	return n
 }
 
-// seen returns what a peer knows of s.
+// seen returns what a peer knows about s.
 func (s *Self) seen(life uint64) Identity {
 	return Identity{Instance: s.Instance(), Group: s.Group, Raft: s.Raft, Addr: s.Addr, Life: life,
 		Peer: capability.Peer{Tier: capability.Root}}
 }
 
-// identify makes the port say what n.self now is.
+// identify makes the port use n.self.
 func (n *node) identify() {
 	n.identity = n.self.seen(n.identity.Life)
 	n.Identify(n.self)
 }
 
-// anew has the node forget which dials have failed.
+// anew makes the node forget which dials have failed.
 func (n *node) anew() { n.dials.forget(false) }
 
-// longest has every pause of the node last as long as it may.
+// longest makes every pause of the node as long as possible.
 func longest(c *Config) {
 	c.Random = func(b []byte) {
 		if len(b) == 8 {
-			binary.LittleEndian.PutUint64(b, 1<<20*uint64(pauseMost)-1)
+			binary.LittleEndian.PutUint64(b, 1<<20*uint64(maxPause)-1)
 			return
 		}
 		_, _ = rand.Read(b)
@@ -287,7 +286,7 @@ func (n *node) send(to *node, text string) {
 	}
 }
 
-// wantCommands waits until all is quiet and compares what came from one node.
+// wantCommands waits until nothing happens any more, and compares what came from one node.
 func (n *node) wantCommands(why string, from *node, want string) {
 	n.t.Helper()
 	synctest.Wait()
@@ -297,7 +296,7 @@ func (n *node) wantCommands(why string, from *node, want string) {
 	}
 }
 
-// rawPeer opens a connection to a node as a stranger would.
+// raw opens a connection to a node as a stranger would.
 func (w *world) raw(addr string) net.Conn {
 	w.t.Helper()
 	conn, err := w.net.Dialer("stranger")(context.Background(), addr)
@@ -321,7 +320,7 @@ func dialsWith(change func(net.Conn) net.Conn) func(*Config) {
 	}
 }
 
-// begin opens the connection of a link, on which nothing is said yet.
+// begin opens the connection of a link, on which nothing is sent yet.
 func (n *node) begin(addr string) *stream {
 	n.t.Helper()
 	raw, err := n.open(context.Background(), addr)
@@ -335,7 +334,7 @@ func (n *node) begin(addr string) *stream {
 	return s
 }
 
-// link opens the connection of a link on which hellos were exchanged, with that number in ours.
+// link opens the connection of a link and exchanges hellos, with the given number in its own hello.
 func (n *node) link(addr string, to Instance, number uint64) (*stream, *introduction) {
 	n.t.Helper()
 	s := n.begin(addr)

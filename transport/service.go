@@ -12,13 +12,13 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// service answers what comes in on the port.
+// service answers incoming calls on the port.
 type service struct {
 	wire.UnimplementedPeerServer
 	port *Port
 }
 
-// noConnection is the end of a call whose connection is not one that this port accepted.
+// noConnection returns the error of a call whose connection this port has not accepted.
 func noConnection() error { return status.Error(codes.Internal, "no connection") }
 
 // firstOf reads the first message of a call. If it does not arrive in time, the connection is
@@ -37,7 +37,7 @@ func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, 
 	return m, err
 }
 
-// remoteOf returns where the connection under an incoming call comes from; nil if there is none.
+// remoteOf returns the remote address of an incoming call's connection, or nil if there is none.
 func remoteOf(ctx context.Context) net.Addr {
 	from, ok := peer.FromContext(ctx)
 	if !ok {
@@ -46,11 +46,11 @@ func remoteOf(ctx context.Context) net.Addr {
 	return from.Addr
 }
 
-// noteRefusal logs a refusal that an operator should know of.
+// noteRefusal logs a refusal that an operator should know about.
 func (p *Port) noteRefusal(text string, from Identity, remote net.Addr, r *wire.Refusal) {
 	switch r.Reason {
 	case wire.Refusal_CROSSED, wire.Refusal_FAILED, wire.Refusal_COPY:
-		return // the course of things, or logged where it was found
+		return // expected, or logged where it was found
 	}
 	p.notices.warn(text, "instance", from.Instance, "remote", remote, "says_it_is", clip(from.Addr), "why", r.Text)
 }

@@ -12,7 +12,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Service is a service of generated code, and what answers it. Its methods are unary. They are
+// Service is a service of generated code and its implementation. Its methods are unary. They are
 // called on several goroutines at once, and may block until their context ends, which happens after
 // 30 s at the latest. An error other than a [*Failure] is not shown to the asker, which learns only
 // that there was no answer. Question and answer belong to the Port once the method returns.
@@ -21,29 +21,30 @@ type Service struct {
 	Impl any
 }
 
-// Services is all that an instance answers.
+// Services are the services that an instance answers.
 type Services struct {
 	List []Service
 
-	// Intercept is called in place of each method, and decides whether the method is called. It is
-	// required with a service. [AskerOf] returns which instance has put the question.
+	// Intercept is called instead of each method, and decides whether the method is called. It is
+	// required if there is a service. [AskerOf] returns the instance that has sent the question.
 	Intercept grpc.UnaryServerInterceptor
 }
 
-// Failure says why an instance does not do what it is asked. Body is a message of the rooms above.
+// Failure says why an instance does not do what it is asked. Body is a message of the packages that
+// use this one.
 type Failure struct{ Body []byte }
 
 func (f *Failure) Error() string { return "transport: the question has failed" }
 
 type askerKey struct{}
 
-// AskerOf returns which instance has put the question that is answered under ctx.
+// AskerOf returns the instance whose question is answered under ctx.
 func AskerOf(ctx context.Context) Identity {
 	from, _ := ctx.Value(askerKey{}).(Identity)
 	return from
 }
 
-// method answers the questions of one kind. decode fills in the message of the question.
+// method answers the questions of one kind. decode fills in the question's message.
 type method func(ctx context.Context, from Identity, decode func(any) error) (any, error)
 
 func (s *Services) method(of Service, m grpc.MethodDesc) method {
@@ -52,9 +53,9 @@ func (s *Services) method(of Service, m grpc.MethodDesc) method {
 	}
 }
 
-// register has the server answer all services. On the wire each method is a stream of pieces in
-// both directions: gRPC gathers a message before this port can see whose it is and how much that
-// instance has here already.
+// register makes the server answer all services. On the wire each method is a stream of pieces in
+// both directions. With a unary method gRPC would gather the whole message before this port could
+// see its sender and how much that instance holds here already.
 func (p *Port) register(s *Services) {
 	for _, of := range s.List {
 		desc := grpc.ServiceDesc{ServiceName: of.Desc.ServiceName, HandlerType: of.Desc.HandlerType,
@@ -73,7 +74,7 @@ func (p *Port) register(s *Services) {
 }
 
 // As returns these services for a client in the same process, which asks as from. Nothing is sent,
-// and the messages of caller and method are different ones. It is safe for concurrent use.
+// and the caller's messages are not shared with the method. It is safe for concurrent use.
 func (s *Services) As(from Identity) Conn { return local{s, from} }
 
 type local struct {
@@ -96,7 +97,7 @@ func (l local) Invoke(ctx context.Context, name string, question, answer any, _ 
 	return err
 }
 
-// find returns the method of a full name, as generated code has it, or nil.
+// find returns the method with a full name of generated code, or nil.
 func (l local) find(name string) method {
 	service, of, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
 	for _, each := range l.services.List {

@@ -12,31 +12,31 @@ const (
 	sharedCheck = 5 * time.Second
 )
 
-// shared is a connection to an address, used by questions and gossip, whichever instance is there.
-// One goroutine owns it: dials in its turn, waits for its death or for sharedIdle of disuse,
-// closes.
+// shared is a connection to an address, used for questions and gossip with any instance there. One
+// goroutine owns it: it dials in its turn, waits until the connection is dead or was unused for
+// sharedIdle, and closes it.
 type shared struct {
 	addr   string
-	self   *Self              // what we say on it
-	life   context.Context    // ends with our life in which it was dialed
-	turn   context.Context    // ends when no caller waits for its dial before that has begun
+	self   *Self              // this node's identity on it
+	life   context.Context    // ends with this node's incarnation that dialed it
+	turn   context.Context    // ends if no caller waits for its dial before that has begun
 	giveUp context.CancelFunc // ends turn
 	ready  chan struct{}      // closed when dialed or failed
-	d      *dialed            // set before ready is closed; nil: failed
+	d      *dialed            // set before ready is closed; nil if the dial failed
 	err    error
 
 	// Guarded by port.mu:
-	begun bool // its dial has
+	begun bool // its dial has begun
 	users int
 	used  time.Time
 }
 
-// borrow returns a living connection to addr, dialed if need be; give it back with release. Callers
-// share a dial under way, whose outcome is not tied to the context of any one of them. During a
-// pause of the address they wait, if their contexts allow.
+// borrow returns a live connection to addr, and dials it if needed. The caller must call release.
+// Callers share a dial in flight, whose outcome does not depend on the context of any of them.
+// During a pause of the address they wait, if their contexts allow.
 //
-// That an address refuses, or is foreign, is told only to callers that came before the dial which
-// found it out began. It proves nothing about a later time, so the others have it dialed anew.
+// Only callers that came before a dial began learn that the address refuses or is foreign. That
+// proves nothing about a later time, so other callers have the address dialed again.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)
@@ -65,12 +65,12 @@ func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	}
 }
 
-// outlived is the error of a call that began before this node's life or the port ended.
+// outlived returns the error of a call that began before this node's incarnation or the port ended.
 func (p *Port) outlived(addr string) error {
 	if p.ctx.Err() != nil {
 		return ErrClosed
 	}
-	return fmt.Errorf("%w: %s: this node has begun a new life", ErrSilent, addr)
+	return fmt.Errorf("%w: %s: this node has begun a new incarnation", ErrSilent, addr)
 }
 
 func (p *Port) release(s *shared) {
@@ -85,8 +85,8 @@ func (p *Port) release(s *shared) {
 }
 
 // sharedFor returns the connection to an address, dialed or not, with the caller among its users.
-// first reports that its dial has not begun. During a pause of the address there may be none: a
-// pausedError.
+// first reports that its dial has not begun. During a pause of the address it may return a
+// pausedError instead.
 func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	}
 	s, self := p.shared[addr], p.self.Load()
 	if s != nil && (s.d != nil && isClosed(s.d.probe.gone) || s.self != self) {
-		s = nil // dead, or it says what is no longer true: its goroutine will notice
+		s = nil // dead, or with an old identity: its goroutine will notice
 	}
 	if s == nil {
 		if err := p.dials.paused(addr, Instance{}); err != nil {
@@ -114,7 +114,7 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	return s, !s.begun, nil
 }
 
-// evict gives up the connection that was used longest ago and is not in use. The caller holds mu.
+// evict ends the least recently used connection that is not in use. The caller holds mu.
 func (p *Port) evict() bool {
 	var oldest *shared
 	for _, s := range p.shared {
@@ -125,7 +125,7 @@ func (p *Port) evict() bool {
 	if oldest == nil {
 		return false
 	}
-	delete(p.shared, oldest.addr) // keep sees it
+	delete(p.shared, oldest.addr) // keep notices it
 	if oldest.d != nil {
 		oldest.d.kill()
 	}
@@ -167,8 +167,8 @@ func (p *Port) keep(s *shared) {
 	}
 }
 
-// wanted reports whether s should be kept. What is dead or idle is taken out of the table; what
-// others still use outside it is kept.
+// wanted reports whether to keep s. A dead or idle connection is removed from the table; a live one
+// that is still used outside the table is kept.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +182,7 @@ func (p *Port) wanted(s *shared) bool {
 	return !dead && s.users > 0
 }
 
-// begin notes that the dial of s begins, unless it is not wanted any more.
+// begin records that the dial of s begins, unless it is not wanted any more.
 func (p *Port) begin(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,7 +190,7 @@ func (p *Port) begin(s *shared) bool {
 	return s.begun
 }
 
-// forget takes s out of the table, so that the next user dials.
+// forget removes s from the table, so that the next user dials.
 func (p *Port) forget(s *shared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

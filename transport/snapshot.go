@@ -16,10 +16,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// SendSnapshot carries a raft message with a snapshot to a peer, on a connection of its own, and
-// returns when the peer's handler has taken it or why it has not. m is only read. Errors as of
-// Remote.Invoke (ErrSilent at once while the address pauses), and ErrGroup if the peer is in
-// another group or the message is not from our raft ID.
+// SendSnapshot sends a raft message with a snapshot to a peer, on a connection of its own. It
+// returns when the peer's handler has accepted it, or why it has not. m is only read. It fails with
+// the errors of Remote.Invoke (with ErrSilent at once while the address pauses), and with ErrGroup
+// if the peer is in another group or the message is not from this node's raft ID.
 func (p *Port) SendSnapshot(ctx context.Context, to Peer, m *raftpb.Message) error {
 	if n := len(m.GetSnapshot().GetData()); n > p.config.SnapshotBytes {
 		return fmt.Errorf("%w: a snapshot of %d bytes, the limit is %d", ErrTooLarge, n, p.config.SnapshotBytes)
@@ -82,7 +82,7 @@ func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ac
 			chunk.Crc32C = sum
 		}
 		if err := stream.Send(chunk); err != nil || chunk.Last {
-			return stream.CloseAndRecv() // knows more than the error of Send
+			return stream.CloseAndRecv() // its error is more precise than that of Send
 		}
 		chunk = &wire.Chunk{}
 	}
@@ -90,7 +90,7 @@ func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ac
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// withoutData copies m, all but the data of its snapshot, which may be a gigabyte. Fields that a
+// withoutData copies m except the data of its snapshot, which may be a gigabyte. Fields that a
 // later raft adds are copied too.
 func withoutData(m *raftpb.Message) *raftpb.Message {
 	out := &raftpb.Message{}
@@ -111,10 +111,10 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 	})
 }
 
-// poured is a snapshot as its receiver sees it.
+// poured is the stream of a snapshot on the receiving side.
 type poured = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 
-// Snapshot takes a snapshot that a peer sends.
+// Snapshot receives a snapshot from a peer.
 func (s *service) Snapshot(stream poured) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)
@@ -137,9 +137,9 @@ func (s *service) Snapshot(stream poured) error {
 	return stream.SendAndClose(&wire.Ack{Refusal: refusal})
 }
 
-// take takes in a snapshot whose first chunk has come. All that can be known of it is checked
-// before its data is gathered, and again behind its last byte: this node may have changed its group
-// meanwhile.
+// take receives a snapshot whose first chunk has arrived. Everything that can be known is checked
+// before the data is gathered, and again after its last byte, because this node may have changed
+// its group meanwhile.
 func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refusal, error) {
 	m := &raftpb.Message{}
 	if first.Size > uint64(p.config.SnapshotBytes) {
@@ -160,7 +160,7 @@ func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refu
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
-	if _, refusal := p.caller(stream.Context()); refusal != nil { // our life may have ended while it came
+	if _, refusal := p.caller(stream.Context()); refusal != nil { // this incarnation may have ended meanwhile
 		return refusal, nil
 	}
 	if refusal := p.maySend(from, m); refusal != nil {
@@ -177,7 +177,7 @@ func malformed(text string) *wire.Refusal {
 	return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: text}
 }
 
-// maySend says why a snapshot of this peer is not taken. Nil means that it is.
+// maySend returns why a snapshot of this peer is not accepted. Nil means that it is.
 func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	self := p.self.Load()
 	if self.Group == 0 || from.Group != self.Group || !owns(self, from, m) {
@@ -191,8 +191,8 @@ func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	return nil
 }
 
-// collect gathers the data of a snapshot. A sender that stalls, or is slower than `slowest` on the
-// whole, loses its connection.
+// collect gathers the data of a snapshot. If the sender stalls, or is slower than `slowest` on
+// average, its connection is closed.
 func (p *Port) collect(stream poured, from Instance, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
 	size, sum := chunk.Size, crc32.Checksum(chunk.Message, castagnoli())
 	conn, _ := acceptedOn(remoteOf(stream.Context()))
@@ -221,20 +221,21 @@ func (p *Port) collect(stream poured, from Instance, chunk *wire.Chunk) ([]byte,
 		patience.Reset(min(chunkPatience, max(0, allowance(snapshotGrace, uint64(len(data)))-time.Since(began))))
 		var err error
 		if chunk, err = stream.Recv(); errors.Is(err, io.EOF) {
-			return nil, malformed("it ends before its last chunk"), nil
+			return nil, malformed("the snapshot ends before its last chunk"), nil
 		} else if err != nil {
 			return nil, nil, err
 		}
 	}
 	if uint64(len(data)) != size || sum != chunk.Crc32C {
-		return nil, malformed("what arrived is not what was sent"), nil
+		return nil, malformed("the snapshot's checksum or size is wrong"), nil
 	}
 	return data, nil, nil
 }
 
-// roomFor returns how much room the data of a snapshot must have when `need` bytes of `size` have
-// come. Memory is taken as bytes arrive, whatever size was announced: the room doubles until a
-// quarter has come, and then the whole is reserved at once. So the data is never held twice.
+// roomFor returns the capacity that the data of a snapshot must have when `need` bytes of `size`
+// have arrived. Memory is allocated as bytes arrive, whatever size was announced. The capacity
+// doubles until a quarter has arrived; then the whole is allocated at once. So the data is never
+// held twice.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

@@ -73,9 +73,9 @@ func TestSnapshotThatFails(t *testing.T) {
 			snapshotMessage(a, b, 10)); !errors.Is(err, ErrOther) {
 			t.Errorf("another instance: %v", err)
 		}
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(5), Addr: "nobody:1"},
+		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(5), Addr: "nowhere:1"},
 			snapshotMessage(a, b, 10)); !errors.Is(err, ErrRefused) {
-			t.Errorf("nobody there: %v", err)
+			t.Errorf("no process there: %v", err)
 		}
 		if len(b.snapshots) != 0 {
 			t.Error("a snapshot arrived")
@@ -124,7 +124,7 @@ func TestSnapshotBrokenOff(t *testing.T) {
 	}
 }
 
-// A sender that stalls keeps its own place and no other one, and not for long.
+// A sender that stalls keeps its own place and no other, and not for long.
 func TestSnapshotThatStalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c, d := w.node("a", 1), w.node("b", 2), w.node("c", 3), w.node("d", 4)
@@ -147,7 +147,7 @@ func TestSnapshotThatStalls(t *testing.T) {
 	})
 }
 
-// halfASnapshot begins to send a snapshot of that size.
+// halfASnapshot begins to send a snapshot of the given size.
 func (n *node) halfASnapshot(to *node, size int) grpc.ClientStreamingClient[wire.Chunk, wire.Ack] {
 	n.t.Helper()
 	head, err := proto.Marshal(withoutData(snapshotMessage(n, to, 4)))
@@ -170,7 +170,7 @@ func (n *node) halfASnapshot(to *node, size int) grpc.ClientStreamingClient[wire
 	return stream
 }
 
-// One instance has one place, so that another one's snapshot comes in beside it.
+// One instance has one place, so that another instance's snapshot can arrive at the same time.
 func TestOneSnapshotFromEachInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -207,7 +207,8 @@ func TestSnapshotThatTrickles(t *testing.T) {
 	})
 }
 
-// What can be known of a snapshot is judged on its first chunk, before any of its data is kept.
+// Everything that can be known about a snapshot is checked on its first chunk, before any of its
+// data is kept.
 func TestSnapshotIsJudgedOnItsFirstChunk(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		b := w.node("b", 2)
@@ -264,11 +265,11 @@ func TestRoomForASnapshot(t *testing.T) {
 		}
 	}
 	if most > size*5/4 {
-		t.Errorf("%d bytes are taken for a moment", most)
+		t.Errorf("%d bytes are allocated at one moment", most)
 	}
 }
 
-// All snapshots that come in together get the memory of one of the largest.
+// All snapshots being received share the memory of one of the largest.
 func TestSnapshotsTogetherAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		small := func(c *Config) { c.SnapshotBytes = 1 << 20 }

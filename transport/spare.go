@@ -1,10 +1,10 @@
 package transport
 
-// Spare begins links to as many of the given peers as count says, unless there are any. The peers
-// are the voters of the group. leader, to which the caller has a link anyway, is not counted. Which
-// peers are chosen depends on this node's ID: the nodes of a group spread over its voters. A link
-// that has ended is begun anew by the next call; call it now and then, as with each renewal. It
-// returns at once, costs nothing while the links are there, and is safe for concurrent use.
+// Spare begins links to count of the given peers, unless these links exist. The peers are the
+// voters of the group. leader does not count, because the caller has a link to it anyway. The
+// choice depends on this node's ID, so that the nodes of a group spread over its voters. The next
+// call begins an ended link again; call it now and then, as with each renewal. It returns at once,
+// costs nothing while the links exist, and is safe for concurrent use.
 func (p *Port) Spare(leader Instance, voters []Peer, count int) {
 	if len(voters) == 0 {
 		return
@@ -17,6 +17,6 @@ func (p *Port) Spare(leader Instance, voters []Peer, count int) {
 			continue
 		}
 		begun++
-		_, _ = p.linkFor(v) // it may have a pause, or too many links are open
+		_, _ = p.linkFor(v) // the address may pause, or too many links are open
 	}
 }

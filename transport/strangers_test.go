@@ -19,7 +19,7 @@ const (
 	noSettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 )
 
-// A connection on which no hello is finished is closed within 5 s, whatever comes on it meanwhile.
+// A connection without a finished hello is closed within 5 s, whatever arrives on it meanwhile.
 func TestStrangersHaveATimeLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -46,12 +46,12 @@ func TestStrangersHaveATimeLimit(t *testing.T) {
 		}
 		conn.Close()
 		time.Sleep(time.Minute)
-		b.send(a, "y") // an instance that has proved its key is no stranger
+		b.send(a, "y") // an instance that has proved its key is not a stranger
 		a.wantCommands("after a minute", b, "xy")
 	})
 }
 
-// A flood of strangers takes each other's places, not ours.
+// A flood of strangers displaces strangers, not instances.
 func TestStrangersAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 5 })
@@ -81,8 +81,8 @@ func TestStrangersAreBounded(t *testing.T) {
 	})
 }
 
-// What waits is bounded in packets, so each of them must be bounded too: the sender's own limit
-// does not bind a hostile one.
+// The queue is bounded in packets, so each packet must be bounded too: a hostile sender ignores its
+// own limit.
 func TestOversizedPacketsAreDropped(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -99,7 +99,7 @@ func TestOversizedPacketsAreDropped(t *testing.T) {
 		if err := stream.Send(big); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // and a flood of those that are allowed is cut off
+		for range 3 { // and a flood of allowed packets is cut off
 			if err := stream.Send(&wire.Parcel{Packets: make([][]byte, 10_000)}); err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func TestOversizedPacketsAreDropped(t *testing.T) {
 	})
 }
 
-// Length prefixes and sizes that lie: nothing is reserved for what has not arrived.
+// Length prefixes and sizes that are false: no memory is reserved for data that has not arrived.
 func TestAnnouncedSizesReserveNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -132,7 +132,7 @@ func TestAnnouncedSizesReserveNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer b.release(s)
-		for size, want := range map[uint64]string{1 << 40: "the limit here", 1 << 29: "not what was sent"} {
+		for size, want := range map[uint64]string{1 << 40: "the limit here", 1 << 29: "checksum or size"} {
 			stream, err := s.d.Snapshot(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -163,8 +163,8 @@ func TestOversizedFrameEndsTheLink(t *testing.T) {
 	})
 }
 
-// Connections that wait for this node to compute their handshakes keep their places: a crowd that
-// comes after a failover would otherwise have each of its handshakes given up before its end.
+// Connections that wait for this node to compute their handshakes are not displaced. Otherwise,
+// when many instances connect after a failover, none of their handshakes would finish.
 func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })
@@ -190,7 +190,7 @@ func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 			line = append(line, conn)
 		}
 		if !open(line[0]) || !open(line[1]) || open(line[2]) {
-			t.Errorf("open: %v, %v, and the one that came last %v", open(line[0]), open(line[1]), open(line[2]))
+			t.Errorf("open: %v, %v, and the last one %v", open(line[0]), open(line[1]), open(line[2]))
 		}
 		for range a.listener.turns.most {
 			hold.held = true
@@ -200,8 +200,8 @@ func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	})
 }
 
-// An instance that does not vote keeps links to voters that do not lead, and begins a lost one
-// anew.
+// An instance that does not vote keeps links to voters that do not lead, and opens a lost one
+// again.
 func TestSpareLinks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var voters []Peer

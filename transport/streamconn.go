@@ -13,9 +13,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// streamConn is a net.Conn over a gRPC stream. Two goroutines, read and write, do what may wait;
-// the methods hand over and wait with their deadlines. Close lets what was written go out, as TCP
-// does.
+// streamConn is a net.Conn over a gRPC stream. Two goroutines, read and write, do the blocking
+// work. The methods exchange pieces with them and observe their deadlines. Close lets written data
+// be sent, as TCP does.
 type streamConn struct {
 	port   *Port
 	remote gossipAddr
@@ -23,10 +23,10 @@ type streamConn struct {
 	recv   func() (*wire.Bytes, error)
 
 	in     chan []byte // from the goroutine read, unbuffered: a slow reader holds back the peer
-	out    chan []byte // to the goroutine write, unbuffered: what is handed over is sent before the end
+	out    chan []byte // to the goroutine write, unbuffered: accepted pieces are sent before the end
 	turn   chan []byte // one slot: the rest of a piece, and the right to read
 	closed chan struct{}
-	over   chan struct{} // closed when the peer says no more
+	over   chan struct{} // closed when the peer sends no more
 	dead   chan struct{} // closed when nothing can be written any more
 
 	readBy, writeBy deadline
@@ -47,8 +47,8 @@ func newStreamConn(p *Port, remote string, send func(*wire.Bytes) error, recv fu
 	return c
 }
 
-// read is a goroutine: it passes on what comes until the stream ends. After Close it reads on, so
-// that the peer can finish.
+// read is a goroutine that passes on incoming pieces until the stream ends. After Close it reads
+// on, so that the peer can finish.
 func (c *streamConn) read() {
 	defer close(c.over)
 	for {
@@ -73,7 +73,7 @@ func (c *streamConn) read() {
 	}
 }
 
-// write sends what is written until Close or until the stream is dead.
+// write sends written pieces until Close or until the stream is dead.
 func (c *streamConn) write(stream context.Context) {
 	for {
 		select {
@@ -107,7 +107,7 @@ func (c *streamConn) errors() (read, send error) {
 	return c.readErr, c.sendErr
 }
 
-// Read is net.Conn's.
+// Read implements net.Conn.
 func (c *streamConn) Read(b []byte) (int, error) {
 	if isClosed(c.closed) {
 		return 0, net.ErrClosed
@@ -154,7 +154,8 @@ func (c *streamConn) next(passed <-chan struct{}) ([]byte, error) {
 	}
 }
 
-// Write is net.Conn's. A nil error means handed over, as with a socket's buffer.
+// Write implements net.Conn. A nil error means that the data was accepted for sending, as by a
+// socket's buffer.
 func (c *streamConn) Write(b []byte) (int, error) {
 	passed := c.writeBy.passed()
 	written := 0
@@ -181,7 +182,7 @@ func (c *streamConn) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// Close is net.Conn's: what was written still goes out, what was not read is lost.
+// Close implements net.Conn. Written data is still sent; unread data is lost.
 func (c *streamConn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
@@ -191,26 +192,26 @@ func (c *streamConn) Close() error {
 	return nil
 }
 
-// LocalAddr is net.Conn's.
+// LocalAddr implements net.Conn.
 func (c *streamConn) LocalAddr() net.Addr { return c.port.Addr() }
 
-// RemoteAddr is net.Conn's: the address that the peer says it is reachable at.
+// RemoteAddr implements net.Conn. It returns the address that the peer gives as its own.
 func (c *streamConn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline is net.Conn's.
+// SetDeadline implements net.Conn.
 func (c *streamConn) SetDeadline(t time.Time) error {
 	c.readBy.set(t)
 	c.writeBy.set(t)
 	return nil
 }
 
-// SetReadDeadline is net.Conn's.
+// SetReadDeadline implements net.Conn.
 func (c *streamConn) SetReadDeadline(t time.Time) error {
 	c.readBy.set(t)
 	return nil
 }
 
-// SetWriteDeadline is net.Conn's.
+// SetWriteDeadline implements net.Conn.
 func (c *streamConn) SetWriteDeadline(t time.Time) error {
 	c.writeBy.set(t)
 	return nil

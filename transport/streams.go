@@ -12,8 +12,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// DialStream opens a byte stream to an address. ctx bounds only the opening. Errors as of
-// Remote.Invoke.
+// DialStream opens a byte stream to an address. ctx bounds only the opening. It fails with the
+// errors of Remote.Invoke.
 func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) {
 	p := g.port
 	s, err := p.borrow(ctx, addr)
@@ -41,13 +41,13 @@ func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) 
 	return nil, err
 }
 
-// hail opens the stream, and waits until it is taken.
+// hail opens the stream, and waits until the peer accepts it.
 func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes],
 	err error) {
 	if stream, err = d.Conn(ctx); err != nil {
 		return nil, d.explain(ctx, err)
 	}
-	_ = stream.Send(&wire.Bytes{}) // Recv knows why
+	_ = stream.Send(&wire.Bytes{}) // Recv returns the reason
 	first, err := stream.Recv()
 	switch {
 	case err != nil:
@@ -77,7 +77,7 @@ func (g *Gossip) start(c *streamConn, run func()) bool {
 	return true
 }
 
-// carry is the goroutine of a stream that we dialed.
+// carry is the goroutine of a dialed stream.
 func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes],
 	cancel context.CancelFunc, s *shared) {
 	defer g.port.release(s)
@@ -85,7 +85,7 @@ func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes
 	g.port.tasks.Go(c.read)
 	c.write(stream.Context())
 	_ = stream.CloseSend()
-	timer := time.NewTimer(linger) // for the peer to read what is under way
+	timer := time.NewTimer(linger) // for the peer to read what is in flight
 	defer timer.Stop()
 	select {
 	case <-c.over:
@@ -119,7 +119,7 @@ func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) 
 	case p.gossip.streams <- c:
 	case <-timer.C:
 		return stream.Send(&wire.Bytes{Refusal: &wire.Refusal{Reason: wire.Refusal_FULL,
-			Text: "nobody takes gossip streams here"}})
+			Text: "this node does not accept gossip streams"}})
 	case <-stream.Context().Done():
 		return nil
 	case <-p.closing:

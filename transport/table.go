@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Send queues f for a peer and returns at once. Without a link, and with an address, one is dialed,
-// and f waits for it. nil means that f goes out, in order, or that the handler's Down comes after
-// it. Raft messages may be dropped instead if too many wait: raft repeats. The bytes are copied;
-// raft messages must not be changed any more. Errors: ErrNoLink, ErrFull, ErrTooLarge, ErrGroup
-// while we have no group, ErrClosed; nothing of f was queued then.
+// Send queues f for a peer and returns at once. If there is no link and an address is given, Send
+// dials one, and f waits for it. A nil error means that f is sent, in order, or that the handler's
+// Down comes after it. Raft messages may be dropped if too many wait: raft repeats them. The bytes
+// are copied; raft messages must not be changed any more. Errors: ErrNoLink, ErrFull, ErrTooLarge,
+// ErrGroup while this node has no group, ErrClosed. After an error nothing of f was queued.
 func (p *Port) Send(to Peer, f Frame) error {
 	if f.empty() {
 		return nil
 	}
 	self := p.self.Load()
 	if self.Group == 0 {
-		return fmt.Errorf("%w: this node belongs to none yet", ErrGroup)
+		return fmt.Errorf("%w: this node belongs to no group yet", ErrGroup)
 	}
 	l, err := p.linkFor(to)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p *Port) Send(to Peer, f Frame) error {
 	return err
 }
 
-// Linked reports whether a stream with the instance is up, whoever opened it.
+// Linked reports whether a stream with the instance is up, in either direction.
 func (p *Port) Linked(instance Instance) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,7 +36,8 @@ func (p *Port) Linked(instance Instance) bool {
 	return l != nil && l.state == up
 }
 
-// Met returns what is known of an instance with which a stream is up: what it said when that began.
+// Met returns what an instance said about itself when the current stream with it began. It reports
+// false without a stream.
 func (p *Port) Met(instance Instance) (Identity, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +47,7 @@ func (p *Port) Met(instance Instance) (Identity, bool) {
 	return Identity{}, false
 }
 
-// linkFor finds or begins the link to a peer.
+// linkFor returns the link to a peer, and begins one if there is none.
 func (p *Port) linkFor(to Peer) (*link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +59,7 @@ func (p *Port) linkFor(to Peer) (*link, error) {
 	}
 	switch {
 	case to.Instance.IsZero() || to.Instance == p.self.Load().Instance():
-		return nil, fmt.Errorf("%w: instance %v is no peer", ErrNoLink, to.Instance)
+		return nil, fmt.Errorf("%w: instance %v is not a peer", ErrNoLink, to.Instance)
 	case to.Addr == "":
 		return nil, fmt.Errorf("%w: instance %v, and no address to dial", ErrNoLink, to.Instance)
 	case len(p.links) >= p.config.Links:
@@ -77,7 +78,7 @@ func (p *Port) linkFor(to Peer) (*link, error) {
 	return l, nil
 }
 
-// newLink enters a link in state dialing. The caller holds mu.
+// newLink registers a link in state dialing. The caller holds mu.
 func (p *Port) newLink(instance Instance, peer Identity) *link {
 	l := &link{
 		port: p, instance: instance, self: p.self.Load().Instance(), queue: newQueue(&p.config), peer: peer,
@@ -90,8 +91,8 @@ func (p *Port) newLink(instance Instance, peer Identity) *link {
 	return l
 }
 
-// detach takes a link out of the table: nobody can send on it any more. The caller holds mu and
-// sees to it that bury is called.
+// detach removes a link from the table, so that nothing more is sent on it. The caller holds mu and
+// must ensure that bury is called.
 func (p *Port) detach(l *link) {
 	if l.state == dialing {
 		close(l.settled)
@@ -103,8 +104,8 @@ func (p *Port) detach(l *link) {
 	}
 }
 
-// expel ends a link on our side: what waits goes out within linger, what comes is not for us any
-// more. The caller holds mu.
+// expel ends a link on this side. What waits is sent within linger, and what arrives is dropped.
+// The caller holds mu.
 func (p *Port) expel(l *link, reason error) {
 	l.mute.Store(true)
 	if l.reason == nil {
@@ -123,7 +124,8 @@ func (p *Port) expel(l *link, reason error) {
 	}
 }
 
-// bury is the last act of every link, done once, after its goroutines: Down, behind the last frame.
+// bury is the last step of every link, done once, after its goroutines: it calls Down, after the
+// last frame.
 func (p *Port) bury(l *link) {
 	if l.before != nil {
 		<-l.before

@@ -10,12 +10,12 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// errServes is why a connection that was dialed is given up.
+// errServes is why a dialed connection is ended.
 var errServes = errors.New("only holders of the root secret, or of a certificate named in TLSPeers, serve")
 
-// tierOf returns what the verified certificates of a connection say of the other side. It is called
+// tierOf returns what the verified certificates of a connection say about the peer. It is called
 // once for each connection. Without TLS every peer is of the root tier: plain text proves nothing,
-// so it cannot tell one tier from another.
+// so tiers cannot be distinguished.
 func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	if p.config.TLS == nil {
 		return capability.Peer{Tier: capability.Root}, nil
@@ -26,8 +26,8 @@ func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	return p.config.TLS.Peer(*secure)
 }
 
-// serverOf is tierOf for a connection that was dialed, before a byte that came on it is believed:
-// without it a guest could pose as an instance to any other guest.
+// serverOf is tierOf for a dialed connection, before any byte from it is trusted. Without it an
+// admin client could pose as an instance to other clients.
 func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
 	peer, err := p.tierOf(secure)
 	if err == nil && peer.Tier != capability.Root {
@@ -40,15 +40,15 @@ func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Pe
 	return peer, nil
 }
 
-// proves enters what the certificates of a peer say, which its hello cannot change. A peer that
-// does not serve has no raft ID, and no address at which it could be asked back.
+// proves sets what the certificates of a peer say, which its hello cannot change. A peer that does
+// not serve has no raft ID, and no address at which it could be dialed.
 func (i *Identity) proves(peer capability.Peer) {
 	i.Peer = peer
-	i.Peer.NotAfter = time.Time{} // the port heeds it; identities of one right are equal
+	i.Peer.NotAfter = time.Time{} // the port observes it; identities with the same rights are equal
 	i.confine()
 }
 
-// confine takes out of an identity what only an instance may say of itself.
+// confine removes what only an instance may say about itself.
 func (i *Identity) confine() {
 	if i.Peer.Tier != capability.Root {
 		i.Addr, i.Raft = "", 0
@@ -60,7 +60,7 @@ func (i *Identity) serves() bool {
 	return i.Peer.Tier == capability.Root
 }
 
-// notAnInstance is the answer to a peer that asks for what only instances may.
+// notAnInstance is the answer to a peer that requests something reserved for instances.
 func notAnInstance() *wire.Refusal {
 	return &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "a derived secret does not allow this: it is for instances"}
 }

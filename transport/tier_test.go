@@ -21,7 +21,7 @@ func (s static) Peer(tls.ConnectionState) (capability.Peer, error) {
 
 func (s static) Recheck(tls.ConnectionState) error { return nil }
 
-// tiered is a Security that says of each peer what a test wants.
+// tiered is a Security that says what the test wants about each peer.
 type tiered struct {
 	static
 	peer    atomic.Pointer[capability.Peer]
@@ -57,7 +57,7 @@ func guestOf(t *testing.T, rights ...string) capability.Peer {
 	return capability.Peer{Tier: capability.TierOf(c), Capability: c, Name: c.For()}
 }
 
-// A guest poses as an instance: it is dialed, and has a certificate of the same authority.
+// An admin client poses as an instance: it is dialed, and has a certificate of the same authority.
 func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	for _, tier := range []capability.Peer{guestOf(t, "lock a/*"), guestOf(t, "member"), {}} {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -81,8 +81,8 @@ func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	}
 }
 
-// What comes from a guest is told apart from what instances say, and it cannot say where to ask it
-// back.
+// What comes from an admin client is distinguished from what instances send, and its claimed
+// address is ignored.
 func TestAGuestIsKnownAsOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s, want := newAuthority(t), new(*tiered), guestOf(t, "lock a/*")
@@ -125,12 +125,12 @@ func TestAGuestIsKnownAsOne(t *testing.T) {
 		_ = a.Gossip().WriteTo([]byte("p"), "b:1")
 		synctest.Wait()
 		if len(b.Gossip().Packets()) > 0 {
-			t.Error("a packet was taken")
+			t.Error("a packet was accepted")
 		}
 	})
 }
 
-// A connection ends with its certificate, on both sides and of both kinds, and not before.
+// A connection ends with its certificate, on both sides and for both kinds, and not before.
 func TestConnectionsEndWithTheirCertificate(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s := newAuthority(t), new(*tiered)
@@ -168,7 +168,7 @@ func TestConnectionsEndWithTheirCertificate(t *testing.T) {
 	})
 }
 
-// A certificate that was withdrawn ends the connections that stand on it.
+// A revoked certificate ends the connections that use it.
 func TestConnectionsAreCheckedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s := newAuthority(t), new(*tiered)
@@ -188,7 +188,7 @@ func TestConnectionsAreCheckedAgain(t *testing.T) {
 		if n := a.Counts(); n.Links != 0 {
 			t.Errorf("%+v", n)
 		}
-		if a.warnings("not accepted any more", "in no list") == 0 {
+		if a.warnings("no longer accepted", "in no list") == 0 {
 			t.Error(a.log)
 		}
 	})

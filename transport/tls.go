@@ -12,21 +12,21 @@ import (
 	"syscall"
 )
 
-// wentAway reports whether the other side just ended the connection, as dying processes and the
-// probes of load balancers do.
+// wentAway reports whether the peer just ended the connection, as dying processes and the probes of
+// load balancers do.
 func wentAway(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// brokeOff reports whether the one that dialed ended the connection in the middle of the handshake,
-// as instances that stop do. One that speaks plain text, or does not accept our certificate, shows
-// otherwise.
+// brokeOff reports whether the dialer ended the connection in the middle of the handshake, as
+// stopping instances do. A peer that speaks plain text, or rejects our certificate, causes other
+// errors.
 func brokeOff(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
 }
 
-// clientTLS makes the TLS connection over raw. What proves that the other side is not one of us is
-// ErrForeign; a connection that breaks or stays silent proves nothing.
+// clientTLS makes the TLS connection over raw. An error that proves that the peer is not an
+// instance of the cluster is ErrForeign. A connection that breaks or stays silent proves nothing.
 func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Config) (*tls.Conn, error) {
 	config.NextProtos = []string{"h2"}
 	if config.ServerName == "" {
@@ -60,9 +60,9 @@ const (
 // this side has TLS.
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
-// hint tells a dialer whose first byte shows that only one of the two sides has TLS which one that
-// is: the handshake is about to fail, and a connection that just ends proves nothing. What a dialer
-// with TLS reads in plain text is our preface.
+// hint tells a dialer which side has TLS if its first byte shows that only one has: the handshake
+// is about to fail, and a connection that just ends proves nothing. A dialer with TLS gets our
+// preface in plain text.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:
@@ -72,19 +72,19 @@ func (c *accepted) hint(first byte) {
 	}
 }
 
-// refusedTLS reports whether a read failed because the other side refuses our certificate, which
-// TLS 1.3 does only after the handshake.
+// refusedTLS reports whether a read failed because the peer refuses our certificate, which TLS 1.3
+// does only after the handshake.
 func refusedTLS(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error" && !silence(err)
 }
 
-// expiredAlert is the TLS alert by which a peer says that our certificate has expired.
+// expiredAlert is the TLS alert of a peer to which our certificate has expired.
 const expiredAlert tls.AlertError = 45
 
-// silence reports whether err is no proof that the other side is a stranger: the connection broke,
-// or one of us let a certificate expire. (An alert of crypto/tls has no exported type other than
-// QUIC's, but the same text.)
+// silence reports whether err does not prove that the peer is a stranger: the connection broke, or
+// one side let a certificate expire. (Outside QUIC, crypto/tls has no exported type for an alert
+// that was received, but the text is the same.)
 func silence(err error) bool {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return true

@@ -85,7 +85,7 @@ func TestTLS(t *testing.T) {
 		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 1<<20)); err != nil {
 			t.Error(err)
 		}
-		synctest.Wait() // the packet travels beside the snapshot, on its own
+		synctest.Wait() // the packet has a connection other than the snapshot's
 		if got := packetsOf(b); len(got) != 1 {
 			t.Error(got)
 		}
@@ -99,8 +99,8 @@ func TestTLS(t *testing.T) {
 		}
 		ask("their certificate", a, c, ErrForeign)
 		ask("our certificate", c, a, ErrForeign)
-		// Which of the two has no TLS is known, and does not prove that it belongs to another
-		// cluster.
+		// The error tells which of the two has no TLS, and does not prove that it belongs to
+		// another cluster.
 		ask("TLS to plain text", a, d, ErrSilent)
 		ask("TLS to plain text", a, d, ErrPlain)
 		ask("plain text to TLS", d, a, ErrSilent)
@@ -137,8 +137,8 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// One of us whose certificate has expired is not a stranger: it is silent, and the error says why.
-// Links that stand go on.
+// An instance whose certificate has expired is not a stranger: it counts as silent, and the error
+// says why. Existing links go on.
 func TestExpiredCertificateIsNoProof(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours := newAuthority(t)

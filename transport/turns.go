@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	addrsMost = 1024             // addresses that have proved an instance which are remembered
+	maxAddrs  = 1024             // remembered addresses from which an instance proved its key
 	addrsKept = 10 * time.Minute // for how long
 )
 
-var errNoTurn = errors.New("transport: too many handshakes are under way")
+var errNoTurn = errors.New("transport: too many handshakes in progress")
 
-// turns limits how many handshakes of accepted connections are computed at a time. A handshake has
-// a turn from the moment when bytes of the other side have come until it reads again or has written
-// its answer: so silence holds none. Those that wait stand in lines: connections from hosts of
-// voters come first, then those from addresses that have proved an instance lately, then the
-// others, and among each of these those that have begun before new ones, so that under load some
-// finish in time instead of none. It is safe for concurrent use.
+// turns limits how many handshakes of accepted connections are computed at a time. A handshake
+// holds a turn from the moment when bytes of the peer have arrived until it reads again or has
+// written its answer, so a silent connection holds none. Waiting handshakes stand in lines:
+// connections from hosts of voters first, then those from addresses from which an instance has
+// recently proved its key, then the others. Within each of these, handshakes that have begun come
+// before new ones, so that under load some finish in time instead of none. It is safe for
+// concurrent use.
 type turns struct {
 	most  int           // turns at a time
 	limit time.Duration // of a handshake, from its accept
@@ -34,7 +35,7 @@ type turns struct {
 	known  addrs
 }
 
-// turn is the part of one handshake. The one goroutine of the handshake uses it.
+// turn is one handshake's part. Only the goroutine of the handshake uses it.
 type turn struct {
 	of    *turns
 	conn  *accepted
@@ -44,7 +45,7 @@ type turn struct {
 	stood bool // it has stood in a line
 	held  bool
 
-	busy atomic.Bool // it waits for a turn or has one: not for the other side
+	busy atomic.Bool // it waits for a turn or has one; it does not wait for the peer
 }
 
 func (t *turns) begin(conn *accepted) *turn {
@@ -59,7 +60,7 @@ func hostOf(addr net.Addr) string {
 	return host
 }
 
-// outOfTime reports whether a handshake failed with err because this node is busy with others: it
+// outOfTime reports whether a handshake failed with err because this node was busy with others: it
 // stood in a line, and its time ran out.
 func (t *turn) outOfTime(err error) bool {
 	return t != nil && t.stood && (errors.Is(err, errNoTurn) || errors.Is(err, os.ErrDeadlineExceeded))
@@ -103,7 +104,7 @@ func (t *turn) take() error {
 	return errNoTurn
 }
 
-// line returns in which line the handshake waits. The caller holds mu.
+// line returns the line in which the handshake waits. The caller holds mu.
 func (t *turn) line(now time.Time) int {
 	n := 0
 	switch {
@@ -119,7 +120,7 @@ func (t *turn) line(now time.Time) int {
 	return n
 }
 
-// give ends the turn of the handshake, if it has one, because it may wait for the other side.
+// give ends the turn of the handshake, if it has one, because it may wait for the peer.
 func (t *turn) give() {
 	t.end()
 }
@@ -136,7 +137,7 @@ func (t *turn) end() {
 	t.of.pass()
 }
 
-// pass gives a turn to the next that waits. The caller holds mu.
+// pass gives a turn to the next waiting handshake. The caller holds mu.
 func (t *turns) pass() {
 	for i := range t.lines {
 		if first := t.lines[i].Front(); first != nil {
@@ -147,14 +148,14 @@ func (t *turns) pass() {
 	t.busy--
 }
 
-// proved notes that an instance has proved its key on a connection from that address.
+// proved records that an instance has proved its key on a connection from that address.
 func (t *turns) proved(addr string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known.add(addr, time.Now())
 }
 
-// prefer names the addresses of the voters.
+// prefer sets the addresses of the voters.
 func (t *turns) prefer(addrs []string) {
 	hosts := make(map[string]bool, len(addrs))
 	for _, addr := range addrs {
@@ -167,7 +168,7 @@ func (t *turns) prefer(addrs []string) {
 	t.voters = hosts
 }
 
-// addrs are the addresses from which instances have proved their keys lately. The oldest are
+// addrs are the addresses from which instances have recently proved their keys. The oldest are
 // forgotten.
 type addrs struct {
 	at    map[string]*list.Element
@@ -190,13 +191,13 @@ func (a *addrs) add(addr string, now time.Time) {
 	}
 	if e := a.at[addr]; e != nil {
 		a.order.Remove(e)
-	} else if len(a.at) >= addrsMost {
+	} else if len(a.at) >= maxAddrs {
 		delete(a.at, a.order.Remove(a.order.Front()).(seenAt).addr)
 	}
 	a.at[addr] = a.order.PushBack(seenAt{addr, now})
 }
 
-// Read is net.Conn's. Until the handshake is over it waits for a turn with what it has read.
+// Read implements net.Conn. Until the handshake is over it waits for a turn after each read.
 func (c *accepted) Read(b []byte) (int, error) {
 	if c.shook {
 		return c.Conn.Read(b)
@@ -215,7 +216,7 @@ func (c *accepted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write is net.Conn's. Until the handshake is over it ends the turn, since it may block.
+// Write implements net.Conn. Until the handshake is over it ends the turn, since it may block.
 func (c *accepted) Write(b []byte) (int, error) {
 	if !c.shook {
 		c.turn.give()
@@ -223,7 +224,7 @@ func (c *accepted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// shaken says that the handshake is over, however it ended.
+// shaken records that the handshake is over, whatever its result.
 func (c *accepted) shaken() {
 	if !c.shook {
 		c.turn.end()

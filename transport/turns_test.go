@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Thousands of connections that are silent, at once or after a few bytes, or that drip, hold no
-// turn: an instance that connects among them has its link at once, though only one handshake is
-// computed at a time.
+// Thousands of connections that are silent, at once or after a few bytes, or that send a byte at a
+// time, hold no turn. An instance that connects among them has its link at once, although only one
+// handshake is computed at a time.
 func TestSilenceHoldsNoTurn(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -31,7 +31,7 @@ func TestSilenceHoldsNoTurn(t *testing.T) {
 			case 1:
 				_, _ = conn.Write(first[:3])
 			case 2:
-				_, _ = conn.Write(first) // all that it says, and then nothing
+				_, _ = conn.Write(first) // then nothing more
 			case 3:
 				go func() {
 					for _, c := range first {
@@ -50,7 +50,7 @@ func TestSilenceHoldsNoTurn(t *testing.T) {
 		if _, _, err := b.Ask(t.Context(), "a:1", id(1), nil); err != nil || time.Since(began) > 0 {
 			t.Errorf("a question: %v after %v", err, time.Since(began))
 		}
-		time.Sleep(11 * time.Second) // those that drip are cut off
+		time.Sleep(11 * time.Second) // the slow ones are cut off
 	})
 }
 
@@ -92,9 +92,9 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 	})
 }
 
-// Connections from hosts of voters come first, then those from addresses that have proved an
-// instance, then the others; of each those that have begun before others, in the order of their
-// arrival. One that is closed or too late leaves its line.
+// Connections from hosts of voters come first, then those from addresses from which an instance has
+// proved its key, then the others. Within each, handshakes that have begun come first, then the
+// order of arrival counts. One that is closed or too late leaves its line.
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &turns{most: 1, limit: 5 * time.Second}
@@ -147,31 +147,31 @@ func TestTurnsComeInOrder(t *testing.T) {
 	})
 }
 
-// The addresses that are remembered are bounded, the oldest are forgotten, and all are after a
-// while.
+// The number of remembered addresses is bounded, the oldest are forgotten, and after a while all
+// are.
 func TestKnownAddressesAreBounded(t *testing.T) {
 	a, now := addrs{}, time.Now()
-	for i := range 2 * addrsMost {
+	for i := range 2 * maxAddrs {
 		a.add("first", now)
 		a.add(fmt.Sprint(i), now)
 	}
-	if len(a.at) != addrsMost || a.order.Len() != addrsMost || a.has("0", now) || !a.has("first", now) {
+	if len(a.at) != maxAddrs || a.order.Len() != maxAddrs || a.has("0", now) || !a.has("first", now) {
 		t.Errorf("%d addresses", len(a.at))
 	}
 	if a.has("first", now.Add(addrsKept)) {
-		t.Error("an address is known for ever")
+		t.Error("an address is known forever")
 	}
 }
 
-// TestOutOfTime: a handshake that this node has kept waiting is no fault of the other side; one
-// that failed for another reason is.
+// TestOutOfTime: if this node has kept a handshake waiting, the failure is not a fault of the peer.
+// If it failed for another reason, it is.
 func TestOutOfTime(t *testing.T) {
 	stood := &turn{stood: true}
 	if !stood.outOfTime(errNoTurn) || !stood.outOfTime(fmt.Errorf("read: %w", os.ErrDeadlineExceeded)) {
-		t.Error("a crowd is a warning")
+		t.Error("an overload caused a warning")
 	}
 	if stood.outOfTime(errors.New("another secret")) || new(turn).outOfTime(os.ErrDeadlineExceeded) ||
 		(*turn)(nil).outOfTime(errNoTurn) {
-		t.Error("a fault of the other side is taken for a crowd")
+		t.Error("a fault of the peer is taken for an overload")
 	}
 }

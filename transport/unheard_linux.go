@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// All of this is a help and no promise: where it cannot be set, the pulse finds the silence later.
+// All of this is best effort: where it cannot be set, the pulse detects the silence later.
 
-// unheardFor is how long what a link has sent may stay without an acknowledgement of the other
-// machine. After a cut of some seconds TCP waits as long again until it tries once more; a new
-// connection does not.
+// unheardFor is how long bytes that a link has sent may stay unacknowledged by the other machine.
+// After an outage of some seconds TCP waits as long again before it retries; a new connection does
+// not.
 const unheardFor = 3 * time.Second
 
 // Options of a TCP connection, as in linux/tcp.h.
@@ -19,13 +19,13 @@ const (
 	tcpUserTimeout        = 0x12
 )
 
-// limitUnheard has the kernel end a connection whose bytes are not acknowledged.
+// limitUnheard makes the kernel end a connection whose bytes are not acknowledged.
 func limitUnheard(conn net.Conn) {
 	setOption(conn, tcpUserTimeout, int(unheardFor.Milliseconds()))
 }
 
-// repeatEvenly has the kernel send again at equal intervals what is lost: a connection here has few
-// packets under way, and TCP would double its pause after each one that is lost.
+// repeatEvenly makes the kernel resend lost packets at equal intervals. A connection here has few
+// packets in flight, and TCP would double its pause after each lost one.
 func repeatEvenly(conn net.Conn) {
 	setOption(conn, tcpThinLinearTimeouts, 1)
 }

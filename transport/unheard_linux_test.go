@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// recorded is a listener that remembers what it has accepted.
+// recorded is a listener that records what it has accepted.
 type recorded struct {
 	net.Listener
 	accepted func(*net.TCPConn)
@@ -22,9 +22,9 @@ func (l recorded) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// A link whose bytes the other machine does not acknowledge is ended by the kernel after three
-// seconds, and not after a quarter of an hour. What is lost on any connection is sent again at
-// equal intervals, by either side.
+// The kernel ends a link whose bytes the other machine does not acknowledge after three seconds,
+// not after a quarter of an hour. On any connection either side resends lost packets at equal
+// intervals.
 func TestUnheardConnectionsEnd(t *testing.T) {
 	var mu sync.Mutex
 	var dialed, accepted []*net.TCPConn

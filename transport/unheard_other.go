@@ -4,8 +4,8 @@ package transport
 
 import "net"
 
-// limitUnheard does nothing: the pulse finds the silence of a link.
+// limitUnheard does nothing: the pulse detects the silence of a link.
 func limitUnheard(net.Conn) {}
 
-// repeatEvenly does nothing: a lost packet is sent again when TCP does so by itself.
+// repeatEvenly does nothing: TCP resends lost packets at its own pace.
 func repeatEvenly(net.Conn) {}

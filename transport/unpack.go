@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// packedMessage is a raft message and all that it points to but its entries: one allocation.
+// packedMessage is a raft message and everything that it points to except its entries, in one
+// allocation.
 type packedMessage struct {
 	message                                                raftpb.Message
 	kind                                                   raftpb.MessageType
@@ -16,21 +17,21 @@ type packedMessage struct {
 	to, from, term, logTerm, index, commit, hint, votesFor uint64
 }
 
-// packedEntry is a log entry and all that it points to but its data.
+// packedEntry is a log entry and everything that it points to except its data.
 type packedEntry struct {
 	entry       raftpb.Entry
 	kind        raftpb.EntryType
 	term, index uint64
 }
 
-// unpack decodes the raft messages of a frame. They share nothing with it: their entries live on in
-// the log.
+// unpack decodes the raft messages of a frame. They share no memory with the frame, because their
+// entries live on in the log.
 func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	if len(packed) == 0 {
 		return nil, nil
 	}
 	messages, room := blocks[*raftpb.Message, packedMessage](len(packed))
-	size, entries, strange := 0, entriesMost, strangeMost
+	size, entries, strange := 0, maxEntries, maxStrange
 	for i, b := range packed {
 		if room[i].decode(b, &entries) {
 			messages[i] = &room[i].message
@@ -61,11 +62,12 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	return messages, nil
 }
 
-// errStrange says that raft messages are not of the shape in which this program sends them, and are
-// too large to be read all the same.
+// errStrange means that raft messages do not have the shape in which this program sends them, and
+// are too large to be decoded with protobuf.
 var errStrange = errors.New("raft messages of an unusual shape")
 
-// blocks makes n blocks and a list of pointers for them, in one allocation if there is only one.
+// blocks allocates n blocks and a list of pointers for them, in one allocation if there is only
+// one.
 func blocks[P, B any](n int) ([]P, []B) {
 	if n == 1 {
 		one := &struct {
@@ -85,8 +87,8 @@ func payload(m *raftpb.Message) int {
 	return n
 }
 
-// keep copies piece to the end of own, which has room, and returns the copy. Nothing stays nothing,
-// and empty empty.
+// keep copies piece to the end of own, which has room, and returns the copy. Nil stays nil, and
+// empty stays empty.
 func keep(own, piece []byte) (all, kept []byte) {
 	if len(piece) == 0 {
 		return own, piece
@@ -95,8 +97,8 @@ func keep(own, piece []byte) (all, kept []byte) {
 	return all, all[len(own):len(all):len(all)]
 }
 
-// field reads the field that b begins with: a number or bytes. n is its length; -1: it is neither,
-// or malformed.
+// field reads the first field of b, which must be a number or bytes. n is its length, or -1 if it
+// is neither or malformed.
 func field(b []byte) (tag, number uint64, piece []byte, n int) {
 	tag, head := protowire.ConsumeVarint(b)
 	if head < 0 {
@@ -116,9 +118,8 @@ func field(b []byte) (tag, number uint64, piece []byte, n int) {
 	return tag, number, piece, head + n
 }
 
-// decode reads a message whose bytes still are b's, and counts its entries against those that the
-// frame may still have. If it returns false, protobuf has to read it, unless there are too many
-// entries.
+// decode reads a message whose bytes still belong to b, and subtracts its entries from *most. If it
+// returns false, protobuf must decode the message, unless there are too many entries.
 func (p *packedMessage) decode(b []byte, most *int) bool {
 	m := &p.message
 	var room []packedEntry
@@ -163,7 +164,7 @@ func (p *packedMessage) decode(b []byte, most *int) bool {
 	return true
 }
 
-// number sets one of the plain numbers of a message.
+// number sets one of the number fields of a message.
 func (p *packedMessage) number(tag, number uint64) bool {
 	m := &p.message
 	var place *uint64
@@ -219,7 +220,7 @@ func (p *packedEntry) decode(b []byte) bool {
 	return true
 }
 
-// present makes bytes that are there but empty differ from none, and keeps none of the frame alive.
+// present distinguishes empty bytes from nil, and does not keep the frame alive for empty ones.
 func present(piece []byte) []byte {
 	if len(piece) == 0 {
 		return []byte{}
@@ -227,7 +228,8 @@ func present(piece []byte) []byte {
 	return piece
 }
 
-// count counts the fields of b with one tag; -1: b is not only numbers and bytes.
+// count counts the fields of b with one tag. It returns -1 if b has fields other than numbers and
+// bytes.
 func count(b []byte, tag uint64) int {
 	fields := 0
 	for len(b) > 0 {

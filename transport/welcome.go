@@ -8,8 +8,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// welcome serves a connection on which a peer begins a link; raw is what was accepted. It is the
-// link's sender.
+// welcome serves a connection on which a peer begins a link; raw is the accepted connection. It is
+// the link's sender goroutine.
 func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	defer raw.Close()
 	ctx, cancel := context.WithCancel(p.ctx)
@@ -17,8 +17,8 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	if c, ok := acceptedOn(raw.RemoteAddr()); ok {
 		s.gone = c.gone
 	}
-	// The peer waits for our hello, and is heard only after it. If it gives up before, that is seen
-	// at once.
+	// The peer waits for this side's hello, and its frames are read only after it. If the peer
+	// gives up before, that is noticed at once.
 	welcomed, heard := make(chan *link, 1), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(heard)
@@ -27,7 +27,7 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 		}
 		if l := <-welcomed; l != nil {
 			l.receive(s)
-			s.kill() // the sender may be waiting for a reader that is gone
+			s.kill() // the sender may be blocked by a reader that is gone
 			l.queue.drop()
 		}
 	})
@@ -35,21 +35,21 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	welcomed <- l
 	if l == nil {
 		patience := time.AfterFunc(linger, s.kill)
-		<-heard // the peer hangs up when it has read why
+		<-heard // the peer closes the connection when it has read the reason
 		patience.Stop()
 		return
 	}
 	pulse := startPulse(l, s)
 	l.transmit(s)
-	<-heard // the peer hangs up when it has heard all
+	<-heard // the peer closes the connection when it has read everything
 	pulse.stop()
 	raw.Close()
 	p.bury(l)
 }
 
-// admit decides about a peer's stream, answers its hello, and returns the link that the stream is
-// now; nil if it is none. A peer that wants to reach another instance learns from our own hello
-// that it is not here.
+// admit decides about a peer's stream, answers its hello, and returns the link that the stream has
+// become, or nil. A peer that intends another instance learns from this node's hello that it is not
+// here.
 func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
 	if !who.intended.IsZero() && who.intended != self.Instance() {

@@ -16,8 +16,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// The registry path must be ours alone: a program that links another file of the same path panics
-// at start.
+// The registry path must be unique: a program that links another file of the same path panics at
+// start.
 func TestProtoFileIsOursAlone(t *testing.T) {
 	file := wire.File_mortise_transport_v1_peer_proto
 	if file.Path() != "mortise/transport/v1/peer.proto" || file.Package() != "mortise.transport.v1" {
@@ -27,11 +27,11 @@ func TestProtoFileIsOursAlone(t *testing.T) {
 	protoregistry.GlobalFiles.RangeFilesByPackage("mortise.transport.v1",
 		func(protoreflect.FileDescriptor) bool { n++; return true })
 	if n != 1 {
-		t.Errorf("%d files in our package", n)
+		t.Errorf("%d files in the package", n)
 	}
 }
 
-// The generated code agrees with the .proto beside it, field by field.
+// The generated code agrees with the .proto files beside it, field by field.
 func TestGeneratedCodeIsFresh(t *testing.T) {
 	text, err := os.ReadFile("wire/mortise/transport/v1/peer.proto")
 	if err != nil {
@@ -126,8 +126,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// Whatever the other side says first: no panic, it is foreign from the first byte that is not ours
-// on, and what begins as ours never is.
+// Whatever the peer sends first: there is no panic, and it is foreign from the first wrong byte on,
+// and not before.
 func FuzzFirstBytes(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 400"))
 	f.Add([]byte{0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 64, 0})

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// Times and bounds of one lookup.
+// Times and limits of one lookup.
 const (
 	resolveWithin = 2 * time.Second // then its context ends
-	// how long it may go on after that before it is complained about, and before Close goes on
-	// without it
+	// how long it may overrun its context before the entry counts as failed, and before Close
+	// returns without it
 	resolveOverrun = time.Second
-	resolveAtATime = 16 // hosts of one list
+	resolveAtATime = 16 // hosts of one list that are resolved at a time
 )
 
-// found is what one lookup of an entry has found.
+// found is the result of one lookup of an entry.
 type found struct {
-	err   error  // the list itself could not be had
-	stack []byte // of the panic that was the reason
+	err   error  // the list itself could not be obtained
+	stack []byte // of the panic, if that is err
 	lines []foundLine
 }
 
@@ -32,13 +32,13 @@ type found struct {
 type foundLine struct {
 	host, port string
 	addrs      []string // IP addresses
-	err        error    // they could not be looked up
+	err        error    // why they could not be looked up
 }
 
-// errExited is what a lookup has found whose goroutine has ended without returning.
+// errExited is the error of a lookup whose goroutine has ended without returning.
 var errExited = errors.New("it has ended its goroutine instead of returning")
 
-// Attempt is one lookup of one entry. It is a value: it may be carried out on any goroutine, once.
+// Attempt is one lookup of one entry. It may be run once, on any goroutine.
 type Attempt struct {
 	cfg   *Config
 	list  func(context.Context) ([]string, error)
@@ -46,20 +46,19 @@ type Attempt struct {
 	asked time.Duration
 }
 
-// Result is what an attempt has found, for Take.
+// Result is the result of an attempt, for Take.
 type Result struct {
 	entry int
 	asked time.Duration
-	late  bool // it has not returned in time, and there will be another result when it does
+	late  bool // the lookup is overdue; another result follows when it returns
 	found found
 }
 
-// Run carries the lookup out, on a goroutine of its own that hands what it has found to tell, and
-// returns when that has ended. The lookup has two seconds, or less if ctx ends before. A function
-// of the user, or a file on a dead disk, may take no notice of that. Then Run tells a second later
-// that there is nothing yet, and returns; the goroutine tells its result when it ends after all. So
-// tell is called once or twice, on other goroutines than that of Run too, also after Run has
-// returned. It must not block.
+// Run runs the lookup on a goroutine of its own, passes the result to tell, and returns when that
+// goroutine has ended. The lookup has two seconds, or less if ctx ends before. A function of the
+// user, or a file on a dead disk, may ignore its context. Then Run reports a late Result a second
+// later and returns, and the goroutine reports its result whenever it ends. So tell is called once
+// or twice, possibly on other goroutines and after Run has returned. It must not block.
 func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
 	defer cancel()
@@ -113,8 +112,8 @@ func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]strin
 	return got
 }
 
-// guarded calls list, which may be a function of the user: its panic is an error like any other,
-// told with its stack.
+// guarded calls list, which may be a function of the user. It turns a panic into an error and keeps
+// the stack.
 func guarded(ctx context.Context, list func(context.Context) ([]string, error), got *found) (lines []string,
 	err error) {
 	defer func() {
@@ -125,9 +124,9 @@ func guarded(ctx context.Context, list func(context.Context) ([]string, error), 
 	return list(ctx)
 }
 
-// lister returns what makes the list of an entry.
+// lister returns the form of an entry and the function that lists its host:port lines.
 func (cfg *Config) lister(entry string) (kind form, list func(context.Context) ([]string, error)) {
-	kind, what, _ := parseJoin(entry) // Check has found no fault with it
+	kind, what, _ := parseJoin(entry) // Check has accepted it
 	switch kind {
 	case formService:
 		return kind, func(ctx context.Context) ([]string, error) {
@@ -143,7 +142,7 @@ func (cfg *Config) lister(entry string) (kind form, list func(context.Context) (
 	return kind, func(context.Context) ([]string, error) { return []string{what}, nil }
 }
 
-// askFunc is the list of Func.
+// askFunc returns the list of Func.
 func (cfg *Config) askFunc(ctx context.Context) ([]string, error) {
 	lines, err := cfg.Func(ctx)
 	if err != nil {
@@ -152,12 +151,12 @@ func (cfg *Config) askFunc(ctx context.Context) ([]string, error) {
 	return checkList(lines)
 }
 
-// systemServices is the system's resolver for SRV records. A record whose target is the root says
-// that there is no such service.
+// systemServices looks up SRV records with the system's resolver. A record whose target is the root
+// means that there is no such service.
 func systemServices(ctx context.Context, name string) ([]string, error) {
 	_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", name)
 	if err != nil {
-		return nil, err // also if some records are good: the others may be those that count
+		return nil, err // even if some records are good: the bad ones may be those that count
 	}
 	var lines []string
 	for _, r := range records {
@@ -168,7 +167,7 @@ func systemServices(ctx context.Context, name string) ([]string, error) {
 	return lines, nil
 }
 
-// missing reports whether a lookup has failed because there is nothing under the name, which is an
+// missing reports whether a lookup has failed because the name does not exist, which counts as an
 // answer.
 func missing(err error) bool {
 	var dns *net.DNSError

@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// form is the kind of an entry of Join: where its addresses come from.
+// form is the kind of an entry of Join.
 type form uint8
 
 const (
 	formHost    form = iota // host:port, also written dns:///host:port: all addresses of the host
 	formService             // srv:///name: hosts and ports from SRV records, and all addresses of those hosts
 	formFile                // file:///path: a list of host:port, and all addresses of those hosts
-	formFunc                // Config.Func: a list likewise
+	formFunc                // Config.Func: a list, and all addresses of those hosts
 )
 
-// joinFunc is what Func is called where entries are named for people: as the user knows it.
+// joinFunc names Func in texts, as the user knows it.
 const joinFunc = "Config.JoinFunc"
 
-// joinForms ends the refusal of an entry.
+// joinForms ends the error text of a bad entry.
 const joinForms = "want host:port, dns:///name:port, srv:///name or file:///path"
 
-// Check says what is wrong with one entry of Join, or returns nil. Nothing is looked up.
+// Check returns what is wrong with one entry of Join, or nil. It looks nothing up.
 func Check(entry string) error {
 	_, _, err := parseJoin(entry)
 	return err
 }
 
-// parseJoin splits an entry into its form and what that form needs: host:port, the name of a
+// parseJoin splits an entry into its form and the value for that form: host:port, the name of a
 // service, or a path.
 func parseJoin(entry string) (form, string, error) {
 	scheme, rest, found := strings.Cut(entry, "://")
@@ -67,11 +67,11 @@ func parseJoin(entry string) (form, string, error) {
 	return formHost, name, nil
 }
 
-// pathBytesMax is what systems take at most.
+// pathBytesMax is the longest path that systems accept.
 const pathBytesMax = 4096
 
-// localPath is the path behind file://, literally: nothing in it is an escape. Where drives have
-// letters it is /C:/x.
+// localPath returns the path after file://, taken literally: nothing in it is an escape. With drive
+// letters the form is /C:/x.
 func localPath(path string) string {
 	if len(path) > 2 && path[0] == '/' && path[2] == ':' && filepath.VolumeName(path[1:]) != "" {
 		path = path[1:]
@@ -79,7 +79,7 @@ func localPath(path string) string {
 	return filepath.FromSlash(path)
 }
 
-// checkListed says what is wrong with a host:port at which an instance is to be looked for.
+// checkListed returns what is wrong with a host:port in Join or a list.
 func checkListed(addr string) error {
 	if len(addr) > AddrBytesMax {
 		return fmt.Errorf("%q has %d bytes, more than %d", clip(addr), len(addr), AddrBytesMax)
@@ -94,10 +94,10 @@ func checkListed(addr string) error {
 	return nil
 }
 
-// AddrBytesMax is the length of the longest address at which an instance is looked for.
+// AddrBytesMax is the length of the longest accepted address.
 const AddrBytesMax = 200
 
-// CheckAddr says what is wrong with a host:port, or returns nil.
+// CheckAddr returns what is wrong with a host:port, or nil.
 func CheckAddr(addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -109,8 +109,8 @@ func CheckAddr(addr string) error {
 	return nil
 }
 
-// checkHost refuses what is neither an IP address nor can be a name in DNS. The resolver would say
-// of it that it does not exist, which counts as an answer: no instance is there.
+// checkHost rejects a text that is neither an IP address nor a possible DNS name. The resolver
+// would report it as nonexistent, which counts as an answer: no instance is there.
 func checkHost(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil
@@ -126,7 +126,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-// clip shortens what is quoted in an error.
+// clip shortens a text that an error quotes.
 func clip(text string) string {
 	if len(text) > 100 {
 		return text[:100] + "..."

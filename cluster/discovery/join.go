@@ -10,43 +10,44 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// Times of resolving Join. Names are hints that change: they are looked up for ever, faster while
-// there is no leader, since the founding of a group, and finding one whose instances have all
-// moved, depend on them. Each pause is up to a quarter longer at random, so that a thousand
-// instances that were started together do not ask DNS together for ever.
+// Times of resolving Join. Names can change, so they are looked up forever. Lookups are more
+// frequent without a leader, since founding depends on them, and so does finding a group whose
+// instances have all moved. Each pause is up to a quarter longer at random, so that a thousand
+// instances that start together do not keep asking DNS together.
 const (
 	resolveEvery     = time.Second
 	resolveEverySlow = 10 * time.Second
-	// in place of resolveEvery: behind a function there is often a service that counts calls
+	// for functions, which often call a service that counts calls
 	resolveEveryFunc = 2 * time.Second
-	always           = time.Duration(1) << 62 // resolved for ever: an IP address
-	idle             = time.Hour              // until the next look if nothing is to be looked up
-	loudEvery        = time.Minute            // between two lines about the panic of one function
+	always           = time.Duration(1) << 62 // never needs another lookup: an IP address
+	idle             = time.Hour              // until the next call of Due if nothing has to be looked up
+	loudEvery        = time.Minute            // between two log lines about panics of one function
 )
 
-// Join is what the entries of Config lead to. One goroutine owns it and calls its methods; it
-// carries out the attempts that Due returns on other goroutines, and hands what they find to Take.
+// Join holds the addresses behind the entries of Config. One goroutine owns it and calls its
+// methods. It runs the attempts that Due returns on other goroutines, and passes their results to
+// Take.
 //
-// Times are on a scale of the caller's own, which begins at zero and never goes back.
+// Times are on a scale of the caller, which begins at zero and never goes back.
 type Join struct {
 	cfg     *Config
 	entries []resolving
 }
 
-// resolving is one entry, or Config.Func, and what is known about it.
+// resolving is one entry, or Config.Func, and its state.
 type resolving struct {
 	entry founding.Entry
 	kind  form
 	list  func(context.Context) ([]string, error) // its host:port lines
-	known map[string][]string                     // addresses last found, by host of the present list
+	known map[string][]string                     // last found addresses, by host of the present list
 	none  []string                                // lines of a list whose host has no address
 	busy  bool
-	asked time.Duration // the lookup under way, or the last
+	asked time.Duration // when the current or last lookup began
 	next  time.Duration
-	loud  time.Duration // when a panic was last told with its stack
+	loud  time.Duration // when a panic was last logged
 }
 
-// New returns a Join in which every entry is due, but those that are IP addresses already.
+// New returns a Join in which every entry is due, except those that are IP addresses.
 func New(config Config) *Join {
 	cfg := config.withDefaults()
 	j := &Join{cfg: cfg}
@@ -73,8 +74,8 @@ func newResolving(cfg *Config, name string) resolving {
 	return r
 }
 
-// Entries returns what every entry leads to now, in the order of Config with Func last. The slices
-// in them are never changed afterwards.
+// Entries returns what every entry leads to now, in the order of Config with Func last. The
+// returned slices are never changed.
 func (j *Join) Entries() []founding.Entry {
 	all := make([]founding.Entry, 0, len(j.entries))
 	for i := range j.entries {
@@ -83,8 +84,8 @@ func (j *Join) Entries() []founding.Entry {
 	return all
 }
 
-// pauseAfter is how long an entry is left alone between the beginnings of two lookups, without the
-// random part.
+// pauseAfter returns the time between the starts of two lookups of an entry, without the random
+// part.
 func (r *resolving) pauseAfter(led bool) time.Duration {
 	switch {
 	case led:
@@ -95,10 +96,10 @@ func (r *resolving) pauseAfter(led bool) time.Duration {
 	return resolveEvery
 }
 
-// Due returns the lookups that are to be begun now, and when to call it again at the latest. An
-// attempt that was returned is under way until Take has its result: no other begins beside it. led
-// says that this instance belongs to a group that has a leader, so that the entries are looked up
-// less often; as soon as it is false they are due as often as without one.
+// Due returns the lookups to start now, and when to call it again at the latest. Until Take has the
+// result of an attempt, no other attempt at the same entry is returned. led is set if this instance
+// belongs to a group that has a leader; then lookups are less frequent. As soon as it is false,
+// entries are due as often as without a leader.
 func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Attempt, next time.Duration) {
 	next = now + idle
 	for i := range j.entries {
@@ -107,7 +108,7 @@ func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Att
 			continue
 		}
 		pause := r.pauseAfter(led)
-		r.next = min(r.next, now+pause+pause/4) // what was planned under a leader does not wait that long without one
+		r.next = min(r.next, now+pause+pause/4) // a lookup planned under a leader need not wait that long without one
 		if r.next > now {
 			next = min(next, r.next)
 			continue
@@ -118,10 +119,9 @@ func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Att
 	return due, next
 }
 
-// Take takes what an attempt has found, and returns the addresses that the entry leads to now and
-// did not lead to before, without Self. A name that does not exist yet is as good as one with no
-// addresses. A lookup that failed says nothing about which instances are there: the entry says why
-// in Failed, and keeps the addresses that were known.
+// Take records the result of an attempt. It returns the addresses, without Self, that the entry
+// leads to now and did not before. A name that does not exist counts as one without addresses.
+// After a failed lookup the entry keeps its addresses, and Failed is the reason.
 func (j *Join) Take(now time.Duration, got Result) (appeared []string) {
 	r := &j.entries[got.entry]
 	if got.late {
@@ -154,15 +154,15 @@ func (j *Join) Take(now time.Duration, got Result) (appeared []string) {
 	return appeared
 }
 
-// overrun notes that a lookup has not ended though its context has.
+// overrun records that a lookup has not ended though its context has.
 func (r *resolving) overrun(asked time.Duration) {
 	if r.busy && r.asked == asked {
 		r.entry.Failed = "it has not returned, though its context ended " + resolveOverrun.String() + " ago"
 	}
 }
 
-// take makes the addresses of an entry from what was found: one host that could not be looked up
-// keeps the addresses that it had.
+// take returns the addresses of an entry. A host that could not be looked up keeps its earlier
+// addresses.
 func (r *resolving) take(lines []foundLine) (addrs []string, failed string) {
 	before := r.known
 	r.known, r.none = make(map[string][]string), nil
@@ -184,11 +184,11 @@ func (r *resolving) take(lines []foundLine) (addrs []string, failed string) {
 			addrs = append(addrs, net.JoinHostPort(ip, l.port))
 		}
 	}
-	slices.Sort(addrs) // servers rotate them, and that is no news
+	slices.Sort(addrs) // servers rotate them, which is not a change
 	return slices.Compact(addrs), failed
 }
 
-// panicked tells the panic of a user's function, with its stack, once in a while.
+// panicked logs the panic of a user's function with its stack, at most once a minute.
 func (j *Join) panicked(now time.Duration, r *resolving, got found) {
 	if r.loud == 0 || now-r.loud >= loudEvery {
 		r.loud = now

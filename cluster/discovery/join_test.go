@@ -159,13 +159,13 @@ func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 			want: "; a.example:1 has no addresses yet" + headless},
 		"this instance": {entries: []string{"a.example:1"},
 			lines: []foundLine{{host: "a.example", port: "1", addrs: []string{"10.0.0.1"}}}, waiting: "x",
-			want: "; Join leads to nobody but this instance" + headless},
+			want: "; Join leads to no instance but this one" + headless},
 		"only itself, by IP": {entries: []string{"10.0.0.1:1"}, waiting: "x",
-			want: "; Join leads to nobody but this instance"},
+			want: "; Join leads to no instance but this one"},
 		"another": {entries: []string{"10.0.0.2:1"}, waiting: "x", want: ""},
 		"a host of a list": {entries: []string{"srv:///s.example"}, lines: []foundLine{{host: "h", port: "2"}},
 			waiting: "x", want: "; srv:///s.example lists h:2, which has no address yet" + headless},
-		"an empty file": {entries: []string{path}, waiting: "x", want: "; " + path + " lists nobody"},
+		"an empty file": {entries: []string{path}, waiting: "x", want: "; " + path + " lists no instance"},
 		"a failure": {entries: []string{"a.example:1"}, err: errors.New("down"), waiting: "x",
 			want: "; a.example:1 cannot be resolved: down"},
 		"a failure, told": {entries: []string{"a.example:1"}, err: errors.New("down"),
@@ -236,7 +236,7 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 			{"panic", "it panicked: boom boom", 0}, {"panic", "it panicked: boom boom", 0},
 			{"exit", "it has ended its goroutine", 0},
 			{"error", "the API is down", 0}, {"garbage", "address 2", 0}, {"slow", "deadline exceeded", resolveWithin},
-			{"none", "Config.JoinFunc returns nobody", 0}, {"deaf", "it has not returned", resolveWithin +
+			{"none", "Config.JoinFunc returns no instance", 0}, {"deaf", "it has not returned", resolveWithin +
 				resolveOverrun},
 		} {
 			if took, _ := run(c.mode); took != c.took || !strings.Contains(j.Trouble("x"), c.want) {

@@ -10,18 +10,17 @@ import (
 	"time"
 )
 
-// Bounds of a list of addresses. A fleet of more instances names some of them, or a service.
+// Limits of a list of addresses. A larger fleet lists some of its instances, or uses a service.
 const (
 	listBytesMax = 64 << 10
 	listAddrsMax = 1024
-	listSettles  = 200 * time.Millisecond // how long a changed file must stay as it is before it counts
+	listSettles  = 200 * time.Millisecond // how long a changed file must stay unchanged before it counts
 )
 
-// parseList reads a list of addresses: one host:port a line, # begins a comment, empty lines are
-// skipped. A list with a line that is none of that is refused as a whole: it may be half of what
-// its writer meant.
+// parseList parses a list of addresses: one host:port a line; # begins a comment; empty lines are
+// skipped. It rejects a list with any other line as a whole, since the file may be half written.
 func parseList(text []byte) ([]string, error) {
-	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // some editors begin a file with it
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // some editors write this byte order mark
 	var addrs []string
 	number := 0
 	for line := range bytes.Lines(text) {
@@ -39,7 +38,7 @@ func parseList(text []byte) ([]string, error) {
 	return addrs, checkMany(len(addrs))
 }
 
-// checkList is parseList for addresses that a function has returned. The slice is copied.
+// checkList checks addresses that a function has returned, and returns a copy.
 func checkList(list []string) ([]string, error) {
 	if err := checkMany(len(list)); err != nil {
 		return nil, err
@@ -52,8 +51,8 @@ func checkList(list []string) ([]string, error) {
 	return append([]string(nil), list...), nil
 }
 
-// checkMany refuses more addresses than are ever asked. To take some of them could be to leave
-// out an instance that belongs to a group.
+// checkMany rejects more addresses than are ever asked. Dropping some could drop an instance that
+// belongs to a group.
 func checkMany(n int) error {
 	if n > listAddrsMax {
 		return fmt.Errorf("%d addresses are more than %d", n, listAddrsMax)
@@ -61,16 +60,14 @@ func checkMany(n int) error {
 	return nil
 }
 
-// listFile is a file with a list. One goroutine at a time uses it.
 type listFile struct {
 	path string
-	last []byte // as it counts now
-	read bool   // last is something
+	last []byte // the text that counts now
+	read bool   // last is valid
 }
 
-// list reads the file anew. A text that differs from the last one counts only when it stays the
-// same for a moment, since it may be half written. A file that is replaced
-// by a renamed one waits no longer than that either.
+// list reads the file again. A changed text counts only when it stays the same for listSettles,
+// since it may be half written. The same holds for a file that was replaced by renaming.
 func (f *listFile) list(ctx context.Context) ([]string, error) {
 	text, err := readSmall(f.path)
 	for err == nil && (!f.read || !bytes.Equal(text, f.last)) {
@@ -93,8 +90,8 @@ func (f *listFile) list(ctx context.Context) ([]string, error) {
 	return addrs, nil
 }
 
-// readSmall reads a file that is regular, since reading another may never end, and that has no more
-// bytes than a list may.
+// readSmall reads a file. It rejects one that is not regular, since reading it may never end, and
+// one that is larger than a list may be.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -131,7 +128,7 @@ func errTooLong(path string) error {
 	return fmt.Errorf("%s has more than %d bytes", path, listBytesMax)
 }
 
-// pause waits, or returns why it did not.
+// pause waits for d, or returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -143,7 +140,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// clipped makes an error one line that people can read, whatever it quotes.
+// clipped returns an error with one line of readable text, whatever it quotes.
 func clipped(err error) error {
 	text := bytes.ToValidUTF8([]byte(err.Error()), []byte("?"))
 	text = bytes.Map(func(r rune) rune {

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Lookup returns the addresses, host:port with an IP address, to which an entry of Join leads now:
-// for a program that is no instance and wants to ask one. A name without addresses has none; if
-// some of several hosts cannot be looked up, it returns the others. A file is read as it is, though
-// it may be half written. ctx bounds it.
+// Lookup returns the addresses, host:port with an IP address, to which an entry of Join leads now.
+// It is for a program that is no instance and wants to ask one. A name without addresses has none.
+// If some of several hosts cannot be looked up, it returns the addresses of the others. A file is
+// read as it is, though it may be half written. The lookup ends with ctx.
 func Lookup(ctx context.Context, entry string) ([]string, error) {
 	if err := Check(entry); err != nil {
 		return nil, err
 	}
 	cfg := Config{}.withDefaults()
 	r := newResolving(cfg, entry)
-	if _, path, _ := parseJoin(entry); r.kind == formFile { // half of a list is good enough for one look
+	if _, path, _ := parseJoin(entry); r.kind == formFile { // half of a list suffices for one lookup
 		r.list = func(context.Context) ([]string, error) {
 			text, err := readSmall(path)
 			if err != nil {
@@ -35,7 +35,6 @@ func Lookup(ctx context.Context, entry string) ([]string, error) {
 	return slices.Clip(addrs), nil
 }
 
-// lookupError is why an entry leads to no address.
 type lookupError string
 
 func (e lookupError) Error() string { return string(e) }

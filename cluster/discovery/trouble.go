@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// troublesMax is how many entries of Join are complained about at a time.
+// troublesMax is how many entries of Join a text lists.
 const troublesMax = 3
 
-// headless is the way out of the commonest of these troubles.
-const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is before the group is born: set publishNotReadyAddresses: true on it"
+// headless is the remedy for the most common of these problems.
+const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is ready before the " +
+	"group is born: set publishNotReadyAddresses: true on it"
 
-// Trouble completes what this instance waits for by what Join has to do with it: entries that lead
-// to no instance, or to none but this one. They block nothing, so the founding does not speak of
-// them, but they may be why others are missing. It returns what to write behind waiting, or
-// nothing: also if waiting is empty.
+// Trouble returns the text to append to waiting: the entries of Join that lead to no instance, or
+// only to this one. They block nothing, so package founding does not report them, but they may
+// explain missing instances. It returns "" if there are none or if waiting is empty.
 func (j *Join) Trouble(waiting string) string {
 	if waiting == "" || len(j.entries) == 0 {
 		return ""
@@ -33,7 +33,7 @@ func (j *Join) Trouble(waiting string) string {
 		names, empty = names || r.named(), empty || r.emptyName()
 	}
 	if alone {
-		texts = append(texts, "Join leads to nobody but this instance")
+		texts = append(texts, "Join leads to no instance but this one")
 	}
 	if more := len(texts) - troublesMax; more > 0 {
 		texts = append(texts[:troublesMax], "and "+strconv.Itoa(more)+" more entries of Join")
@@ -48,8 +48,8 @@ func (j *Join) Trouble(waiting string) string {
 	return "; " + strings.Join(texts, "; ") + way
 }
 
-// trouble says that an entry leads to no instance, or could not be resolved if that is not said
-// already.
+// trouble returns that an entry leads to no instance, or could not be resolved, unless said names
+// the entry already.
 func (r *resolving) trouble(said string) string {
 	switch {
 	case r.entry.Failed != "":
@@ -62,16 +62,16 @@ func (r *resolving) trouble(said string) string {
 	case len(r.none) > 0:
 		return r.entry.Name + " lists " + r.none[0] + ", which has no address yet"
 	case len(r.entry.Addrs) == 0 && r.kind == formFile:
-		return r.entry.Name + " lists nobody"
+		return r.entry.Name + " lists no instance"
 	case len(r.entry.Addrs) == 0 && r.kind == formFunc:
-		return r.entry.Name + " returns nobody"
+		return r.entry.Name + " returns no instance"
 	case len(r.entry.Addrs) == 0:
 		return r.entry.Name + " has no addresses yet"
 	}
 	return ""
 }
 
-// named reports whether an entry rests on a name in DNS.
+// named reports whether an entry depends on a DNS name.
 func (r *resolving) named() bool {
 	return r.kind == formService || r.kind == formHost && r.next != always
 }
@@ -86,7 +86,7 @@ func (r *resolving) others(self string) bool {
 	return false
 }
 
-// emptyName reports whether an entry rests on a name in DNS that has no address.
+// emptyName reports whether an entry depends on a DNS name without an address.
 func (r *resolving) emptyName() bool {
 	return r.entry.Failed == "" && r.entry.Resolved != -always &&
 		(len(r.none) > 0 || r.named() && len(r.entry.Addrs) == 0)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// consider is rule 3: it accepts the charter, and is bound from then on, or says why not. The same
-// charter is answered once in a life; being asked again about the one that was accepted, because
-// our answer was lost, changes nothing and gets the same answer.
+// consider applies rule 3: it accepts the charter and binds the instance, or returns the reason for
+// refusing. Each charter is answered once in a life. Asking again about the accepted one, because
+// the answer was lost, changes nothing and gets the same answer.
 func (c *Core) consider(ch *Charter) (Refusal, string) {
 	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
 		return Accepted, ""
@@ -21,7 +21,7 @@ func (c *Core) consider(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// remember notes that the charter was refused, for this life.
+// remember records, for this life, that the charter was refused.
 func (c *Core) remember(group uint64) {
 	if slices.Contains(c.refused, group) {
 		return
@@ -32,7 +32,7 @@ func (c *Core) remember(group uint64) {
 	c.refused = append(c.refused, group)
 }
 
-// judge says whether the charter may be accepted now. It changes nothing.
+// judge returns whether the charter may be accepted now. It changes nothing.
 func (c *Core) judge(ch *Charter) (Refusal, string) {
 	if flaw := ch.malformed(); flaw != "" {
 		return RefusedMalformed, flaw
@@ -69,9 +69,9 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	return c.obstacle(ch)
 }
 
-// obstacle says what in the world around keeps this instance from accepting the charter, or, where
-// ch is nil, any charter: somebody reachable belongs to a group that has a leader, or an address
-// that Join names has not answered as rule 3 asks.
+// obstacle returns what it has seen of other instances that keeps this one from accepting the
+// charter (nil means any charter): a reachable instance belongs to a group that has a leader, or an
+// address that Join names has not answered as rule 3 requires.
 func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	if c.unfit != "" {
 		return RefusedDirectory, c.unfit
@@ -109,18 +109,19 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// tenant says whether the answer of an address that Join names allows birth.
+// tenant returns whether the last answer of an address that Join names permits accepting the
+// charter.
 func (c *Core) tenant(p *place, ch *Charter) (Refusal, string) {
 	if !p.last.fresh(c.now, freshFor) {
 		return RefusedSilence, c.silence(c.unanswered())
 	}
 	if p.last.outcome != Answered {
-		return Accepted, "" // nobody is there, or nobody of us
+		return Accepted, "" // nothing listens there, or no instance of this cluster
 	}
 	return c.stranger(p, &p.last.who, ch)
 }
 
-// unanswered returns the addresses that Join names of which there is no answer of late.
+// unanswered returns the addresses that Join names without a recent answer.
 func (c *Core) unanswered() (list []*place) {
 	for _, p := range c.places {
 		if p.entry != "" && !p.last.fresh(c.now, freshFor) {
@@ -130,8 +131,8 @@ func (c *Core) unanswered() (list []*place) {
 	return list
 }
 
-// stranger says why the instance that answers at a place keeps this one from accepting the charter
-// (nil: any), or returns Accepted.
+// stranger returns why the instance that answers at a place keeps this one from accepting the
+// charter (nil means any charter). It returns Accepted if there is no reason.
 func (c *Core) stranger(p *place, who *Who, ch *Charter) (Refusal, string) {
 	switch {
 	case who.Instance == c.instance:
@@ -150,7 +151,7 @@ func (c *Core) stranger(p *place, who *Who, ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// bind makes the charter ours: rule 4 begins.
+// bind binds this life to the charter (rule 4).
 func (c *Core) bind(ch *Charter) {
 	own := *ch
 	own.List, own.Voters = slices.Clone(ch.List), slices.Clone(ch.Voters)
@@ -162,12 +163,11 @@ func (c *Core) bind(ch *Charter) {
 	c.stale = true
 	c.revision++
 	for _, p := range c.places {
-		p.next = c.now // everybody's standing matters now
+		p.next = c.now // the state of every instance matters now
 	}
 	c.events = append(c.events, Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: c.raft})
 }
 
-// orEmpty returns the separator and the text, or nothing if there is no text.
 func orEmpty(separator, text string) string {
 	if text == "" {
 		return ""

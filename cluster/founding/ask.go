@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// ask collects the questions that are due and returns when the next thing is.
+// ask collects the questions that are due and returns when the next one is.
 func (c *Core) ask(random Random) time.Duration {
 	next := c.deadline()
 	if c.barred != "" {
@@ -31,20 +31,20 @@ func (c *Core) ask(random Random) time.Duration {
 	return max(next, c.now+time.Millisecond)
 }
 
-// curious reports whether it matters who the others are: always, except to a closed group, and to a
-// member whose group has a leader and whose voters know where it lives.
+// curious reports whether the state of other instances matters. It does, except for a closed group,
+// and for a member whose group has a leader and whose voters know its address.
 func (c *Core) curious() bool {
 	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.seeks())
 }
 
-// question puts one question on the way out.
+// question queues one question and returns its ID.
 func (c *Core) question(addr string, to nodeid.ID, body []byte) uint64 {
 	c.asked++
 	c.asks = append(c.asks, Question{ID: c.asked, Addr: addr, To: to, Body: body})
 	return c.asked
 }
 
-// introduction is what every question says about the asker.
+// introduction returns what every question says about the asker.
 func (c *Core) introduction() question {
 	q := question{Group: c.group, Bound: c.phase != Newborn, Resuming: c.settling, Founds: c.settings.founds(c.name)}
 	if c.durable {
@@ -53,9 +53,9 @@ func (c *Core) introduction() question {
 	return q
 }
 
-// pace returns how long to wait until the same place is asked again. It grows with the number of
-// places that are asked so, because each founder asks each other, and stays below freshFor by more
-// than a question may take.
+// pace returns how long to wait before the same place is asked again. It grows with the number of
+// such places, because each founder asks every other. It stays below freshFor by more than a
+// question may take.
 func (c *Core) pace(salt uint64, places int) time.Duration {
 	every := askEvery
 	if c.phase == Member && !c.settling {
@@ -66,13 +66,13 @@ func (c *Core) pace(salt uint64, places int) time.Duration {
 	return atRandom(every, salt)
 }
 
-// atRandom returns the time plus up to the same again.
+// atRandom returns a random time from every to twice that.
 func atRandom(every time.Duration, salt uint64) time.Duration {
 	return every + time.Duration(mix(salt)%uint64(every))
 }
 
-// mix scatters a number over all 64 bits (the finaliser of splitmix64), for times that should not
-// coincide.
+// mix scatters a number over all 64 bits (the finaliser of splitmix64), so that timers of different
+// instances do not coincide.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
@@ -80,10 +80,10 @@ func mix(x uint64) uint64 {
 	return x ^ (x >> 31)
 }
 
-// whyMax bounds what is kept of a reason, which may quote what a stranger has sent.
+// whyMax limits the length of a stored reason, which may quote bytes from an unknown program.
 const whyMax = 400
 
-// deadline returns when the present phase has to be looked at again even if nothing happens.
+// deadline returns when Tick has to examine the present phase even if no input arrives.
 func (c *Core) deadline() time.Duration {
 	switch {
 	case (c.phase == Bound || c.settling) && c.until > c.now:
@@ -94,10 +94,10 @@ func (c *Core) deadline() time.Duration {
 	return c.now + askEverySlow
 }
 
-// Result takes how a question ended. asked is when it was sent, and answer what came back from the
-// instance that has proved to be from; all count only for outcome Answered and what it proves. Of
-// the outcomes Foreign and Silent answer is the reason, for people, or nil. Results of questions
-// that are not awaited any more, as those of an earlier life, are ignored.
+// Result records how a question ended. asked is when it was sent. from is the instance that
+// answered, as proved by its connection; from and answer count only for outcome Answered. For
+// Foreign and Silent answer is the reason, for people, or nil. Results of questions that are no
+// longer pending, such as those of an earlier life, are ignored.
 func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID,
 	answer []byte) {
 	c.now = now
@@ -131,8 +131,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	if outcome == Answered {
 		who, err := decodeWho(answer)
 		if err != nil {
-			// It carries our label and speaks another language: it may well be one of us in a newer
-			// version, so it blocks like silence.
+			// It identifies itself as an instance of this cluster but cannot be decoded, so it may
+			// run a newer version: it blocks like silence.
 			return
 		}
 		who.Instance = from
@@ -148,8 +148,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	p.last = s
 }
 
-// answered takes the verdict of the i-th on the list about our charter. Only that life's own word
-// counts.
+// answered records the verdict of the i-th listed instance about our charter. Only that life's own
+// answer counts.
 func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	l := c.charter.List[i]
 	if outcome != Answered {
@@ -170,8 +170,8 @@ func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	}
 }
 
-// met takes in what an instance says about itself, as far as it concerns the charter that we are
-// bound to or our group.
+// met records what an instance says about itself, as far as it concerns the charter that this
+// instance is bound to, or its group.
 func (c *Core) met(who *Who) {
 	if who.Instance != c.instance && c.votes(who.Instance) {
 		c.guided = c.now
@@ -198,15 +198,15 @@ func (c *Core) met(who *Who) {
 	}
 }
 
-// Asker is the instance that puts a question: the ID that it has proved, and the address that it
-// says it is reached at.
+// Asker is the instance that asks a question: its proven ID, and the address at which it says that
+// it can be reached.
 type Asker struct {
 	Instance nodeid.ID
 	Addr     string
 }
 
-// Ask answers the question of another instance, or returns nil if it is no question of ours. The
-// answer is given at once, and binds.
+// Ask answers a question of another instance, or returns nil if this package does not know the
+// question. The answer is given at once and binds this instance.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	if c.doomed != "" || c.barred != "" {
@@ -214,8 +214,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	if p, err := decodeProposal(body); err == nil {
 		if p.To != c.instance || c.settling {
-			// It was meant for another life. Silence is the only answer that cannot be mistaken for
-			// that life's.
+			// The proposal was meant for another life. Any answer could be mistaken for that
+			// life's; silence cannot.
 			return nil
 		}
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}
@@ -249,8 +249,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	return appendWho(nil, who)
 }
 
-// Tell answers the question who this instance is to a peer that is no instance, or returns nil if
-// it is another question. Nothing that the peer says is taken in.
+// Tell answers "Who are you?" for a peer that is no instance. It returns nil for any other
+// question, and records nothing that the peer says.
 func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	q, err := decodeQuestion(body)
@@ -260,7 +260,7 @@ func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []
 	return appendWho(nil, c.self(question{Instance: from, Group: q.Group}))
 }
 
-// self is what this instance says about itself.
+// self returns what this instance says about itself.
 func (c *Core) self(q question) Who {
 	who := Who{
 		Instance: c.instance, Name: c.name, Addr: c.addr, Phase: c.phase, Leader: c.leader, Group: c.group,

@@ -7,33 +7,33 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file says whose word about the group's configuration counts. An instance proves only that it
-// is the one that it says it is, and every holder of the secret is some instance. So the word of
-// one counts that the configuration known here names as a voter, or that leads: a voter has named
-// it, and this instance is attached to it. All else is a hint to ask those.
+// This file decides which instances are believed about the group's configuration. An instance
+// proves only its ID, and every holder of the secret can run one. So only two kinds are believed:
+// voters of the configuration that is known here, and the leader that this instance is attached to,
+// because a voter has named it. Anything else is only a hint to ask those.
 
-// Guide takes the leader to which this instance is attached, or zero if it is attached to none.
+// Guide sets the leader to which this instance is attached. Zero means none.
 func (c *Core) Guide(leader nodeid.ID) { c.guide = leader }
 
-// votes reports whether the newest configuration that is known names the instance as a voter.
+// votes reports whether the newest known configuration names the instance as a voter.
 func (c *Core) votes(instance nodeid.ID) bool {
 	return slices.ContainsFunc(c.newest(), func(v Voter) bool { return v.Instance == instance && !v.Learner })
 }
 
-// believes reports whether the word of an instance about the group's configuration counts.
+// believes reports whether an instance is believed about the group's configuration.
 func (c *Core) believes(from nodeid.ID) bool {
 	return c.votes(from) || !from.IsZero() && from == c.guide
 }
 
-// hinted takes a configuration that an instance has told which is not believed. An instance without
-// a leader asks the voters that it knows anyway. If none of them has answered for the largest TTL,
-// they may all have been replaced while it was cut off: then this life ends and begins anew without
-// a group, as a new instance, which has to trust those that it meets.
+// hinted handles a configuration told by an instance that is not believed. Without a leader this
+// instance asks the known voters anyway. If none of them has answered for the largest TTL, they may
+// all have been replaced while it was cut off. Then this life ends. The next one begins without a
+// group, and has to trust the instances that it meets.
 //
-// An instance with a directory does not do that. Its group may need its vote, and its word is what
-// other directories go by: those who have been voters keep their IDs. IDs cost nothing, so any
-// number of instances that confirm a configuration prove nothing either. It waits for a voter that
-// it knows; if all of them have lost their directories, it is for people to empty its own.
+// An instance with a directory does not give up its group. The group may need its vote, and other
+// directories rely on its answers, because voters keep their IDs. Confirmations prove nothing,
+// because new IDs cost nothing. It waits for a voter that it knows. If all of those have lost their
+// directories, an operator has to empty its directory.
 func (c *Core) hinted(at uint64, voters []Voter) {
 	if at <= c.at || c.phase != Member || c.settling {
 		return
@@ -45,7 +45,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 		return
 	}
 	if holds(voters, c.raft) {
-		return // it says itself that this replica still counts: its voters will come back
+		return // even the hint says that this replica still counts: its voters will come back
 	}
 	if c.durable {
 		return
@@ -55,11 +55,11 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 		", and a newer configuration of it is in reach"
 }
 
-// unguided is for how long no other voter that is known here has answered.
+// unguided returns for how long no other known voter has answered.
 func (c *Core) unguided() time.Duration { return c.now - max(c.guided, c.since) }
 
-// lost reports whether no voter that is known has answered for so long that all of them may have
-// been replaced.
+// lost reports whether no known voter has answered for so long that all of them may have been
+// replaced.
 func (c *Core) lost() bool {
 	return c.unguided() > max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
 }

@@ -9,17 +9,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// mallory has the secret and a key of its own, and is no voter.
+// mallory has the secret and its own key, and is no voter.
 func mallory() Asker { return Asker{nodeidtest.ID(666), "m:1"} }
 
-// alone is a configuration of mallory alone.
+// alone is a configuration with mallory as the only replica.
 func mallorys() []Voter {
 	return []Voter{{Raft: 66, Instance: mallory().Instance, Addr: mallory().Addr, Life: 1}}
 }
 
-// A liar that proves its own identity, and no other, can say what it likes about the configuration:
-// nothing that is known changes, no replica ends, and it is not believed about anything later
-// either.
+// An instance that proves only its own ID cannot change the known configuration or end a replica
+// with any claim, and it is not believed later either.
 func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	const far = uint64(1) << 50
 	announce := func(c *Core, at uint64) []byte {
@@ -57,7 +56,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	for name, lie := range lies {
 		for _, durable := range []bool{false, true} {
 			c := plain(durable)
-			c.bring(t, 0x11, 1, 10, configuration()) // it has a replica, as voters have
+			c.bring(t, 0x11, 1, 10, configuration()) // it has a replica, like a voter
 			c.Voters(c.now, 99, 11, configuration(0x11))
 			c.happened()
 			before, voters := c.At(), slices.Clone(c.newest())
@@ -81,8 +80,8 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	}
 }
 
-// The leader to which this instance is attached is believed though no configuration that is known
-// names it.
+// The leader to which this instance is attached is believed even if no known configuration names
+// it.
 func TestTheLeaderIsBelieved(t *testing.T) {
 	c := plain(false)
 	c.Guide(mallory().Instance)
@@ -93,8 +92,8 @@ func TestTheLeaderIsBelieved(t *testing.T) {
 	}
 }
 
-// When no voter that is known has answered for a TTL, all may have been replaced. A life in memory
-// begins anew then. An instance with a directory waits for a voter that it knows, however many
+// If no known voter has answered for a TTL, all may have been replaced. Then a life in memory ends
+// and a new one begins. An instance with a directory waits for a voter that it knows, however many
 // others agree on a configuration, and keeps its replica if it has one.
 func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	newer := []Voter{
@@ -133,7 +132,7 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 			say(c, v.Instance)
 		}
 		if c.At() == 30 {
-			t.Errorf("%s: it believes those whom they name themselves", tc.name)
+			t.Errorf("%s: it believes instances that name themselves", tc.name)
 		}
 		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 		if anew := c.Phase() == Newborn; anew != tc.anew {
@@ -145,8 +144,8 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	}
 }
 
-// What one instance says of another's life moves no address and bars no directory, unless it is a
-// voter, and no number may jump.
+// A report about another instance's life changes no address and bars no directory, unless a voter
+// sends it. Life numbers may not jump.
 func TestHearsayAboutLives(t *testing.T) {
 	c := settled(Member)
 	c.knocked("m:1")

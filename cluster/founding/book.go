@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// Book is the address book: raft ID → (instance, address, life). Who is in it is decided by the
-// configuration of the group alone; where they are is learned from charters, from the log, from
-// voters and from the proven word of each of them, and the highest life number wins. No entry is
-// dropped because gossip says that its instance is dead: a voter that cannot be reached for an hour
-// still votes. The zero Book is empty. It is a value of its owner's and not safe for concurrent
-// use; State carries it into a directory.
+// Book is the address book: raft ID → (instance, address, life). The configuration of the group
+// alone decides which replicas it holds. Addresses come from charters, from the log, from other
+// voters and from each voter itself; the highest life number wins. Gossip never removes an entry: a
+// voter that cannot be reached for an hour still votes. The zero Book is empty. It is not safe for
+// concurrent use. State carries it into a directory.
 type Book struct {
 	at      uint64      // of the configuration
 	entries []bookEntry // by raft ID
@@ -18,11 +17,11 @@ type Book struct {
 
 type bookEntry struct {
 	Voter
-	firstHand bool // said by that very instance, not about it
+	firstHand bool // reported by that instance itself
 }
 
 // Configure makes the book hold exactly the replicas of the configuration with this number, unless
-// it has one that is as new. What is known about those who stay is kept, unless the given life is
+// the book already has one as new. Entries of replicas that stay are kept, unless the given life is
 // higher.
 func (b *Book) Configure(at uint64, voters []Voter) {
 	if len(b.entries) > 0 && at <= b.at {
@@ -43,10 +42,10 @@ func (b *Book) Configure(at uint64, voters []Voter) {
 	}
 }
 
-// Hear takes in where somebody says that a voter is, and reports whether that changed the book.
-// Somebody who is not in the configuration, an older life, and hearsay against the voter's own word
-// change nothing. Nor does another instance that claims a raft ID, in whatever life: an ID has one
-// life of its data, the configuration has named whose, and raft's messages are believed by it.
+// Hear records a reported address of a voter, and reports whether that changed the book. It ignores
+// instances outside the configuration, older lives, and hearsay that contradicts the voter's own
+// report. It also ignores another instance that claims a raft ID, in any life: the configuration
+// has bound each ID to one instance, and raft's messages are trusted by it.
 func (b *Book) Hear(v Voter, firstHand bool) bool {
 	at, found := b.find(v.Raft)
 	if !found || v.Addr == "" {
@@ -57,13 +56,13 @@ func (b *Book) Hear(v Voter, firstHand bool) bool {
 		(v.Life == e.Life && e.firstHand && !firstHand) {
 		return false
 	}
-	v.Learner = e.Learner // that is for the configuration to say
+	v.Learner = e.Learner // only the configuration decides that
 	changed := e.Voter != v
 	e.Voter, e.firstHand = v, firstHand
 	return changed
 }
 
-// At returns the number of the configuration that the book holds; 0: none.
+// At returns the number of the configuration that the book holds. Zero means none.
 func (b *Book) At() uint64 { return b.at }
 
 // Find returns the voter with that raft ID, if the book has it.

@@ -29,8 +29,8 @@ func TestBookHighestLifeWins(t *testing.T) {
 			Voter{Raft: 1, Instance: nodeidtest.ID(12), Addr: "a:7", Life: 9}, true, "a:3"},
 		{"a newer life, even by hearsay", Voter{Raft: 1, Instance: nodeidtest.ID(10), Addr: "a:6", Life: 4}, false,
 			"a:6"},
-		{"somebody without an address", Voter{Raft: 1, Instance: nodeidtest.ID(10), Life: 5}, true, "a:6"},
-		{"somebody who is not in the configuration", Voter{Raft: 7, Instance: nodeidtest.ID(70), Addr: "z:1",
+		{"a voter without an address", Voter{Raft: 1, Instance: nodeidtest.ID(10), Life: 5}, true, "a:6"},
+		{"a replica outside the configuration", Voter{Raft: 7, Instance: nodeidtest.ID(70), Addr: "z:1",
 			Life: 9}, true, "a:6"},
 	}
 	for _, s := range steps {

@@ -7,28 +7,28 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Settings are what an instance was told about its group. All instances of one group must be told
-// the same; a charter carries the settings it was written with, and an instance with others refuses
+// Settings are what an instance was told about its group. All instances of a group must have the
+// same. A charter carries the settings of its proposer, and an instance with other settings refuses
 // it.
 type Settings struct {
-	// Replicas is how many instances the user runs, all of them; 0 if Founders is set.
+	// Replicas is the total number of instances that the user runs. Zero if Founders is set.
 	Replicas int
-	// Founders names the instances that found and vote; empty if Replicas is set. Their order has
-	// no meaning.
+	// Founders names the instances that found the group and vote. Their order has no meaning. Empty
+	// if Replicas is set.
 	Founders []string
 	// Voters is the largest number of voters: odd, 1 to 7.
 	Voters int
 	// SessionTTL is the largest time to live of a session.
 	SessionTTL time.Duration
-	// Grace is how long nothing is granted after birth; 0 means none.
+	// Grace is for how long a new group grants nothing. Zero means not at all.
 	Grace time.Duration
-	// Solo is set where there is no Join: the instance is a closed group of its own and refuses
-	// everybody else.
+	// Solo is set if there is no Join: the instance is a closed group of its own and refuses all
+	// others.
 	Solo bool
 }
 
-// normal returns a copy whose Founders are sorted and unique, so that equal settings compare equal
-// and nobody shares the slice.
+// normal returns a copy whose Founders are sorted and unique. So equal settings compare equal, and
+// the slice is not shared.
 func (s Settings) normal() Settings {
 	s.Founders = slices.Compact(slices.Sorted(slices.Values(s.Founders)))
 	return s
@@ -53,7 +53,7 @@ func (s Settings) difference(o Settings) string {
 	return ""
 }
 
-// founds reports whether an instance of that name may found, be listed and vote.
+// founds reports whether an instance of that name is a founder: it may propose, be listed and vote.
 func (s Settings) founds(name string) bool {
 	if len(s.Founders) == 0 {
 		return true
@@ -62,12 +62,12 @@ func (s Settings) founds(name string) bool {
 	return found
 }
 
-// Founds reports whether an instance of that name may found, be listed and vote: with Replicas
-// every one may.
+// Founds reports whether an instance of that name is a founder: it may propose, be listed and vote.
+// With Replicas every instance is one.
 func (s Settings) Founds(name string) bool { return s.normal().founds(name) }
 
-// slack is how far two clocks on a list may differ: half the grace, since the grace is what later
-// groups wait for, and 5 s without one.
+// slack returns how far two clocks on a list may differ: half the grace, since the grace is what
+// later groups wait for, or 5 s without a grace.
 func (s Settings) slack() time.Duration {
 	if s.Grace > 0 {
 		return s.Grace / 2
@@ -75,8 +75,9 @@ func (s Settings) slack() time.Duration {
 	return clockSlackWithoutGrace
 }
 
-// voterCount is the number of voters of a list: the largest odd number that neither the list nor
-// Voters is smaller than. An even number would need one more to agree and survive no more failures.
+// voterCount returns the number of voters for a list of that size: the largest odd number that
+// exceeds neither the list nor Voters. An even number needs one more vote and survives no more
+// failures.
 func (s Settings) voterCount(list int) int {
 	n := min(s.Voters, list)
 	if n%2 == 0 {
@@ -87,33 +88,32 @@ func (s Settings) voterCount(list int) int {
 
 // Listed is one instance on a charter's list.
 type Listed struct {
-	Instance nodeid.ID // of one life; another life at the same address is somebody else
+	Instance nodeid.ID // of one life; another life at the same address is another instance
 	Name     string
 	Addr     string // host:port
 }
 
-// Voter is one replica of a group: it votes, or it is a learner, which follows and may be given a
-// vote later.
+// Voter is one replica of a group. It votes, or it is a learner, which follows the log and may get
+// a vote later.
 type Voter struct {
 	Raft     uint64 // raft ID: never zero, never used twice
 	Instance nodeid.ID
 	Addr     string // host:port under which its newest life was last known
-	Life     uint64 // counts the starts with one Dir, 1 in memory: the address of the highest life holds
+	Life     uint64 // counts the starts with one Dir; 1 in memory. The address of the highest life is the valid one
 	Learner  bool   // it has no vote
 }
 
-// Charter founds a group: who is in it, who votes, by which rules. Everybody on its list has to
-// accept it before the group is born. It never changes once it was proposed, and its Group names
-// it.
+// Charter founds a group: its members, its voters and its rules. Every listed instance has to
+// accept it before the group is born. Once proposed it never changes. Group identifies it.
 type Charter struct {
 	Group         uint64 // random, never zero
-	FoundedUnixMS int64  // the latest of the list's wall clocks, and above every token that they have seen
+	FoundedUnixMS int64  // the latest wall clock of the list, and above every token that they have seen
 	Settings      Settings
-	Rules         uint32   // version of the lock rules that everybody on the list knows
+	Rules         uint32   // version of the lock rules that all listed instances know
 	List          []Listed // by instance, ascending
 	Voters        []Voter
-	// groups that people have given up on instances of the list, ascending: their members go when
-	// they meet this one
+	// groups that operators have given up on listed instances, ascending: their members leave them
+	// when they meet this group
 	Supersedes []uint64
 }
 
@@ -127,7 +127,7 @@ func (c *Charter) Raft(instance nodeid.ID) uint64 {
 	return 0
 }
 
-// listed returns the place of the instance on the list, or -1.
+// listed returns the index of the instance on the list, or -1.
 func (c *Charter) listed(instance nodeid.ID) int {
 	i, found := slices.BinarySearchFunc(c.List, instance,
 		func(l Listed, id nodeid.ID) int { return nodeid.Compare(l.Instance, id) })
@@ -137,8 +137,8 @@ func (c *Charter) listed(instance nodeid.ID) int {
 	return i
 }
 
-// malformed says what no honest proposer can have written, or returns "". It does not depend on who
-// reads the charter.
+// malformed returns a fault that no honest proposer could have made, or "". The result does not
+// depend on the reader.
 func (c *Charter) malformed() string {
 	if c.Group == 0 || len(c.List) == 0 || len(c.List) > listMax || c.FoundedUnixMS < 0 || c.FoundedUnixMS > wallMax {
 		return "it has no group ID, no list or no founding time"
@@ -174,7 +174,7 @@ func (c *Charter) malformed() string {
 	return ""
 }
 
-// complete says what is missing from the list by the reader's own settings, or returns "".
+// complete returns what is missing from the list by the reader's own settings, or "".
 func (c *Charter) complete(own Settings) string {
 	if len(own.Founders) == 0 {
 		if len(c.List) < own.Replicas {

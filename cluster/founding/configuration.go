@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// This file is the group's configuration as far as it is known here: who its replicas are, and by
-// its number how new that is. The number is the index of the log entry that made the configuration,
-// and 1 for the founding one, so of two the higher one is the newer one, on whichever instance it
-// was applied.
+// This file keeps the group's configuration as it is known here. Its number is the index of the log
+// entry that made it, and 1 for the founding one. So the higher number is the newer one, on
+// whichever instance it was applied.
 
-// Voters takes a configuration of the group that was applied by this instance's log, or the newest
-// addresses in one that is known. A newer one than is known replaces it; the same one brings
-// addresses; of an older one only is taken that it named this instance.
+// Voters records a configuration of the group that this instance's log has applied, or newer
+// addresses for a known one. A newer configuration replaces the known one, an equal one updates
+// addresses. An older one is used only to learn that it named this instance.
 func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.now = now
 	if c.group != group || c.phase == Newborn || c.take(at, voters) {
@@ -28,8 +27,8 @@ func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.place(voters)
 }
 
-// hear takes a configuration of the group that another instance has told. What it says counts if
-// this instance believes it; else it is a hint to ask those that this instance believes.
+// hear handles a configuration that another instance has told. It counts if this instance believes
+// the other (believe.go); otherwise it is only a hint.
 func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	if len(voters) == 0 {
 		return
@@ -42,12 +41,11 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	c.take(at, voters)
 }
 
-// take makes a configuration that is newer than the one that is known the one that is known, and
-// reports whether it was. If one that named this instance's replica is followed by one that does
-// not, then the replica was removed. A replica that was only prepared is named by none yet, and
-// none that does not name it says anything about it.
+// take replaces the known configuration by a newer one and reports whether it did. If the old one
+// names this instance's replica and the new one does not, the replica was removed. A replica that
+// was only prepared is in no configuration yet, so its absence means nothing.
 func (c *Core) take(at uint64, voters []Voter) bool {
-	if len(voters) == 0 || len(voters) > votersMax { // so many have never been, and could not be told
+	if len(voters) == 0 || len(voters) > votersMax { // no configuration has had so many, and none could be sent
 		return false
 	}
 	named := c.named()
@@ -62,14 +60,14 @@ func (c *Core) take(at uint64, voters []Voter) bool {
 	c.place(voters)
 	switch {
 	case c.phase == Bound:
-		c.born = true // nothing is changed before the birth
+		c.born = true // no configuration changes before the group is born
 	case named && !c.named():
 		c.remove()
 	}
 	return true
 }
 
-// place notes who the replicas are, and where.
+// place records the replicas and their addresses.
 func (c *Core) place(voters []Voter) {
 	c.voters, c.stale = slices.Clone(voters), true
 	for _, v := range c.voters {
@@ -79,7 +77,7 @@ func (c *Core) place(voters []Voter) {
 	}
 }
 
-// newest returns the newest configuration that is known, with what is known of its addresses.
+// newest returns the newest known configuration, with the newest known addresses.
 func (c *Core) newest() []Voter {
 	if len(c.voters) > 0 || c.charter == nil {
 		return c.voters
@@ -87,7 +85,7 @@ func (c *Core) newest() []Voter {
 	return c.charter.Voters
 }
 
-// named reports whether the newest configuration names this instance's replica.
+// named reports whether the newest known configuration names this instance's replica.
 func (c *Core) named() bool { return holds(c.newest(), c.raft) }
 
 // holds reports whether a configuration names a replica.
@@ -99,8 +97,8 @@ func holds(voters []Voter, raft uint64) bool {
 // founding one, 0 without a group.
 func (c *Core) At() uint64 { return c.at }
 
-// Adopt takes that the group's settings have changed (rule 15). From then on they are what others
-// are told, what a directory keeps, and what an instance that is started again is compared with.
+// Adopt records that the group's settings have changed (rule 15). From then on this instance tells
+// these to others, stores them, and compares its own settings with them at the next start.
 func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
 	c.now = now
 	if c.group != group || c.phase != Member {

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// A configuration that is told goes on to the host, whole, and to whoever asks.
+// A told configuration is passed, whole, to the host and to instances that ask.
 func TestTheNewestConfigurationIsTold(t *testing.T) {
 	c := plain(false)
 	c.Ask(c.now, c.wall, aVoter(),
@@ -29,7 +29,7 @@ func TestTheNewestConfigurationIsTold(t *testing.T) {
 	}
 	who, err := decodeWho(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})))
 	if err != nil || who.At != 20 || !slices.Equal(who.Voters, configuration(81)) {
-		t.Errorf("who asks is told configuration %d, %+v", who.At, who.Voters)
+		t.Errorf("the answer has configuration %d, %+v", who.At, who.Voters)
 	}
 	moved := configuration(81)
 	moved[0].Addr, moved[0].Life = "b:2", 2
@@ -42,7 +42,7 @@ func TestTheNewestConfigurationIsTold(t *testing.T) {
 	}
 }
 
-// Gossip that tells of a newer configuration makes even a member with a leader ask, once.
+// Gossip of a newer configuration makes even a member with a leader ask, once.
 func TestInquire(t *testing.T) {
 	c := plain(false)
 	c.now += time.Second
@@ -53,7 +53,7 @@ func TestInquire(t *testing.T) {
 	c.Inquire(c.now, c.addr)
 	out := c.Tick(c.now, c.wall, Random{})
 	if len(out.Questions) != 1 || out.Questions[0].Addr != "z:1" {
-		t.Fatalf("it asks %+v, want whoever is at z:1", out.Questions)
+		t.Fatalf("it asks %+v, want a question to z:1", out.Questions)
 	}
 	who := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "z:1", Phase: Member, Group: 99, At: 21,
 		Voters: configuration()}
@@ -64,7 +64,7 @@ func TestInquire(t *testing.T) {
 	if out = c.Tick(c.now+5*time.Second, c.wall, Random{}); len(out.Questions) != 0 {
 		t.Error("it goes on asking")
 	}
-	for i := range 3 * knocksMax { // nobody there ever answers
+	for i := range 3 * knocksMax { // nothing there ever answers
 		c.now += time.Second
 		c.Inquire(c.now, "y"+groupName(uint64(i))+":1")
 		c.Tick(c.now, c.wall, Random{})
@@ -74,7 +74,7 @@ func TestInquire(t *testing.T) {
 	}
 }
 
-// Adopted settings are told and stored, those of another group are not.
+// Adopted settings are told and stored; those of another group are ignored.
 func TestAdopt(t *testing.T) {
 	c := plain(true)
 	s := c.rulesOf

@@ -6,22 +6,22 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Config is one instance as its user and its random source made it.
+// Config configures the core of one instance.
 type Config struct {
-	Instance nodeid.ID // of the first life: random, not zero
+	Instance nodeid.ID // of the first life; random, not zero
 	Name     string
-	Addr     string // host:port under which others reach it
+	Addr     string // host:port at which others reach it
 	Settings Settings
 	Rules    uint32 // newest version of the lock rules that it knows
 
-	Durable bool   // what State returns is stored before what has led to it is known to anybody
-	Life    uint64 // counts the starts with one directory; 0 counts as 1, which it is in memory
-	Stored  *State // what the last start has stored; nil: nothing
+	Durable bool   // the host stores State before it sends or carries out anything that depends on it
+	Life    uint64 // counts the starts with one directory. 0 counts as 1, its value in memory
+	Stored  *State // what the last start has stored. Nil means nothing
 }
 
-// Core is one instance's part in birth: a state machine that is fed with inputs and answers with
-// outputs. It is not safe for concurrent use and keeps none of the slices it is given unless it
-// says so.
+// Core is one instance's part in founding a group: a state machine with inputs and outputs. It is
+// not safe for concurrent use. It keeps none of the slices that it is given unless a method says
+// so.
 type Core struct {
 	name     string
 	addr     string
@@ -29,68 +29,72 @@ type Core struct {
 	rules    uint32
 	life     uint64
 
-	now  time.Duration // of the last input that carried it
+	now  time.Duration // of the last input that carried a time
 	wall int64
 
-	// What the world looks like from here.
+	// What is known of other instances.
 	join   []Entry
 	gossip []string
 	knocks []knock
 	tips   []knock  // addresses at which others have met founders and voters
 	places []*place // by address
-	stale  bool     // places no longer match what they are made from
-	rivals []string // addresses at which an instance has last said that another group has a leader
-	asked  uint64   // the last question's ID; counts on over lives, so that an answer to an earlier life is recognised
-	lives  []presence
+	stale  bool     // places must be rebuilt by arrange
+	rivals []string // addresses whose last answer named another group with a leader
+	// the last question's ID. It continues over lives, so that a late answer to an earlier life is
+	// recognised
+	asked uint64
+	lives []presence
 
-	// What only a directory brings; see durable.go.
+	// Only used with a directory; see durable.go.
 	durable  bool     // this life is in a directory
 	revision uint64   // of State
-	unfit    string   // why the directory cannot be written; empty: it can
-	barred   string   // why this instance may never take part again; empty: it may
+	unfit    string   // why the directory cannot be written. Empty means that it can
+	barred   string   // why this instance may never take part again. Empty means that it may
 	names    []called // of instances that were met
-	// places to ask because gossip shows this instance's ID there, or knows a newer configuration
-	// there
+	// places to ask because gossip shows this instance's ID or a newer configuration there
 	suspects []knock
-	gaveUp   []uint64 // groups that people have given up here, oldest first
-	floor    int64    // a group that is founded from now on starts its tokens above this, in Unix milliseconds
+	gaveUp   []uint64 // groups that operators have given up here, oldest first
+	floor    int64    // Unix milliseconds; a group that is founded from now on starts its tokens above it
 
-	// This life. Everything below is lost in a restart in place.
+	// This life. A restart in place resets everything below.
 	instance nodeid.ID
 	phase    Phase
 	charter  *Charter // bound to it, or born with it; nil for a newborn and for a member that joined later
 	group    uint64   // of the charter, or of the group that was joined
 	voters   []Voter  // of the group, once it is a member
-	at       uint64   // the number of their configuration, the newest that is known; 0: no group
+	at       uint64   // the number of the newest known configuration. 0 without a group
 	replica
-	applied    Configuration // by this life's replica
-	log        Log           // of the replica logOf
-	logOf      uint64        // raft ID
-	fates      []*fate       // of the replicas that are known, oldest first
-	whole      time.Duration // since when all that a new group needs answer without a break; zero means they do not
-	doubts     doubts        // of the newest configuration that is known
-	supersedes []uint64      // what the group took the place of
-	rulesOf    Settings      // the group's settings, where phase is not Newborn
+	applied Configuration // by this life's replica
+	log     Log           // of the replica logOf
+	logOf   uint64        // raft ID
+	fates   []*fate       // of the replicas that are known, oldest first
+	// since when all instances that a new group needs answer without a break. Zero means that they
+	// do not
+	whole      time.Duration
+	doubts     doubts   // about the newest known configuration
+	supersedes []uint64 // the groups that this one has replaced
+	rulesOf    Settings // the group's settings, unless phase is Newborn
 	leader     bool
-	guide      nodeid.ID     // the leader to which this instance is attached; zero if none is
-	guided     time.Duration // when another voter that is known here has answered, or there was a leader
+	guide      nodeid.ID     // the leader to which this instance is attached. Zero means none
+	guided     time.Duration // when another known voter last answered, or there was a leader
 	born       bool          // Born is known, and phase is Member at the next Tick
 	refused    []uint64      // charters refused in this life, oldest first
-	bound      []bool        // who on the list is known to be bound
+	bound      []bool        // which listed instances are known to be bound
 	all        bool          // AllBound was reported
-	offers     []offer       // to whom on the list we propose; nil unless the charter is our own
-	until      time.Duration // bound: when to give up; 0: to be drawn
-	since      time.Duration // member: without a leader since
+	offers     []offer       // our proposals to the listed instances; nil unless the charter is our own
+	until      time.Duration // bound: when to give up. Zero means not yet drawn
+	since      time.Duration // member: since when it has no leader
 	doomed     string        // why this life must end at the next Tick
-	settling   bool          // resumed, and looking around before it takes part
+	settling   bool          // resumed, and not yet ready to take part
 	seekUntil  time.Duration // resumed: until then it looks for voters that it has not met
 	home       string        // address at which this instance last took part
 
-	roundAt   time.Duration // no founder: the next round of questions; 0: none is due
+	roundAt   time.Duration // no founder: the next round of questions. Zero means none is due
 	rounds    uint64        // since this life began
-	fruitless int           // those of them since the last answer or refusal
+	fruitless int           // rounds since the last answer or refusal
 	searchAt  time.Duration // founder: the next search among the addresses behind Join
-	inquireAt time.Duration // member with a leader: the next question to an address behind Join; 0: to be drawn
+	// member with a leader: the next question to an address behind Join. Zero means not yet drawn
+	inquireAt time.Duration
 
 	sinceWall int64      // since, by the wall clock
 	events    []Event    // not yet handed out
@@ -104,7 +108,7 @@ type offer struct {
 	accepted bool
 }
 
-// New returns the core of an instance that was just born, or that goes on where its directory says.
+// New returns the core of a new instance, or of one that resumes from Stored.
 func New(cfg Config) *Core {
 	c := &Core{
 		name: cfg.Name, addr: cfg.Addr, settings: cfg.Settings.normal(), rules: max(cfg.Rules, 1),
@@ -124,8 +128,7 @@ func (c *Core) Phase() Phase { return c.phase }
 // Group returns the group that this life is bound to or belongs to, or 0.
 func (c *Core) Group() uint64 { return c.group }
 
-// Leader takes whether this instance knows a leader of its group. A newborn has none, whatever it
-// is told.
+// Leader records whether this instance knows a leader of its group. A newborn ignores it.
 func (c *Core) Leader(now time.Duration, known bool) {
 	c.now = now
 	if known || c.leader {
@@ -138,8 +141,8 @@ func (c *Core) Leader(now time.Duration, known bool) {
 	c.leader = known
 }
 
-// Born takes that Born of the group was applied here. It does nothing if this life is bound to
-// another.
+// Born records that the Born entry of the group was applied here. It does nothing if this life is
+// bound to another group.
 func (c *Core) Born(now time.Duration, group uint64) {
 	c.now = now
 	if c.phase == Bound && c.group == group {
@@ -147,9 +150,8 @@ func (c *Core) Born(now time.Duration, group uint64) {
 	}
 }
 
-// Tick lets time pass and returns everything that is to be done about what has happened since the
-// last call. It must be called after every batch of other inputs, and at the latest at the time
-// that the last one named.
+// Tick advances the time and returns all actions that follow from the inputs since the last Tick.
+// It must be called after every batch of inputs, and no later than the returned Next.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
 	c.now, c.wall = now, wallUnixMS
 	c.arrange()
@@ -164,7 +166,6 @@ func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
 	return out
 }
 
-// decide takes the next step of this life, if it is time for one.
 func (c *Core) decide(random Random) {
 	switch {
 	case c.doomed != "" || c.barred != "":
@@ -179,9 +180,10 @@ func (c *Core) decide(random Random) {
 	}
 }
 
-// restart is the restart in place: the one way back. It is as safe as being killed and started
-// again, because it forgets as much. With a directory the charter and its raft ID are gone from
-// there, by the new State, before the new life says anything.
+// restart is the restart in place, the only way back to Newborn. It forgets everything that a
+// killed process forgets, so it is as safe as being killed and started again. With a directory the
+// next State, which no longer has the charter and its raft ID, is stored before the new life sends
+// anything.
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{

@@ -6,16 +6,13 @@ import (
 	"time"
 )
 
-// This file is the rule by which a group in memory is given up: only if it is dead.
-//
-// A voter is alive if its life has answered lately that its replica runs. It is over if its replica
-// can never vote again: its own life says so, another life answers at its address or to its name,
-// or it has said goodbye. A voter that is silent is neither. Over never ends in memory, so a group
-// that is dead stays dead, and no timing of questions, dials and elections makes the rule wrong.
+// This file decides when a member gives up a group in memory: only if the group is dead. The
+// package comment defines alive, over and dead. Over never ends in memory, so a dead group stays
+// dead, and no timing of questions, dials and elections breaks the rule.
 
-// member is rules 6 and 7. A member whose group has a leader does nothing here, nor does one with a
-// directory: what it holds may be the only copy of what others have been promised, so only people
-// give it up.
+// member applies rules 6 and 7. It does nothing while the group has a leader. It also does nothing
+// with a directory, except if the group is superseded: the directory may hold the only copy of what
+// others were promised, so only an operator gives that group up.
 func (c *Core) member() {
 	c.follow(c.newest())
 	c.follow(c.applied.Voters)
@@ -28,13 +25,13 @@ func (c *Core) member() {
 	}
 	if c.leader || c.settings.Solo || c.durable || c.now <= after {
 		c.whole = 0
-		return // its locks may still be believed in
+		return // holders may still rely on their leases
 	}
 	other, own := c.leaders(after)
 	reached := c.unreached(after) == ""
 	if own || !reached && !other {
 		c.whole = 0
-		return // it has only lost sight of its leader, or those that a new group needs are missing
+		return // it may only have lost contact with its leader, or instances that a new group needs are missing
 	}
 	if c.whole == 0 {
 		c.whole = c.now
@@ -45,12 +42,13 @@ func (c *Core) member() {
 	case other && c.forsaken(after):
 		c.doomed = reason + ", no majority of its voters answers, and another group that has a leader is in reach"
 	case reached && c.distinct(after) && c.dead(after):
-		c.doomed = reason + ", its majority is over, and everybody is in reach, so a new group can be founded"
+		c.doomed = reason + ", its majority is gone, and all instances are in reach, so a new group can be founded"
 	}
 }
 
 // leaders reports whether an instance has answered lately that another group has a leader, and
-// whether one has that this group does. What was learned before that time proves nothing.
+// whether one has answered that this group has one. Only answers to questions asked after the given
+// time count.
 func (c *Core) leaders(after time.Duration) (other, own bool) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -63,20 +61,19 @@ func (c *Core) leaders(after time.Duration) (other, own bool) {
 	return other, own
 }
 
-// dead reports whether the voters that are not over are a majority in no configuration that
-// matters.
+// dead reports whether no configuration that counts has a majority of voters that are not over.
 func (c *Core) dead(after time.Duration) bool {
 	return !slices.ContainsFunc(c.configurations(after), func(g Configuration) bool {
 		return !c.unapplied(g) && !c.stuck(g) && g.majority(func(v Voter) bool { return !c.over(v, after) })
 	})
 }
 
-// stuck reports whether no voter of a configuration can ever be elected in it, though a majority
-// runs: each is over, or has applied another one, or does not get the votes of a majority. A voter
-// gives no vote to one that lacks what it has in its log, nor to one that the configuration applied
-// there does not name, since it ignores what comes under an unknown raft ID. So it is if a leader
-// that has changed the voters ends before all know it. What the leader has sent must have arrived
-// by then, and all must have said so since.
+// stuck reports whether no voter of a configuration can ever win an election in it, though a
+// majority runs. Each voter is over, has applied another configuration, or cannot get a majority of
+// votes. A voter refuses a candidate whose log is behind its own. It also refuses one that its
+// applied configuration does not name, since it ignores messages with an unknown raft ID. This
+// state arises if a leader that changed the voters dies before all of them know it. stuck reports
+// true only after all messages of that leader must have arrived, from answers since then.
 func (c *Core) stuck(g Configuration) bool {
 	since := c.whole + hearsayOver
 	if c.whole == 0 || c.now <= since {
@@ -84,11 +81,11 @@ func (c *Core) stuck(g Configuration) bool {
 	}
 	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
 		if v.Learner || c.over(v, since) {
-			return false // it is no candidate
+			return false // it cannot be a candidate
 		}
 		applied, log := c.stands(v, since)
 		if log.Term == 0 || applied.At == 0 {
-			return true // it is silent, or has not said how it stands
+			return true // it is silent, or has not reported its log
 		}
 		return applied.At == g.At && g.majority(func(w Voter) bool {
 			knows, other := c.stands(w, since)
@@ -97,8 +94,8 @@ func (c *Core) stuck(g Configuration) bool {
 	})
 }
 
-// stands returns the configuration that a voter has applied, and how far its log goes, as it has
-// said lately: zeros if it has not.
+// stands returns the configuration that a voter has applied and how far its log goes, by its latest
+// answer. Both are zero if there is no recent answer.
 func (c *Core) stands(v Voter, after time.Duration) (applied Configuration, log Log) {
 	if v.Instance == c.instance && c.runs() == v.Raft {
 		return c.applied, c.ownLog()
@@ -114,7 +111,7 @@ func (g *Configuration) names(raft uint64) bool {
 	return slices.ContainsFunc(g.Voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// doubt notes since when the newest configuration that is known is refuted without a break.
+// doubt records since when the newest known configuration is refuted without a break.
 func (c *Core) doubt(after time.Duration) {
 	switch g := (Configuration{At: c.at, Voters: c.newest()}); {
 	case !c.refuted(g, after):
@@ -124,13 +121,13 @@ func (c *Core) doubt(after time.Duration) {
 	}
 }
 
-// refuted reports whether no voter of a configuration has applied it: each is over, or its replica
-// runs and has told that it has applied another. A voter that is silent, or does not tell, may
-// have.
+// refuted reports whether no voter of a configuration has applied it: each voter is over, or runs
+// and reports another applied configuration. A voter that is silent or does not report may have
+// applied it.
 func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
 		if v.Learner {
-			return false // it is no candidate
+			return false // it cannot be a candidate
 		}
 		if !c.running(v, after) {
 			return !c.over(v, after)
@@ -148,14 +145,14 @@ func (c *Core) refuted(g Configuration, after time.Duration) bool {
 }
 
 // unapplied reports whether a configuration is known by hearsay alone and has been refuted for so
-// long that nothing which its leader sent before it ended can arrive any more.
+// long that no message of the leader that sent it can still arrive.
 func (c *Core) unapplied(g Configuration) bool {
 	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver
 }
 
-// forsaken reports whether another group with a leader is a reason to go. Without a replica of its
-// own this instance takes nothing from its group, so it is enough that no majority of the group's
-// voters answers. With one, the group has to be dead.
+// forsaken reports whether a leader of another group is a reason to leave this one. An instance
+// without a replica loses nothing, so it suffices that no majority of its group's voters answers.
+// With a replica the group has to be dead.
 func (c *Core) forsaken(after time.Duration) bool {
 	if c.runs() != 0 {
 		return c.dead(after)
@@ -165,14 +162,15 @@ func (c *Core) forsaken(after time.Duration) bool {
 	})
 }
 
-// triedSince reports whether a voter was asked in vain since another group was met.
+// triedSince reports whether a question to the voter's address has ended since another group was
+// met.
 func (c *Core) triedSince(v Voter) bool {
 	at, found := find(c.places, v.Addr)
 	return found && c.places[at].ended > c.whole
 }
 
-// configurations returns the newest that is known, and those that voters which are alive have
-// applied.
+// configurations returns the newest known configuration and those that live voters have applied, at
+// most votersMax.
 func (c *Core) configurations(after time.Duration) []Configuration {
 	var list []Configuration
 	add := func(g Configuration) {
@@ -201,11 +199,10 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 	return list
 }
 
-// later returns the configurations newer than any that is known here of which instances say lately
-// that a replica of this group there has applied them. This instance may have been cut off while
-// the voters changed, and the voters that it knows may all be gone. Such a word is not believed for
-// anything else: it can only keep this instance in its group, as the word can that the group has a
-// leader.
+// later returns configurations newer than the known one that members of this group say they have
+// applied. This instance may have been cut off while the voters changed, so all voters that it
+// knows may be gone. Such an answer is used for nothing else: it can only keep this instance in its
+// group.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -219,7 +216,8 @@ func (c *Core) later(after time.Duration) (list []Configuration) {
 	return list
 }
 
-// majority reports whether the voters that are meant are a majority: of both halves if it is joint.
+// majority reports whether meant selects a majority of the voters. A joint configuration needs a
+// majority of each half.
 func (g *Configuration) majority(meant func(Voter) bool) bool {
 	half := func(in func(Voter) bool) bool {
 		n, all := 0, 0
@@ -232,7 +230,7 @@ func (g *Configuration) majority(meant func(Voter) bool) bool {
 			}
 		}
 		if !g.told && (all%2 == 0 || all >= 7) {
-			return 4*n > all // it may be joint, and a quarter of both halves may be a majority of each
+			return 4*n > all // it may be joint, and a quarter of all may then be a majority of each half
 		}
 		return 2*n > all
 	}
@@ -243,7 +241,7 @@ func (g *Configuration) majority(meant func(Voter) bool) bool {
 	return incoming && half(func(v Voter) bool { return slices.Contains(g.Outgoing, v.Raft) })
 }
 
-// answering returns what the life of a voter has answered lately, if its replica runs.
+// answering returns the latest answer of a voter's life, if its replica runs.
 func (c *Core) answering(v Voter, after time.Duration) *Who {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -257,7 +255,6 @@ func (c *Core) answering(v Voter, after time.Duration) *Who {
 	return nil
 }
 
-// running reports whether the replica of a voter runs.
 func (c *Core) running(v Voter, after time.Duration) bool {
 	if v.Instance == c.instance {
 		return c.runs() == v.Raft
@@ -265,8 +262,8 @@ func (c *Core) running(v Voter, after time.Duration) bool {
 	return c.answering(v, after) != nil
 }
 
-// over reports whether a voter never votes again. With Replicas, a voter that has been silent for
-// ten minutes counts too, if all that a new group needs have answered all the time.
+// over reports whether a voter never votes again. With Replicas this includes a voter that has been
+// silent for ten minutes while all instances that a new group needs have answered.
 func (c *Core) over(v Voter, after time.Duration) bool {
 	switch f := c.fateOf(v.Raft); {
 	case c.running(v, after):
@@ -277,14 +274,14 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 		return false
 	case len(c.needed()) == 0 && c.whole > 0 && c.now-max(c.whole, f.heard, f.known) > silentOver:
 		return true
-	default: // this life may be what has taken its place
+	default: // this life may have taken its place
 		return f.over || v.Addr == c.addr && !f.durable || c.replaces(c.name, f) || c.excluded(f, after)
 	}
 }
 
-// excluded reports whether a replica is over whose name was never learned: it got its vote while
-// this instance was cut off from it. Only founders get one, and under the name of each another life
-// has answered since.
+// excluded reports whether a replica of unknown name is over. It got its vote while this instance
+// was cut off from it. Only founders get a vote, so it is over if another life has answered under
+// each founder's name since.
 func (c *Core) excluded(f *fate, after time.Duration) bool {
 	names := c.needed()
 	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" {
@@ -303,14 +300,14 @@ func (c *Core) excluded(f *fate, after time.Duration) bool {
 	return true
 }
 
-// needed returns the founders that a new group needs: those that this instance was told of, and
-// those of the group that it has been in.
+// needed returns the founders that a new group needs: those of this instance's settings and those
+// of its group.
 func (c *Core) needed() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.settings.Founders, c.rulesOf.Founders))))
 }
 
-// heirs returns the settings of the next life: it never asks for less than the founders of the
-// group that it has been in, or it might found alone beside them.
+// heirs returns the settings of the next life. They include the founders of the group that this
+// life was in; otherwise the next life might found a group alone beside them.
 func (c *Core) heirs() Settings {
 	s := c.settings
 	if len(c.rulesOf.Founders) > 0 && !s.Solo && c.phase != Newborn {
@@ -321,9 +318,9 @@ func (c *Core) heirs() Settings {
 	return s
 }
 
-// distinct reports whether those who have answered questions put after that time have all lived at
-// once. Whoever was met last before another life was met for the first time may be what that was
-// before its restart, and would count twice.
+// distinct reports whether all instances that answered after the given time were alive at once. If
+// one was last met before another was first met, the second may be the first after a restart, and
+// would count twice.
 func (c *Core) distinct(after time.Duration) bool {
 	newest, oldest := time.Duration(0), c.now
 	for _, p := range c.places {
@@ -334,7 +331,8 @@ func (c *Core) distinct(after time.Duration) bool {
 	return newest <= oldest
 }
 
-// prospects says how the group stands: whether it can elect, and who is over or silent.
+// prospects describes the group for people: whether it can elect a leader, and which voters are
+// over or silent.
 func (c *Core) prospects() string {
 	var alive, over, silent []string
 	voters := 0
@@ -370,18 +368,17 @@ func (c *Core) prospects() string {
 		if missing := c.unreached(c.since); missing != "" {
 			return text + "; a new group is founded once all instances are in reach, and " + missing
 		}
-		return text + "; its majority is over, and a new group is founded once the locks have ended"
+		return text + "; its majority is gone, and a new group is founded once the locks have ended"
 	case 2*len(alive) <= voters:
 		return text + "; it goes on with its locks when a majority is in reach"
 	case lost > electedWithin:
-		return text + ", and none is elected since " + clockText(c.sinceWall) + ": see to the network between them"
+		return text + ", and none is elected since " + clockText(c.sinceWall) + ": check the network between them"
 	case len(silent) > 0:
 		return text + "; the others elect a leader"
 	}
 	return text + " and elect a leader"
 }
 
-// plural chooses the form of a word.
 func plural(n int, one, more string) string {
 	if n == 1 {
 		return one

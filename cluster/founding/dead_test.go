@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// orphan is a member, n1, of a group of the voters n1 to n5 whose largest TTL has passed without a
-// leader.
+// orphan returns n1, a member of a group of the voters n1 to n5, whose largest TTL has passed
+// without a leader.
 func orphan(settings Settings, voters ...Voter) *Core {
 	c := newborn(settings)
 	c.instance, c.name, c.addr = nodeidtest.ID(1), "n1", "n1:1"
@@ -34,7 +34,7 @@ func orphan(settings Settings, voters ...Voter) *Core {
 	return c
 }
 
-// five are the voters of the founders n1 to n5, the first so many of them.
+// five returns the first n of the voters n1 to n5, who are founders.
 func five(n int) []Voter {
 	var voters []Voter
 	for i := 1; i <= n; i++ {
@@ -44,8 +44,7 @@ func five(n int) []Voter {
 	return voters
 }
 
-// life is what the instance i says: that it runs a replica, or, as another life, that it is
-// newborn.
+// life returns the answer of instance i: it runs a replica or, as another life, it is newborn.
 func life(i, raft uint64) Who {
 	name := "n" + string(rune('0'+i))
 	if raft == 0 {
@@ -64,7 +63,7 @@ func names3(n int) Settings {
 	return Settings{Founders: []string{"n1", "n2", "n3", "n4", "n5"}[:n], Voters: 5, SessionTTL: 2 * time.Second}
 }
 
-// A majority that answers goes on, however long there is no leader.
+// A majority that answers keeps its group, however long it has no leader.
 func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.tell("n2:1", life(2, 2))
@@ -79,13 +78,13 @@ func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	c.now += electedWithin
 	c.tell("n2:1", life(2, 2))
 	c.tell("n3:1", life(3, 0))
-	if c.ends(); !strings.Contains(c.Waiting(), "see to the network between them") {
+	if c.ends(); !strings.Contains(c.Waiting(), "check the network between them") {
 		t.Errorf("it waits for %q", c.Waiting())
 	}
 }
 
-// What others have answered before the locks of the group were over does not count: they may be cut
-// off since, and a new group needs them.
+// Answers from before the locks of the group were over do not count: those instances may be cut off
+// since, and a new group needs them.
 func TestOldAnswersDoNotCount(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	tell := func() {
@@ -102,7 +101,7 @@ func TestOldAnswersDoNotCount(t *testing.T) {
 	}
 }
 
-// The same life without its replica is over, and so is one that another life has replaced
+// The same life without its replica is over, and so is a life that another one has replaced
 // elsewhere.
 func TestWhatIsOver(t *testing.T) {
 	retired := life(2, 99)
@@ -116,8 +115,8 @@ func TestWhatIsOver(t *testing.T) {
 	}
 }
 
-// A voter whose name was never learned is over once another life answers to the name of each
-// founder. While it lives its name is asked for.
+// A voter of unknown name is over once another life answers under the name of each founder. While
+// it lives it is asked for its name.
 func TestAVoterWithoutAName(t *testing.T) {
 	voters := five(3)
 	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // silent
@@ -135,7 +134,7 @@ func TestAVoterWithoutAName(t *testing.T) {
 	}
 }
 
-// A voter that is silent is not over, even if all others answer.
+// A silent voter is not over, even if all others answer.
 func TestSilenceIsNotOver(t *testing.T) {
 	voters := five(3)
 	voters[1].Instance, voters[1].Addr = nodeidtest.ID(4), "n4:1" // silent, and no founder
@@ -154,8 +153,8 @@ func TestSilenceIsNotOver(t *testing.T) {
 	}
 }
 
-// In a joint configuration both halves need a majority: n3, n4 and n5 live and are one of the new
-// half alone.
+// In a joint configuration both halves need a majority: n3, n4 and n5 live, and only one of them is
+// in the new half.
 func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	for _, tc := range []struct {
 		over []uint64
@@ -177,7 +176,7 @@ func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	}
 }
 
-// A configuration that a voter which is alive has applied counts, though a newer one is known.
+// A configuration that a live voter has applied counts even if a newer one is known.
 func TestAppliedConfigurationsCount(t *testing.T) {
 	c := orphan(names3(3), five(2)...) // the newest: n1, whose replica retires, and n2
 	behind := life(2, 2)
@@ -190,8 +189,8 @@ func TestAppliedConfigurationsCount(t *testing.T) {
 	}
 }
 
-// hearsay is a voter, n1, of the replicas of n1 to n3 that was told by its leader, n3, of the
-// configuration in which n4 votes in the place of n2. No other had applied it when the leader died.
+// hearsay returns n1, a voter in the group of n1 to n3. Its leader, n3, has told it of the
+// configuration in which n4 replaces n2. No other replica had applied it when the leader died.
 func hearsay(settings Settings) *Core {
 	c := orphan(settings, five(3)...)
 	c.take(8, told())
@@ -200,10 +199,10 @@ func hearsay(settings Settings) *Core {
 	return c
 }
 
-// told are the voters of that configuration.
+// told returns the voters of that configuration.
 func told() []Voter { return slices.Delete(five(4), 1, 2) }
 
-// applies is life, of a replica that has applied the configuration of that number.
+// applies returns the life of a replica that has applied the configuration with that number.
 func applies(i, at uint64) Who {
 	who := life(i, i)
 	who.Standing.Applied = Configuration{At: at, Voters: five(3), told: true}
@@ -213,15 +212,15 @@ func applies(i, at uint64) Who {
 	return who
 }
 
-// A configuration that only its dead leader had applied keeps the group for as long as messages of
-// that leader may arrive, and no longer. It keeps the group if a voter may have applied it.
+// A configuration that only its dead leader had applied keeps the group exactly as long as messages
+// of that leader may arrive. It also keeps the group if a voter may have applied it.
 func TestHearsay(t *testing.T) {
 	older := life(4, 4)
 	older.Standing = nil
 	foreign := applies(4, 7)
 	foreign.Group = 8
 	for name, tc := range map[string]struct {
-		fourth func(round int) *Who // what n4 says, or nil if it is silent
+		fourth func(round int) *Who // the answer of n4, or nil if it is silent
 		ends   bool
 	}{
 		"it has applied the one before": {func(int) *Who { who := applies(4, 7); return &who }, true},
@@ -268,8 +267,8 @@ func TestHearsay(t *testing.T) {
 	}
 }
 
-// The hearsay of a voter that is silent counts: with Replicas a new group does not need it, and it
-// may have applied that configuration.
+// Hearsay counts while its voter is silent: with Replicas a new group does not need that voter, and
+// it may have applied the configuration.
 func TestHearsayOfTheSilent(t *testing.T) {
 	c := hearsay(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	for round := range 60 {
@@ -282,8 +281,7 @@ func TestHearsayOfTheSilent(t *testing.T) {
 	}
 }
 
-// An instance that was told of fewer founders than its group has asks for those of its group, in
-// the next life too.
+// An instance with fewer Founders than its group needs those of its group, also in the next life.
 func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.settings = names3(1).normal()
@@ -302,7 +300,7 @@ func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	}
 }
 
-// Another group with a leader is no reason to go for a voter of a group that can elect.
+// A voter of a group that can elect does not leave it for another group with a leader.
 func TestForeignLeaderEndsNoGroup(t *testing.T) {
 	foreign := Who{Instance: nodeidtest.ID(60), Name: "t1", Addr: "n5:1", Phase: Member, Group: 8, Leader: true,
 		Standing: &Standing{Raft: 60}}
@@ -317,8 +315,7 @@ func TestForeignLeaderEndsNoGroup(t *testing.T) {
 	}
 }
 
-// What an instance says of its replica is read as it was written, and an answer of a build that
-// does not say is read too.
+// A Standing is decoded as it was encoded. An answer of a build without standings is decoded too.
 func TestStandingReturns(t *testing.T) {
 	who := life(2, 2)
 	who.Voters, who.At = five(3), 7
@@ -345,9 +342,9 @@ func TestStandingReturns(t *testing.T) {
 	}
 }
 
-// A leader that shrinks the group from three voters to itself, and ends before the slow one knows
-// it, leaves one voter that needs the leader, and one whose log is too short for the other's vote:
-// neither is ever elected. The group is given up, but not as long as the rule has no proof of that.
+// A leader shrinks the group from three voters to itself, and dies before the slow voter knows it.
+// One remaining voter needs the leader, and the log of the other is too short for its vote: neither
+// is ever elected. The group is given up, but only when that is proved.
 func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	joint := Configuration{At: 8, Voters: five(3), Incoming: []uint64{3}, Outgoing: []uint64{1, 2, 3}}
 	behind, far := Log{2, 2, 16}, Log{2, 2, 29}
@@ -411,9 +408,8 @@ func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	}
 }
 
-// An instance that was cut off while the voters changed knows none of those that run. It stays as
-// long as one that is no voter that it knows says that they are a majority, and goes when that is
-// over too.
+// An instance that was cut off while the voters changed knows no running voter. It stays as long as
+// an unknown instance reports that they are a majority, and leaves when that is over too.
 func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	fourth := Voter{Raft: 44, Instance: nodeidtest.ID(4), Addr: "n4:1", Life: 1}
 	fifth := Voter{Raft: 55, Instance: nodeidtest.ID(5), Addr: "n5:1", Life: 1}
@@ -460,12 +456,12 @@ func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	}
 }
 
-// A leader gives a new replica a vote and ends before another voter knows whose that replica is:
-// the two are a majority, but the voter ignores what the replica asks. The group is given up,
+// A leader gives a new replica a vote and dies before another voter has learned of that replica.
+// The two are a majority, but the voter ignores the replica's messages. The group is given up,
 // unless the voter has applied a configuration that names the replica.
 func TestAGroupOfStrangersIsDead(t *testing.T) {
 	voters := five(3)
-	voters[1].Raft = 9 // on n2, in place of replica 2
+	voters[1].Raft = 9 // on n2, replacing replica 2
 	later := Configuration{At: 8, Voters: voters, Incoming: []uint64{1, 3, 9}}
 	with := append(five(3), Voter{Raft: 9, Instance: nodeidtest.ID(2), Addr: "n2:1", Life: 1, Learner: true})
 	for name, tc := range map[string]struct {
@@ -499,7 +495,7 @@ func TestAGroupOfStrangersIsDead(t *testing.T) {
 	}
 }
 
-// What was said of the log of an earlier replica here says nothing of this one.
+// A log that was reported of an earlier replica here does not count for this one.
 func TestALogIsThatOfItsReplica(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.Log(c.now, 1, Log{2, 2, 16})

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// disk is the directory of a slot: what is on it survives a crash.
+// disk is the directory of a slot; it survives a crash.
 type disk struct {
 	state, voters []byte
 	life          uint64
 	logs          map[uint64]uint64 // raft ID → mark of its log
-	member        uint64            // group that the state belongs to as a member; 0: none
+	member        uint64            // group that the state belongs to as a member. Zero means none
 	fails         bool              // the next save fails, and all after it until a restart
 }
 
-// decoded returns what is stored, or nil.
+// decoded returns the stored state, or nil.
 func (d *disk) decoded() *State {
 	if d.state == nil {
 		return nil
@@ -24,12 +24,12 @@ func (d *disk) decoded() *State {
 		st.Voters, err = DecodeVoters(d.voters)
 	}
 	if err != nil {
-		panic(err) // only what a core has said is stored
+		panic(err) // only states of a core are stored
 	}
 	return &st
 }
 
-// load is a start with a directory: the life is counted up and stored before anything else.
+// load starts with a directory: it increments the life and stores it before anything else.
 func (s *slot) load(cfg *Config) {
 	if s.disk == nil {
 		return
@@ -44,8 +44,8 @@ func (s *slot) load(cfg *Config) {
 	}
 }
 
-// persist is the durable step of the shell. It returns false if the process has died around it;
-// nothing it wanted to say was said then.
+// persist is the durable step of the shell. It returns false if the process dies around the save;
+// then nothing was sent.
 func (s *slot) persist(out *Output) bool {
 	w := s.w
 	if s.disk == nil || s.saved == s.core.Revision() || s.retired {
@@ -92,7 +92,7 @@ func (s *slot) persist(out *Output) bool {
 	return true
 }
 
-// again returns a tick for this life.
+// again returns a function that ticks only this life.
 func (s *slot) again() func() {
 	life := s.life
 	return func() {
@@ -102,7 +102,7 @@ func (s *slot) again() func() {
 	}
 }
 
-// mustHaveStored checks that whatever is said or done now rests on what is stored.
+// mustHaveStored checks that everything that is sent or done now is backed by what is stored.
 func (s *slot) mustHaveStored(what string) {
 	if s.disk == nil || s.retired || s.w.plant != "" {
 		return
@@ -112,7 +112,7 @@ func (s *slot) mustHaveStored(what string) {
 	if now.Charter != nil && st.Charter != nil && now.Charter.Group == st.Charter.Group {
 		now.Charter = st.Charter
 	}
-	st.Voters, now.Voters = nil, nil // where voters are is advice
+	st.Voters, now.Voters = nil, nil // the addresses of voters are advice
 	if !reflect.DeepEqual(*st, now) {
 		s.w.fault("%s %s as %+v, and has stored %+v", s.name, what, now, *st)
 	}
@@ -147,7 +147,7 @@ func (s *slot) drop() {
 	}
 }
 
-// configure and hear are the address book of the shell.
+// configure and hear maintain the address book of the shell.
 func (s *slot) configure(group, at uint64, voters []Voter) {
 	s.book.Configure(at, voters)
 	s.book.Hear(Voter{Raft: s.raft, Instance: s.core.Instance(), Addr: s.addr, Life: s.core.Life()}, true)
@@ -178,7 +178,7 @@ func (s *slot) knows(o *slot) bool {
 			return v.Addr == o.addr
 		}
 	}
-	return true // no voter: it finds us
+	return true // not a voter: it finds this instance
 }
 
 // kept reports whether the directory of a slot, running or not, holds that replica of the group.
@@ -203,8 +203,8 @@ func (s *slot) lose() {
 	s.disk = &disk{logs: map[uint64]uint64{}}
 }
 
-// recover is what people do with one instance of a group that they take for lost, and reports
-// whether it has obeyed.
+// recover is what operators do with one instance of a group that they consider lost. It reports
+// whether Recover succeeded.
 func (s *slot) recover(group uint64) bool {
 	if s.core == nil || s.retired {
 		return false
@@ -222,7 +222,7 @@ func (s *slot) recover(group uint64) bool {
 	return true
 }
 
-// operate is what people do after all trouble: they give up groups that have lost their majority
+// operate is what operators do after all trouble: they give up groups that have lost their majority
 // for good, or empty their directories.
 func (w *world) operate() {
 	for _, s := range w.slots {
@@ -237,7 +237,8 @@ func (w *world) operate() {
 				}
 			}
 			if (w.alive(g)+lost)*2 <= len(g.voters()) && !w.givenUp[g.charter.Group] {
-				w.fault("%s keeps group %x, which its other voters have left though their directories were never lost", s.name, g.charter.Group)
+				w.fault("%s keeps group %x, which its other voters have left though their directories were never "+
+					"lost", s.name, g.charter.Group)
 			}
 			if w.rng.IntN(2) == 0 && s.recover(g.charter.Group) {
 				continue

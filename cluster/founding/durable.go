@@ -2,18 +2,18 @@ package founding
 
 import "slices"
 
-// This file is what a core does only with a directory: begin where the last start ended, settle
-// before it takes part, and stop where its directory fails it.
+// This file is what a core does only with a directory: resume from the last start, settle before it
+// takes part, and stop if the directory cannot be written.
 
-// resume makes a new core go on where the stored one ended. What was not stored was never said, so
-// it need not be known.
+// resume makes a new core continue from the stored State. What was not stored was never sent, so it
+// does not matter.
 func (c *Core) resume(s *State) {
 	if s != nil {
 		c.gaveUp, c.floor = slices.Clone(s.GaveUp), s.FloorUnixMS
 	}
 	if s == nil || s.Phase == Newborn {
 		c.home = c.addr
-		return // it takes the ID that it is given, since the charters that the last one has refused were not stored
+		return // it takes the given ID, since the charters that the last one refused were not stored
 	}
 	c.instance, c.phase, c.group, c.charter, c.rulesOf = s.Instance, s.Phase, s.Group, s.Charter, s.Settings.normal()
 	c.voters, c.home, c.settling = slices.Clone(s.Voters), s.Addr, true
@@ -34,9 +34,9 @@ func (c *Core) resume(s *State) {
 	c.bound[c.charter.listed(c.instance)] = true
 }
 
-// settle looks around before a resumed instance takes part: whether a copy of its directory runs,
-// or others have seen a later life of it. It waits for every place to answer or refuse, but for
-// silent ones only so long: alone after a power failure it has to begin.
+// settle checks, before a resumed instance takes part, whether a copy of its directory runs or
+// others have seen a later start of it. It waits until every place has answered or refused, but at
+// most settleWithin for silent ones: after a power failure it may be the only instance.
 func (c *Core) settle() {
 	if c.until == 0 {
 		c.until = c.now + settleWithin
@@ -49,7 +49,7 @@ func (c *Core) settle() {
 	c.revision++
 	c.seekUntil = c.now + seekFor
 	raft := max(c.raft, c.lingers)
-	var first []Event // before what was heard meanwhile
+	var first []Event // before what arrived while it settled
 	switch {
 	case c.charter != nil && c.charter.Raft(c.instance) == raft:
 		first = append(first, Event{Kind: BoundTo, Charter: *c.charter, Group: c.group, Raft: raft})
@@ -65,8 +65,8 @@ func (c *Core) settle() {
 	c.events = append(first, c.events...)
 }
 
-// seeks reports whether a voter that was started again looks for voters that may live elsewhere now
-// too: its question is how they learn where it lives, and their answers say where they do.
+// seeks reports whether a restarted voter still looks for voters that may have moved as well. They
+// learn its address from its question, and it learns theirs from their answers.
 func (c *Core) seeks() bool {
 	began := c.seekUntil - seekFor
 	return c.now < c.seekUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
@@ -95,22 +95,22 @@ func (c *Core) unsettled() bool {
 			}
 		}
 	}
-	return heard < min(named, settleMost)
+	return heard < min(named, maxSettle)
 }
 
-// Unsaved takes that the State could not be stored, and why, and returns what of the output that
-// was waiting for it may still be carried out. From then on the core promises nothing new: it
-// neither proposes nor accepts, and what it was bound to in vain it leaves by a restart in place.
-// It stays a member if it was one, and may become one, since that promises nothing. State need not
-// be stored again.
+// Unsaved records that the State could not be stored, and why. It returns the part of the waiting
+// output that may still be carried out. From then on the core makes no new promise: it neither
+// proposes nor accepts, and it leaves a charter that it could not store by a restart in place. It
+// stays a member, and may still become one, since that promises nothing. State need not be stored
+// again.
 func (c *Core) Unsaved(out Output, why string) Output {
-	c.unfit = "its directory cannot be written (" + why + "): mend or empty it, and start the instance again"
+	c.unfit = "its directory cannot be written (" + why + "): repair or empty it, and start the instance again"
 	fresh := slices.ContainsFunc(out.Events, func(e Event) bool { return e.Kind == Joined })
 	if c.phase != Member || (fresh && c.charter == nil) {
-		c.durable = false // no directory holds on to what this life is
+		c.durable = false // no directory holds this life
 	}
-	// What was prepared may not begin, and what was removed only stops: by its last State the
-	// directory may go on with it, and needs its log.
+	// A prepared replica may not begin, and a removed one only stops: by the last stored State the
+	// directory may resume it, and needs its log.
 	unsaid := func(e Event) bool { return e.Kind == Prepared || e.Kind == Removed }
 	if c.phase == Bound {
 		c.doomed = c.unfit
@@ -120,13 +120,13 @@ func (c *Core) Unsaved(out Output, why string) Output {
 	c.events, out.Events = slices.DeleteFunc(c.events, unsaid), slices.DeleteFunc(out.Events, unsaid)
 	c.lingers = 0
 	if c.phase == Member && c.raft != 0 {
-		c.spend() // it stops to vote; whether the directory has its ID is not known any more
+		c.spend() // it stops voting; whether the directory has its ID is unknown
 	}
 	out.Next = c.now
 	return out
 }
 
-// bar ends this instance for ever: it is not the one that its directory says it is.
+// bar excludes this instance forever: it is not the one that its directory says it is.
 func (c *Core) bar(text string) {
 	if c.barred != "" {
 		return
@@ -136,18 +136,18 @@ func (c *Core) bar(text string) {
 	c.events = append(c.events[:0], Event{Kind: Barred, Text: text})
 }
 
-// Refusal says why this instance refuses to take part, or returns "".
+// Refusal returns why this instance refuses to take part, or "".
 func (c *Core) Refusal() string { return c.barred }
 
-// Settling reports whether this instance still looks around before it takes part, and so is not to
-// be counted on.
+// Settling reports whether this instance has not finished settling and so does not count yet.
 func (c *Core) Settling() bool { return c.settling }
 
 // Life returns the number of this start.
 func (c *Core) Life() uint64 { return c.life }
 
-// claim says why an instance with a directory, wherever it is met, keeps this one from accepting
-// the charter (nil: any): its group is kept until people say that it is lost (rule 7).
+// claim returns why an instance with a directory, wherever it is met, keeps this one from accepting
+// the charter (nil means any charter). Its group is kept until an operator says that it is lost
+// (rule 7).
 func (c *Core) claim(p *place, who *Who, ch *Charter) string {
 	switch {
 	case !who.Durable || who.Phase == Newborn || (ch != nil && who.Group == ch.Group):
@@ -165,8 +165,8 @@ func (c *Core) claim(p *place, who *Who, ch *Charter) string {
 		"directories; if those are lost, give the group up with Recover on all instances of it that are left"
 }
 
-// waitingDurable is what a durable member without a leader waits for. Times are of the wall clock,
-// so that the sentence stays the same.
+// waitingDurable returns what a durable member without a leader waits for. It gives times of the
+// wall clock, so that the text stays the same.
 func (c *Core) waitingDurable() string {
 	if text := c.cutOff(); text != "" {
 		return text
@@ -191,16 +191,16 @@ func (c *Core) waitingDurable() string {
 	switch {
 	case len(gone) > 0:
 	case c.now-c.since > electedWithin:
-		return text + "; all its voters answer, and none is elected: see to their disks, and to the network between them"
+		return text + "; all its voters answer, and none is elected: check their disks and the network between them"
 	default:
-		return text + "; all its voters answer, and elect one"
+		return text + "; all its voters answer and are electing one"
 	}
 	return text + "; of its voters, " + some(gone) +
 		" cannot be reached: bring them back, with their directories. Nothing is granted until " +
-		"then, and no state is lost (a holder keeps its lock until its lease runs out); if they are gone for good, Recover gives the group up"
+		"then, and no state is lost (a holder keeps its lock until its lease runs out); if they are gone for " +
+		"good, Recover gives the group up"
 }
 
-// voterName names a voter for people.
 func (c *Core) voterName(v Voter) string {
 	if c.charter != nil {
 		if at := c.charter.listed(v.Instance); at >= 0 {
@@ -210,7 +210,7 @@ func (c *Core) voterName(v Voter) string {
 	return v.Addr
 }
 
-// elsewhere returns somebody who belongs to another group that has a leader.
+// elsewhere returns an instance that belongs to another group with a leader, or nil.
 func (c *Core) elsewhere() *Who {
 	for _, p := range c.places {
 		if who, ok := p.seen(c.now, reachedFor); ok && who.Leader && who.Phase == Member && who.Group != c.group &&
@@ -221,11 +221,12 @@ func (c *Core) elsewhere() *Who {
 	return nil
 }
 
-// keepNote says, of a bound instance with a directory, why it does not give up though time is over.
+// keepNote returns why a bound instance with a directory does not give up although its time is
+// over, or "".
 func (c *Core) keepNote() string {
 	missing := c.unreached(c.now - reachedFor)
 	if !c.durable || missing == "" {
 		return ""
 	}
-	return "; its directory keeps the charter until everybody is in reach, and " + missing
+	return "; its directory keeps the charter until all instances are in reach, and " + missing
 }

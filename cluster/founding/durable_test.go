@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// resumed is instance 5 at a:2, which was at a:1 in its last life, member of group 99 or bound to
-// it, with b:1 as the only other.
+// resumed returns instance 5 at a:2, which was at a:1 in its last life, as a member of group 99 or
+// bound to it, with b:1 as the only other instance.
 func resumed(phase Phase) *Core {
 	_, ch := pair()
 	ch.Settings = ch.Settings.normal()
@@ -29,7 +29,7 @@ func resumed(phase Phase) *Core {
 	return c
 }
 
-// b is what the other says.
+// b is the answer of the other instance.
 func b(phase Phase) Who {
 	w := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: phase, Life: 2, Durable: true, Rules: 3,
 		WallUnixMS: 1_000_000}
@@ -46,8 +46,8 @@ func kinds(events []Event) (kinds []EventKind) {
 	return kinds
 }
 
-// A resumed instance keeps its ID and takes part once everybody it can ask has answered or refused,
-// or silence has lasted long enough.
+// A resumed instance keeps its ID. It takes part once all addresses have answered or refused, or
+// silence has lasted long enough.
 func TestResumedInstancesLookAroundFirst(t *testing.T) {
 	for phase, want := range map[Phase][]EventKind{Bound: {BoundTo}, Member: {BoundTo, Joined}} {
 		c := resumed(phase)
@@ -86,7 +86,7 @@ func TestResumedInstancesLookAroundFirst(t *testing.T) {
 	}
 }
 
-// settled is a resumed instance that takes part.
+// settled returns a resumed instance that takes part.
 func settled(phase Phase) *Core {
 	c := resumed(phase)
 	c.Tick(c.now, c.wall, Random{})
@@ -94,7 +94,7 @@ func settled(phase Phase) *Core {
 	return c
 }
 
-// Who has to go when two processes have one ID, or one has been started since.
+// Which process must refuse if two have one ID, or if one was started later.
 func TestCopiesAndOldCopies(t *testing.T) {
 	other := func(life uint64, addr string, resuming bool) Who {
 		return Who{Instance: nodeidtest.ID(5), Name: "a", Addr: addr, Phase: Member, Group: 99, Life: life,
@@ -105,7 +105,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 		w.AskerLife, w.AskerAddr = life, addr
 		return w
 	}
-	const life = 4 // of ours, at a:2
+	const life = 4 // of this instance, at a:2
 	for _, tc := range []struct {
 		name     string
 		settling bool
@@ -125,7 +125,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 		{"others know an earlier life", true, told(3, "a:1"), ""},
 		{"others know this life", false, told(life, "a:2"), ""},
 		{"others know nothing", true, told(0, ""), ""},
-		{"others know a later life here", true, told(5, "a:2"), "older copy, its"},
+		{"others know a later life here", true, told(5, "a:2"), "older copy, and its"},
 		{"others know a later life elsewhere", false, told(5, "z:1"),
 			"older copy, or another process runs from a copy of it at z:1"},
 		{"others know this life elsewhere", true, told(life, "z:1"), "z:1"},
@@ -158,8 +158,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 	}
 }
 
-// The first process of a life that is met is the one that is known; one that resumes is not yet
-// counted.
+// The first process of a life that is met is the known one. A resuming one does not count yet.
 func TestWhatIsKnownOfLives(t *testing.T) {
 	c := settled(Member)
 	ask := func(q question) (uint64, string) {
@@ -180,7 +179,8 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 		{question{Instance: nodeidtest.ID(8), Addr: "n:1", Life: 3}, 3, "m:1"},
 		{question{Instance: nodeidtest.ID(8), Addr: "n:1", Life: 2}, 3, "m:1"},
 		{question{Instance: nodeidtest.ID(8), Addr: "n:1", Life: 4}, 4, "n:1"},
-		{question{Instance: nodeidtest.ID(5), Addr: "z:1", Life: 9, Resuming: true}, 4, "a:2"}, // a copy of ours
+		// a copy of this instance
+		{question{Instance: nodeidtest.ID(5), Addr: "z:1", Life: 9, Resuming: true}, 4, "a:2"},
 	} {
 		if life, addr := ask(tc.q); life != tc.life || addr != tc.addr {
 			t.Errorf("%+v is told life %d at %q, want %d at %q", tc.q, life, addr, tc.life, tc.addr)
@@ -210,7 +210,7 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 	}
 }
 
-// Gossip that shows our ID elsewhere makes even a member with a leader ask there, once.
+// Gossip that shows this ID elsewhere makes even a member with a leader ask there, once.
 func TestASuspectIsAsked(t *testing.T) {
 	c := settled(Member)
 	c.Leader(c.now, true)
@@ -221,16 +221,15 @@ func TestASuspectIsAsked(t *testing.T) {
 	c.Suspect(c.now, "z:1")
 	out := c.Tick(c.now, c.wall, Random{})
 	if len(out.Questions) != 1 || out.Questions[0].Addr != "z:1" {
-		t.Fatalf("it asks %+v, want whoever is at z:1", out.Questions)
+		t.Fatalf("it asks %+v, want a question to z:1", out.Questions)
 	}
 	c.Result(c.now, out.Questions[0].ID, c.now, Refused, nodeid.ID{}, nil)
 	if out = c.Tick(c.now+5*time.Second, c.wall, Random{}); len(out.Questions) != 0 {
-		t.Error("it goes on asking though nobody is there")
+		t.Error("it keeps asking though nothing is there")
 	}
 }
 
-// Rule 5 with a directory: time over is not enough, everybody must have been in reach for all of
-// it.
+// Rule 5 with a directory: time is not enough, all instances must have been in reach all that time.
 func TestRule5WithADirectory(t *testing.T) {
 	c := settled(Bound)
 	tick := func(d time.Duration, reached bool) Phase {
@@ -243,7 +242,7 @@ func TestRule5WithADirectory(t *testing.T) {
 		return c.phase
 	}
 	if tick(time.Minute, false) != Bound ||
-		!strings.Contains(c.Waiting(), "its directory keeps the charter until everybody is in reach") {
+		!strings.Contains(c.Waiting(), "its directory keeps the charter until all instances are in reach") {
 		t.Errorf("with the other away it is %v and waits for %q", c.phase, c.Waiting())
 	}
 	if tick(8*time.Second, true) != Bound {
@@ -263,11 +262,11 @@ func TestRule5WithADirectory(t *testing.T) {
 	late.Instance, c = nodeidtest.ID(70), settled(Bound)
 	c.tell("b:1", late)
 	if c.Tick(c.now, c.wall, Random{}); c.phase != Bound {
-		t.Error("it believes an instance that is not on the list: whoever has the secret can say so, and a group that is never born is kept for ever")
+		t.Error("it believes an instance that is not on the list, so a group that is never born is kept forever")
 	}
 }
 
-// Rule 6 does not hold with a directory.
+// Rule 6 does not apply with a directory.
 func TestADurableMemberNeverGivesUp(t *testing.T) {
 	for _, other := range []Who{b(Newborn), b(Member), {Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1",
 		Phase: Member, Group: 70, Leader: true}} {
@@ -310,7 +309,7 @@ func TestUnsavedPromisesNothing(t *testing.T) {
 	}
 }
 
-// fresh is a durable newborn that has just bound itself, with the output of that Tick.
+// fresh returns a durable newborn that has just bound itself, and the output of that Tick.
 func fresh(t *testing.T) (*Core, Output) {
 	t.Helper()
 	c, _ := pair()
@@ -373,7 +372,7 @@ func TestStateReturns(t *testing.T) {
 	}
 }
 
-// FuzzState feeds any bytes to the decoders of the directory, and a core with what they accept.
+// FuzzState feeds arbitrary bytes to the decoders of the directory, and what they accept to a core.
 func FuzzState(f *testing.F) {
 	_, ch := pair()
 	for _, st := range []State{

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Floor takes that tokens up to this moment, in Unix milliseconds, were seen here: a group that
-// this instance founds later starts above it. It never falls, and lasts through a restart in place
-// and in a directory. Each rise is stored, so it is worth telling only now and then.
+// Floor records that tokens up to this time, in Unix milliseconds, were seen here. A group that
+// this instance founds later starts above it. The floor never falls and survives a restart in
+// place; with a directory it is stored. Each rise costs a save, so call it rarely.
 func (c *Core) Floor(unixMS int64) {
 	if unixMS = min(unixMS, wallMax); unixMS > c.floor {
 		c.floor = unixMS
@@ -16,7 +16,7 @@ func (c *Core) Floor(unixMS int64) {
 	}
 }
 
-// above returns the lowest founding time that is above tokens that were seen.
+// above returns the lowest founding time that is above the floor.
 func above(floor int64) int64 {
 	if floor == 0 {
 		return 0
@@ -24,8 +24,8 @@ func above(floor int64) int64 {
 	return min(floor+1, wallMax)
 }
 
-// tooHigh says that somebody on the list has seen tokens so far ahead of a clock that a founding
-// time above them would be refused.
+// tooHigh returns, as text, that an instance on the list has seen tokens so far ahead of a clock
+// that a founding time above them would be refused. It returns "" if there is none.
 func (c *Core) tooHigh(list []candidate) string {
 	highest := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.floor, b.floor) })
 	for _, l := range list {

@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// This file is rule 3 where Founders are set. The charter lists exactly the founders, so it is
-// their answers that are needed: that each of them is newborn, or bound to this very charter,
-// proves that no voter of an earlier group of theirs is left. The answers of others count if they
-// come, and their silence does not. One founder alone would go by no answer at all, while a group
-// that had other founders may live behind a cut: there silence behind Join blocks.
+// This file is rule 3 with Founders. The charter lists exactly the founders, so their answers are
+// required. If each of them is newborn or bound to this very charter, no voter of an earlier group
+// of theirs is left. Answers of other instances count if they arrive; their silence does not. A
+// single founder would need no answer at all, while a group of other founders may live behind a
+// partition. So in that case silence behind Join blocks.
 
-// founding says what keeps a founder from accepting the charter, or, where ch is nil, any charter.
+// founding returns what keeps a founder from accepting the charter (nil means any charter).
 func (c *Core) founding(ch *Charter) (Refusal, string) {
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
@@ -25,7 +25,7 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	if missing := c.silentFounders(ch); len(missing) > 0 {
 		text := "no answer from " + some(missing)
 		if ch == nil {
-			text = "missing of the Founders: " + some(missing)
+			text = "missing founders: " + some(missing)
 		}
 		return RefusedSilence, text + c.absent() + c.muted()
 	}
@@ -33,14 +33,14 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 		return RefusedSilence, c.silence(list)
 	}
 	if !c.sampled() {
-		return RefusedSilence, "it still asks other addresses behind Join whether a group lives"
+		return RefusedSilence, "it is still asking other addresses behind Join for a running group"
 	}
 	return Accepted, ""
 }
 
-// bystander reports whether an instance says nothing about a group that may live: it is no founder,
-// and if it belongs to a group without a leader, that was founded by the same founders, who are
-// newborn now if a charter is to be accepted at all.
+// bystander reports whether an instance is no sign of a living group. It is no founder, and it
+// belongs to no group, or to a leaderless group of the same founders. Those have to be newborn for
+// a charter to be accepted at all.
 func (c *Core) bystander(who *Who) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false
@@ -49,8 +49,8 @@ func (c *Core) bystander(who *Who) bool {
 		who.Settings.Replicas == 0
 }
 
-// silentFounders names the other founders that have not answered lately: those that the charter
-// lists, at the addresses where it does, or, where ch is nil, all.
+// silentFounders names the other founders that have not answered lately: those of the charter, at
+// its addresses, or all if ch is nil.
 func (c *Core) silentFounders(ch *Charter) []string {
 	var missing []string
 	if ch == nil {
@@ -74,8 +74,8 @@ func (c *Core) silentFounders(ch *Charter) []string {
 	return missing
 }
 
-// silentJoin returns the addresses behind Join that did not answer when they were asked last, if
-// this instance is the only founder.
+// silentJoin returns the addresses behind Join that did not answer the last question, if this
+// instance is the only founder.
 func (c *Core) silentJoin() []*place {
 	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name {
 		return nil
@@ -83,7 +83,7 @@ func (c *Core) silentJoin() []*place {
 	return c.mute()
 }
 
-// mute returns the addresses behind Join that did not answer when they were asked last.
+// mute returns the addresses behind Join that did not answer the last question.
 func (c *Core) mute() (list []*place) {
 	for _, p := range c.places {
 		if p.entry != "" && p.mute {
@@ -93,13 +93,14 @@ func (c *Core) mute() (list []*place) {
 	return list
 }
 
-// muted says, while a founder is missing, which addresses behind Join are silent, and the way out
-// if they are the founder's.
+// muted names the silent addresses behind Join while a founder is missing, and what to do if they
+// are the founder's.
 func (c *Core) muted() string { return orEmpty("; ", c.silence(c.mute())) }
 
-// waitingJoiner is what a newborn waits for that is no founder.
+// waitingJoiner returns what a newborn that is no founder waits for.
 func (c *Core) waitingJoiner() string {
-	text := "this instance is not one of the Founders: it joins as soon as it meets a member of a group that has a leader"
+	text := "this instance is not one of the Founders: it joins as soon as it meets a member of a group that has " +
+		"a leader"
 	var met, others []string
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, metFor)
@@ -121,11 +122,12 @@ func (c *Core) waitingJoiner() string {
 	}
 	if len(met) == 0 && len(others) > 0 {
 		return text + "; it has met none of them (" + some(missing) + "), and sees " + some(others) +
-			": if these are to found, the Name of each (the host name by default) has to stand in Founders, and that of this one (" +
+			": to let these found the group, list the Name of each (the host name by default) in Founders, and " +
+			"that of this one (" +
 			strconv.Quote(c.name) + ") too"
 	}
 	if len(missing) > 0 {
-		return text + "; of the Founders it has not met " + some(missing) + c.absent()
+		return text + "; it has not met the founders " + some(missing) + c.absent()
 	}
 	return text + "; it has met all the Founders"
 }

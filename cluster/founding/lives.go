@@ -7,17 +7,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// presence is the newest life of an instance with a directory that was met or heard of.
+// presence is the newest known life of an instance with a directory.
 type presence struct {
 	instance nodeid.ID
 	life     uint64
 	addr     string
-	at       time.Duration // when it was last met itself; 0: never
+	at       time.Duration // when it was last met itself. Zero means never
 	wall     int64
 }
 
-// alive notes a life of an instance with a directory. Of two at different addresses in the same
-// life the first stays: the second is a copy.
+// alive records a life of an instance with a directory. If two addresses claim the same life, the
+// first stays: the second is a copy.
 func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 	if instance.IsZero() || life == 0 || addr == "" {
 		return
@@ -31,7 +31,7 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 		at = len(c.lives) - 1
 	}
 	p := &c.lives[at]
-	if life > p.life+lifeJump && !met { // the word of another about it: no instance starts that often
+	if life > p.life+lifeJump && !met { // hearsay: no instance starts that often
 		return
 	}
 	if life > p.life {
@@ -42,7 +42,7 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 	}
 }
 
-// lastMet returns what is known of an instance, if it was met since this start.
+// lastMet returns what is known of an instance, or nil if it was not met since this start.
 func (c *Core) lastMet(instance nodeid.ID) *presence {
 	at := slices.IndexFunc(c.lives, func(p presence) bool { return p.instance == instance && p.at > 0 })
 	if at < 0 {
@@ -51,8 +51,8 @@ func (c *Core) lastMet(instance nodeid.ID) *presence {
 	return &c.lives[at]
 }
 
-// newestLife returns the newest life of an instance that this one knows of, and where it was; 0 if
-// none.
+// newestLife returns the newest known life of an instance and its address. Zero means that none is
+// known.
 func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	if instance == c.instance && c.durable && !c.settling {
 		return c.life, c.addr
@@ -63,15 +63,15 @@ func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	return 0, ""
 }
 
-// recognise looks at an answer for signs that another process has this instance's ID: it runs from
-// a copy of the directory, or this directory is itself an older copy. Exactly one of two that meet
-// refuses to take part.
+// recognise checks whether an answer shows another process with this instance's ID: it runs from a
+// copy of the directory, or this directory is an older copy itself. If two such processes meet,
+// exactly one refuses to take part.
 func (c *Core) recognise(who *Who) {
 	if !c.durable || c.barred != "" {
 		return
 	}
 	if who.Instance == c.instance {
-		self := who.Addr == c.addr && who.Life == c.life // reached by another route
+		self := who.Addr == c.addr && who.Life == c.life // this process, reached by another route
 		if !self && c.yields(who) {
 			c.bar("another process runs as this instance at " + who.Addr + ", from a copy of this directory: " +
 				wayOutCopy)
@@ -80,11 +80,11 @@ func (c *Core) recognise(who *Who) {
 	}
 	listed := c.charter != nil && c.charter.listed(who.Instance) >= 0
 	if !listed && !c.votes(who.Instance) {
-		return // only the word of a voter or a founder ends this instance for good
+		return // only a voter or a listed instance is believed, since this ends the instance for good
 	}
 	switch {
 	case who.AskerLife > c.life && who.AskerAddr == c.addr:
-		c.bar("this directory was restored from an older copy, its instance has been started since then: " + wayOutOld)
+		c.bar("this directory was restored from an older copy, and its instance was started since then: " + wayOutOld)
 	case who.AskerLife > c.life:
 		c.bar("this directory was restored from an older copy, or another process runs from a copy of it at " +
 			who.AskerAddr + ": " + wayOutOld)
@@ -99,8 +99,8 @@ const (
 	wayOutOld  = "empty the directory, it then joins as a new instance"
 )
 
-// yields reports whether it is this process, not the other with its ID, that has to go: who has not
-// taken part yet, then whose life is the older one, then whose address sorts last, so that both
+// yields reports whether this process, not the other with its ID, must refuse: the one that has not
+// taken part yet, then the one with the older life, then the one with the higher address. So both
 // decide alike.
 func (c *Core) yields(who *Who) bool {
 	switch {
@@ -112,16 +112,16 @@ func (c *Core) yields(who *Who) bool {
 	return c.addr > who.Addr
 }
 
-// Suspect takes that gossip shows this instance's ID at another address. Gossip may tell of an
-// earlier life, so whoever is there is asked, even if nothing else is to be known now.
+// Suspect records that gossip shows this instance's ID at another address. Gossip may be about an
+// earlier life, so that address is asked in any phase.
 func (c *Core) Suspect(now time.Duration, addr string) {
 	if c.durable {
 		c.Inquire(now, addr)
 	}
 }
 
-// Inquire takes that somebody is worth asking who he is, whatever the phase: gossip says that a
-// newer configuration is known there.
+// Inquire makes the core ask an address in any phase, because gossip reports a newer configuration
+// there.
 func (c *Core) Inquire(now time.Duration, addr string) {
 	c.now = now
 	if addr == "" || addr == c.addr || c.settings.Solo {
@@ -131,7 +131,7 @@ func (c *Core) Inquire(now time.Duration, addr string) {
 	c.suspects = c.note(c.suspects, addr, knocksMax)
 }
 
-// suspected reports whether the place is to be asked whatever the phase.
+// suspected reports whether the place has to be asked in any phase.
 func (c *Core) suspected(p *place) bool {
 	return slices.ContainsFunc(c.suspects, func(s knock) bool { return s.addr == p.addr })
 }
@@ -141,7 +141,7 @@ func (c *Core) cleared(p *place) {
 	c.suspects = slices.DeleteFunc(c.suspects, func(s knock) bool { return s.addr == p.addr })
 }
 
-// moved passes on where a voter with a directory says that it is, if that is news.
+// moved reports the new address of a voter with a directory to the host, if it is news.
 func (c *Core) moved(instance nodeid.ID, life uint64, addr string) {
 	at := slices.IndexFunc(c.voters, func(v Voter) bool { return v.Instance == instance })
 	if at < 0 || !c.durable || c.voters[at].Life >= life || life > c.voters[at].Life+lifeJump {
@@ -149,6 +149,6 @@ func (c *Core) moved(instance nodeid.ID, life uint64, addr string) {
 	}
 	v := c.voters[at]
 	v.Addr, v.Life = addr, life
-	// no number: it is not the whole configuration
+	// no number, because it is not the whole configuration
 	c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: []Voter{v}})
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// tentative is rules 4 and 5: bound, and not yet known to be born. With a directory the time counts
-// only while everybody is in reach: whoever gave up while the one who has learned Born is away
-// would leave it with a group that has lost its majority and never ends.
+// tentative applies rules 4 and 5: this instance is bound and does not know that the group is born.
+// With a directory the time counts only while all instances are in reach. Otherwise all but one
+// could give up while the one that has learned Born is away. That one would keep a group without a
+// majority forever.
 func (c *Core) tentative(random Random) {
 	if c.until == 0 || (c.durable && c.unreached(c.now-reachedFor) != "") {
 		c.until = c.now + bornWithin + time.Duration(random.Spread%uint64(bornSpread))
@@ -32,19 +33,19 @@ func (c *Core) tentative(random Random) {
 func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
 	c.phase, c.group, c.at, c.voters = Member, group, max(at, 1), slices.Clone(voters)
 	c.since, c.sinceWall, c.offers, c.stale = c.now, c.wall, nil, true
-	if at := slices.Index(c.gaveUp, group); at >= 0 { // it lives after all
+	if at := slices.Index(c.gaveUp, group); at >= 0 { // the group lives after all
 		c.gaveUp = append([]uint64(nil), slices.Delete(c.gaveUp, at, at+1)...)
 	}
 	c.revision++
 	c.events = append(c.events, Event{Kind: Joined, Group: group, At: c.at, Voters: slices.Clone(voters),
 		Text: warning})
 	if c.charter != nil && c.raft != 0 && c.raft == c.charter.Raft(c.instance) && !c.named() {
-		c.remove() // it learns all at once that the group was born, and that it went on without it
+		c.remove() // it learns at once that the group was born and that it was removed since
 	}
 }
 
-// adopt makes a newborn that reaches a group with a leader a plain member of it. It does nothing if
-// it reaches two: which of them to give up is not for a machine to decide.
+// adopt makes a newborn that reaches a group with a leader a member of it. It does nothing if it
+// reaches two groups: only an operator can decide which of them to stop.
 func (c *Core) adopt() bool {
 	var with *Who
 	for _, p := range c.places {
@@ -64,15 +65,15 @@ func (c *Core) adopt() bool {
 	}
 	warning := ""
 	if which := c.settings.difference(with.Settings); which != "" {
-		warning = which + " differs from the group's, which holds: make it equal on all instances"
+		warning = which + " differs from the group's setting, which is in effect: make it equal on all instances"
 	}
 	c.rulesOf, c.leader, c.supersedes = with.Settings, false, slices.Clone(with.Supersedes)
 	c.belong(with.Group, with.At, with.Voters, warning)
 	return true
 }
 
-// unreached says who of those that the settings ask for has not answered a question put after that
-// time, or returns "".
+// unreached returns, as text, which of the instances that the settings ask for has not answered a
+// question asked after that time, or "".
 func (c *Core) unreached(after time.Duration) string {
 	reached := []nodeid.ID{c.instance}
 	names := []string{c.name}

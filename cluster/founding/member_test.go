@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// An instance that was restarted at another address is not two: what it was before its restart was
-// met before.
+// An instance that restarted at another address does not count as two: its earlier life was met
+// before.
 func TestOneIsNotTwo(t *testing.T) {
 	c := newborn(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "b:2"}, Resolved: always}}, nil)
@@ -27,21 +27,21 @@ func TestOneIsNotTwo(t *testing.T) {
 	}
 }
 
-// Rule 6, case by case. The member belongs to group 9, whose largest TTL is 5 s though its own is
-// 2, and lost its leader at one second.
+// Rule 6, case by case. The member belongs to group 9, whose largest TTL is 5 s though its own is 2
+// s, and lost its leader at one second.
 func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 	newbornB := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"}
 	cases := []struct {
 		name   string
 		after  time.Duration // since the loss
-		answer *Who          // of the only other instance; nil: silence
-		leader bool          // found again before
+		answer *Who          // of the only other instance. Nil means silence
+		leader bool          // the leader was found again before
 		want   Phase
 	}{
-		{"everybody answers, the locks have ended", 5*time.Second + 2, &newbornB, false, Newborn},
+		{"all answer, the locks have ended", 5*time.Second + 2, &newbornB, false, Newborn},
 		{"the locks may live", 5 * time.Second, &newbornB, false, Member},
 		{"the leader was found again", 6 * time.Second, &newbornB, true, Member},
-		{"not everybody answers", time.Hour, nil, false, Member},
+		{"not all answer", time.Hour, nil, false, Member},
 		{"the group has a leader elsewhere", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",
 			Phase: Member, Group: 9, Leader: true}, false, Member},
 		{"the other has no leader either", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",

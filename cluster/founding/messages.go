@@ -37,7 +37,7 @@ func appendWho(b []byte, w Who) []byte {
 	b = binary.AppendUvarint(b, w.At)
 	b = appendIDs(b, w.Supersedes)
 	b = binary.AppendUvarint(b, uint64(min(max(w.FloorUnixMS, 0), wallMax)))
-	met := w.Met[:min(len(w.Met), metMost)]
+	met := w.Met[:min(len(w.Met), maxMet)]
 	b = binary.AppendUvarint(b, uint64(len(met)))
 	for _, addr := range met {
 		b = appendText(b, addr)
@@ -55,7 +55,7 @@ func decodeWho(b []byte) (Who, error) {
 		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(addrBytesMax),
 		At: r.upTo(atMax), Supersedes: r.ids(supersedesMax), FloorUnixMS: int64(r.upTo(wallMax)),
 	}
-	for range r.length(metMost, 1) {
+	for range r.length(maxMet, 1) {
 		w.Met = append(w.Met, r.text(addrBytesMax))
 	}
 	w.Standing = r.standing()
@@ -111,7 +111,7 @@ func appendVerdict(b []byte, v verdict) []byte {
 
 func decodeVerdict(b []byte) (verdict, error) {
 	r := open(b, kindVerdict)
-	// A refusal that this version has no name for is still a refusal.
+	// An unknown refusal of a newer version is still a refusal.
 	v := verdict{Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(textBytesMax)}
 	return v, r.done()
 }

@@ -19,9 +19,9 @@ func (w *world) splitAll() {
 	w.note("all links cut")
 }
 
-// TestOutageTakesNothing cuts all links of a group after its birth, for any time, and heals them.
-// Links answer questions at once and take up to five seconds until raft has connections. No process
-// has ended, so the group goes on, as soon as there are connections.
+// TestOutageTakesNothing cuts all links of a group after it was born, for any time, and heals them.
+// Links answer questions at once, and take up to five seconds until raft has connections. No
+// process has ended, so the group continues as soon as there are connections.
 func TestOutageTakesNothing(t *testing.T) {
 	for seed := range uint64(300) {
 		pick := newWorld(seed*17 + 1)
@@ -54,9 +54,9 @@ func TestOutageTakesNothing(t *testing.T) {
 	}
 }
 
-// TestLossIsRepaired is the other side: from every mix of lives of the founders of a group, those
-// that go on, those that go on without their replica, and those that were started again elsewhere,
-// one group with a leader comes within the bound once all are linked.
+// TestLossIsRepaired starts from every mix of the fates of the founders of a group: those that
+// continue, those without their replica, and those that restarted elsewhere. Once all are linked,
+// one group with a leader exists within the limit.
 func TestLossIsRepaired(t *testing.T) {
 	for _, how := range []string{"founders", "replicas"} {
 		for mix := range fates * fates * fates {
@@ -67,7 +67,7 @@ func TestLossIsRepaired(t *testing.T) {
 	}
 }
 
-const fates = 4 // of a founder: goes on, has lost its replica, started again, started again elsewhere
+const fates = 4 // of a founder: it continues, has lost its replica, restarted, or restarted elsewhere
 
 func repaired(t *testing.T, how string, mix int) {
 	settings := founders(3, "n0", "n1", "n2")

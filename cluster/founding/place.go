@@ -14,16 +14,16 @@ type Outcome uint8
 const (
 	Silent   Outcome = iota // no answer in time
 	Answered                // the asked instance answered
-	Refused                 // the machine is there, and nobody listens at the address
-	Foreign                 // whoever listens there is not one of us
+	Refused                 // the machine is there, but nothing listens at the address
+	Foreign                 // the program that listens there is no instance of this cluster
 	Other                   // another instance than the asked one answers there
 )
 
-// place is one address that is asked who lives there.
+// place is one address that may be asked.
 type place struct {
 	addr    string
-	entry   string // the Join entry that resolves to it now; empty: a place known from gossip or from its own questions
-	pending uint64 // the question in flight, 0: none
+	entry   string // the Join entry that resolves to it now; empty if only gossip or its own questions named it
+	pending uint64 // the question in flight. Zero means none
 	next    time.Duration
 	last    sighting
 
@@ -32,27 +32,26 @@ type place struct {
 	tried bool          // a question has ended, whatever the outcome
 	ended time.Duration // when the last one did
 	mute  bool          // the last one has ended without an answer
-	why   string        // and why, for people; empty if it is not known
-	watch bool          // it is asked again and again, for as long as it matters who the others are
+	why   string        // the reason, for people; empty if unknown
+	watch bool          // it is asked repeatedly for as long as curious reports true
 }
 
-// sighting is the last definite thing that was learned about a place. Silence leaves it as it is:
-// it grows old instead.
+// sighting is the last definite result about a place. Silence does not change it; it ages instead.
 type sighting struct {
 	outcome Outcome
-	asked   time.Duration // an answer describes some moment after it
+	asked   time.Duration // an answer describes a moment after it
 	got     time.Duration
-	first   time.Duration // since when it has been this life that is met here
+	first   time.Duration // since when this life has been met here
 	who     Who
-	why     string // of outcome Foreign, for people; empty if it is not known
+	why     string // of outcome Foreign, for people; empty if unknown
 }
 
-// fresh reports whether the sighting proves something about now.
+// fresh reports whether the sighting is recent enough to prove something now.
 func (s *sighting) fresh(now, limit time.Duration) bool {
 	return s.outcome != Silent && now-s.asked <= limit
 }
 
-// seen returns who was met at the place, if that was not longer ago than limit.
+// seen returns the answer of the instance at the place, if it was asked at most limit ago.
 func (p *place) seen(now, limit time.Duration) (*Who, bool) {
 	if p.last.outcome != Answered || !p.last.fresh(now, limit) {
 		return nil, false
@@ -60,8 +59,7 @@ func (p *place) seen(now, limit time.Duration) (*Who, bool) {
 	return &p.last.who, true
 }
 
-// Met returns what the instance at an address has answered last, if that was asked at most that
-// long ago.
+// Met returns the last answer of the instance at an address, if it was asked at most that long ago.
 func (c *Core) Met(now time.Duration, addr string, within time.Duration) (Who, bool) {
 	if at, found := find(c.places, addr); found {
 		if who, ok := c.places[at].seen(now, within); ok {
@@ -71,14 +69,13 @@ func (c *Core) Met(now time.Duration, addr string, within time.Duration) (Who, b
 	return Who{}, false
 }
 
-// seenSince returns who was met at the place lately by a question put after that time.
+// seenSince returns the recent answer at the place to a question asked after that time.
 func (p *place) seenSince(after, now time.Duration) (*Who, bool) {
 	who, ok := p.seen(now, reachedFor)
 	return who, ok && p.last.asked > after
 }
 
-// label names the place for people: by its tenant's name where it is known, else by the Join entry
-// it comes from.
+// label names the place for people: by the name of its instance if known, else by its Join entry.
 func (p *place) label() string {
 	switch {
 	case p.last.outcome == Answered:
@@ -89,7 +86,6 @@ func (p *place) label() string {
 	return p.addr
 }
 
-// nameOf names an instance for people.
 func nameOf(name, addr string) string {
 	if name == "" {
 		return addr
@@ -101,18 +97,18 @@ func nameOf(name, addr string) string {
 type Entry struct {
 	Name     string        // as the user wrote it
 	Addrs    []string      // host:port each; a name that does not exist (yet) has none, which is no failure
-	Failed   string        // why it could not be resolved; empty: it could
-	Resolved time.Duration // when it was asked for
+	Failed   string        // why it could not be resolved; empty if it could
+	Resolved time.Duration // when the lookup was made
 }
 
-// Places takes what Join resolves to now and, as further places to ask, addresses that gossip
-// knows. An address that is no longer named is forgotten, with what was learned there.
+// Places sets what Join resolves to now and further addresses that gossip knows. An address that is
+// no longer named is forgotten, with all results about it.
 func (c *Core) Places(join []Entry, gossip []string) {
 	same := slices.EqualFunc(c.join, join, func(a, b Entry) bool {
 		return a.Name == b.Name &&
 			slices.Equal(a.Addrs, b.Addrs)
 	})
-	if same && slices.Equal(c.gossip, gossip) { // a fleet of a thousand is arranged only when it has changed
+	if same && slices.Equal(c.gossip, gossip) { // rebuilds the places of a large fleet only on a change
 		for i, e := range join {
 			c.join[i].Failed, c.join[i].Resolved = e.Failed, e.Resolved
 		}
@@ -126,7 +122,7 @@ func (c *Core) Places(join []Entry, gossip []string) {
 	c.gossip, c.stale = slices.Clone(gossip), true
 }
 
-// knock is somebody who asked us, and so can be asked.
+// knock is an address that has asked this instance, and so can be asked.
 type knock struct {
 	addr string
 	at   time.Duration
@@ -135,7 +131,7 @@ type knock struct {
 // knocked remembers the asker of a question as a place to ask.
 func (c *Core) knocked(addr string) { c.knocks = c.note(c.knocks, addr, knocksMax) }
 
-// note adds an address to a list of those that are worth asking, or renews it there.
+// note adds an address to a list of addresses worth asking, or renews it there.
 func (c *Core) note(list []knock, addr string, most int) []knock {
 	if addr == "" || addr == c.addr {
 		return list
@@ -153,8 +149,8 @@ func (c *Core) note(list []knock, addr string, most int) []knock {
 	return list
 }
 
-// arrange brings the places in line with Join, gossip, knocks and the charter. Those that stay keep
-// what was learned there.
+// arrange rebuilds the places from Join, gossip, knocks and the charter. Places that stay keep
+// their results.
 func (c *Core) arrange() {
 	known := len(c.knocks) + len(c.tips)
 	c.knocks = slices.DeleteFunc(c.knocks, func(k knock) bool { return c.now-k.at > knockFor })
@@ -197,8 +193,8 @@ type kept struct {
 	near, told bool
 }
 
-// keep adds one address to the places, with what was known about it. This instance's own address
-// needs no asking: no other can answer there.
+// keep adds one address to the places, with the earlier results about it. It skips this instance's
+// own address: no other instance can answer there.
 func (c *Core) keep(old []*place, addr string, why kept) {
 	if addr == "" || addr == c.addr || (why.entry == "" && len(c.places) >= placesMax) {
 		return
@@ -217,7 +213,7 @@ func (c *Core) keep(old []*place, addr string, why kept) {
 	c.places = slices.Insert(c.places, at, p)
 }
 
-// find returns where the address is, or belongs, in places sorted by address.
+// find returns the index of the address in places sorted by address, and whether it is there.
 func find(places []*place, addr string) (int, bool) {
 	return slices.BinarySearchFunc(places, addr, func(p *place, a string) int { return cmp.Compare(p.addr, a) })
 }

@@ -6,37 +6,37 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Prepare asks one life of an instance to start an empty replica (rule 9). The leader puts it, and
-// adds the replica to the configuration only when the answer is Running.
+// Prepare asks one life of an instance to start an empty replica (rule 9). The leader sends it, and
+// adds the replica to the configuration only if the answer is Running.
 type Prepare struct {
 	To     nodeid.ID // the only life that may answer
 	Group  uint64
-	Raft   uint64 // minted for this, never used before
+	Raft   uint64 // generated for this, never used before
 	Term   uint64 // of the leader that asks
-	At     uint64 // the configuration that it has applied, which Voters are
+	At     uint64 // the number of the configuration Voters, which that leader has applied
 	Voters []Voter
 }
 
-// PreparedState says what became of a Prepare. The values go over the wire and never change.
+// PreparedState is the result of a Prepare. The values go over the wire and never change.
 type PreparedState uint8
 
-// What became of a Prepare.
+// The results of a Prepare.
 const (
-	Running  PreparedState = iota // the replica is there: it was started now, or by an earlier Prepare with the same ID
-	Ended                         // that ID has been used in this life, and is over
-	Declined                      // not now, Detail says why; the ID has not been used
+	Running  PreparedState = iota // the replica exists: started now, or by an earlier Prepare with the same ID
+	Ended                         // that ID was used in this life and is over
+	Declined                      // not now, Detail is the reason; the ID was not used
 )
 
 // PrepareAnswer is the answer to a Prepare.
 type PrepareAnswer struct {
-	Instance nodeid.ID // that answers: by its connection, not in the message
+	Instance nodeid.ID // the instance that answers, by its connection; not in the message
 	Raft     uint64
 	State    PreparedState
 	Detail   string // for people
 }
 
-// Announce tells one life of an instance that a configuration of its group is applied where it
-// comes from (rule 14).
+// Announce tells one life of an instance that the sender has applied a configuration of its group
+// (rule 14).
 type Announce struct {
 	To     nodeid.ID
 	Group  uint64
@@ -44,7 +44,7 @@ type Announce struct {
 	Voters []Voter
 }
 
-// AppendPrepare encodes a question that is put with Net.Ask behind b.
+// AppendPrepare appends the encoded question to b, for Net.Ask.
 func AppendPrepare(b []byte, p Prepare) []byte {
 	b = append(header(b, kindPrepare), p.To[:]...)
 	for _, n := range [...]uint64{p.Group, p.Raft, p.Term, p.At} {
@@ -68,8 +68,8 @@ func appendPrepared(b []byte, a PrepareAnswer) []byte {
 	return appendText(append(b, byte(a.State)), cut(a.Detail, textBytesMax))
 }
 
-// DecodePrepared reads the answer that an instance has given to a Prepare. It counts only if
-// Instance and Raft are those that were asked.
+// DecodePrepared decodes the answer to a Prepare. It counts only if Instance and Raft are those
+// that were asked.
 func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	r := open(b, kindPrepared)
 	a := PrepareAnswer{
@@ -81,8 +81,8 @@ func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	return a, nil
 }
 
-// AppendAnnounce encodes a question that is put with Net.Ask behind b. The answer is one byte that
-// means nothing.
+// AppendAnnounce appends the encoded question to b, for Net.Ask. The answer is one byte without
+// meaning.
 func AppendAnnounce(b []byte, a Announce) []byte {
 	b = append(header(b, kindAnnounce), a.To[:]...)
 	for _, n := range [...]uint64{a.Group, a.At} {
@@ -100,7 +100,7 @@ func decodeAnnounce(b []byte) (Announce, error) {
 	return a, r.done()
 }
 
-// whole reports whether voters can be a whole configuration.
+// whole reports whether voters can be a complete configuration.
 func whole(voters []Voter) bool {
 	for _, v := range voters {
 		if v.Raft == 0 || v.Instance.IsZero() || v.Addr == "" {
@@ -110,15 +110,14 @@ func whole(voters []Voter) bool {
 	return len(voters) > 0
 }
 
-// AppendPlace encodes behind b who a replica is, to be kept beside its raft ID in the configuration
-// of the log.
+// AppendPlace appends the identity of a replica to b. The log's configuration keeps it beside the
+// raft ID.
 func AppendPlace(b []byte, v Voter) []byte {
 	b = append(header(b, kindPlace), v.Instance[:]...)
 	return binary.AppendUvarint(appendText(b, v.Addr), v.Life)
 }
 
-// DecodePlace reads what AppendPlace wrote. The raft ID, and whether it is a learner, is for the
-// caller to fill in.
+// DecodePlace decodes what AppendPlace wrote. The caller sets Raft and Learner.
 func DecodePlace(b []byte) (Voter, error) {
 	r := open(b, kindPlace)
 	v := Voter{Instance: r.instance(), Addr: r.text(addrBytesMax), Life: r.uint()}

@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// newborn looks for a group to join and, if there is none, whether it is time to propose a charter.
+// newborn joins a group if one can be joined. Otherwise it proposes a charter if all conditions
+// hold.
 func (c *Core) newborn(random Random) {
 	if c.settings.Solo {
 		if c.unfit == "" {
@@ -21,21 +22,21 @@ func (c *Core) newborn(random Random) {
 	}
 	list, missing := c.candidates()
 	if missing != "" || list[0].instance != c.instance {
-		return // rule 2: the lowest newborn proposes
+		return // rule 2: the newborn with the lowest ID proposes
 	}
 	if _, obstacle := c.obstacle(nil); obstacle != "" {
 		return
 	}
 	ch := c.charterFor(list, random)
 	if refusal, _ := c.judge(&ch); refusal != Accepted {
-		return // what we would refuse we do not ask of others
+		return // it does not propose what it would refuse itself
 	}
 	c.bind(&ch)
 	c.offers = make([]offer, len(ch.List))
 }
 
-// alone founds a closed group of one, at once and without a grace: nobody else can ever have been
-// in it.
+// alone founds a closed group of one, at once and without a grace: no other instance can ever have
+// been in it.
 func (c *Core) alone(random Random) {
 	settings := c.settings
 	settings.Grace, settings.Voters = 0, 1
@@ -47,7 +48,6 @@ func (c *Core) alone(random Random) {
 	c.bind(&ch)
 }
 
-// candidate is an instance that can be listed.
 type candidate struct {
 	instance   nodeid.ID
 	name, addr string
@@ -60,8 +60,8 @@ type candidate struct {
 	gaveUp     []uint64
 }
 
-// candidates returns those whom a charter of ours would list, by instance, and what is missing
-// before it could be accepted by all.
+// candidates returns the instances that a charter of ours would list, by ID, and what is missing
+// before all of them could accept it.
 func (c *Core) candidates() ([]candidate, string) {
 	var list []candidate
 	if c.settings.founds(c.name) {
@@ -90,7 +90,7 @@ func (c *Core) candidates() ([]candidate, string) {
 	return list, c.missing(list)
 }
 
-// missing says what keeps the list from founding, as far as its members themselves are concerned.
+// missing returns what keeps the listed instances themselves from founding, or "".
 func (c *Core) missing(list []candidate) string {
 	if !c.settings.founds(c.name) {
 		return c.founderMissing(list)
@@ -111,7 +111,7 @@ func (c *Core) missing(list []candidate) string {
 		}
 		if apart := time.Duration(latest.wall-l.wall) * time.Millisecond; apart > c.settings.slack() {
 			return "the clock of " + nameOf(l.name, l.addr) + " is " + apart.String() + " behind that of " +
-				nameOf(latest.name, latest.addr) + ": set them right"
+				nameOf(latest.name, latest.addr) + ": correct them"
 		}
 		if l.obstacle != "" {
 			return nameOf(l.name, l.addr) + " is not ready: " + l.obstacle
@@ -120,7 +120,7 @@ func (c *Core) missing(list []candidate) string {
 	return c.tooHigh(list)
 }
 
-// charterFor writes the charter of rule 2.
+// charterFor returns the charter of rule 2.
 func (c *Core) charterFor(list []candidate, random Random) Charter {
 	ch := Charter{Group: random.Group, FoundedUnixMS: c.wall, Settings: c.settings, Rules: c.rules}
 	for _, l := range list {

@@ -7,9 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// raft is the stand-in for the replicated logs of all groups. Every 20 ms it looks which voter of
-// each group, if any, reaches a majority of voters that live; tells everybody after a while who has
-// a leader; and commits Born for a leader that may propose it.
+// raft stands in for the replicated logs of all groups. Every 20 ms it finds which voter of each
+// group, if any, reaches a majority of live voters. It reports leaders to all instances with a
+// delay, and commits Born for a leader that may propose it.
 func (w *world) raft() {
 	w.after(20*time.Millisecond, w.raft)
 	ids := make([]uint64, 0, len(w.groups))
@@ -73,7 +73,7 @@ func (w *world) elect(g *group) {
 	w.govern(g)
 }
 
-// commit is the birth of a group, and the moment at which most rules can be seen to be broken.
+// commit commits Born of a group. At this moment most broken rules show.
 func (w *world) commit(g *group) {
 	g.born, g.bornAt = true, w.now
 	w.note("group %x is born", g.charter.Group)
@@ -94,8 +94,8 @@ func (w *world) commit(g *group) {
 	w.order = append(w.order, g)
 }
 
-// twoAlive is the invariant that matters most: there are never two groups that could both have a
-// leader.
+// twoAlive checks the most important invariant: two groups that could both have a leader never
+// exist.
 func (w *world) twoAlive() {
 	n := 0
 	for _, g := range w.order {
@@ -129,7 +129,7 @@ func (w *world) notice(s *slot) {
 	}
 }
 
-// settled reports whether everybody who runs is a member of one group and sees its leader.
+// settled reports whether all running instances are members of one group and see its leader.
 func (w *world) settled() bool {
 	group := uint64(0)
 	for _, s := range w.slots {

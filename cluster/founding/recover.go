@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Recover gives up the group that this instance's directory keeps, for good, by a restart in place:
-// the explicit way out for a group that has lost the majority of its voters, to be called on each
-// instance of it that is left. What they found then takes the place of the group: members of it
-// that are met later go too. An error says why it was not given up and what to do; given up before
-// is no error.
+// Recover gives up, for good, the group that this instance's directory keeps, by a restart in
+// place. It is for a group that has lost the majority of its voters, and must be called on each
+// instance of it that is left. The group that they found next replaces it: members of the old group
+// that are met later leave it too. An error says why the group was not given up and what to do. If
+// it was given up before, Recover returns nil.
 func (c *Core) Recover(now time.Duration, group uint64) error {
 	c.now = now
 	name := groupName(group)
@@ -24,7 +24,8 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 	case c.barred != "":
 		return errors.New(c.barred)
 	case c.phase == Newborn:
-		return errors.New("this instance belongs to no group, so there is none to give up: call it on the instances that keep group " + name)
+		return errors.New("this instance belongs to no group, so there is none to give up: call it on the " +
+			"instances that keep group " + name)
 	case c.group != group:
 		return errors.New("this instance belongs to group " + groupName(c.group) + ", not to " + name +
 			": name the one that its status shows")
@@ -34,7 +35,8 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 		return errors.New("group " + name +
 			" is not known to be born: start all instances of it, then it is born, or the attempt ends by itself")
 	case c.settling:
-		return errors.New("this instance has just been started and looks around first: try again in two seconds")
+		return errors.New("this instance has just been started and is still looking for other instances: try " +
+			"again in two seconds")
 	}
 	if text := c.led(); text != "" {
 		return errors.New("group " + name + " is not lost: " + text +
@@ -50,7 +52,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 	return nil
 }
 
-// led says who knows a leader of the group, or returns "".
+// led names an instance that knows a leader of the group, as text, or returns "".
 func (c *Core) led() string {
 	if c.leader {
 		return "this instance knows its leader"
@@ -63,12 +65,12 @@ func (c *Core) led() string {
 	return ""
 }
 
-// superseded ends this life if its group was given up by people: an instance is met whose group has
-// taken its place and has a leader. That the group's other members have been given up is what they
-// have seen to; this one was out of reach then. Its voters of before have new IDs now, so there is
-// none whose word could be proved. It has to be at an address that Join names, and no voter that is
-// known may have answered for the largest TTL: else any holder of the secret could end the group's
-// directories one by one, at an election or a restart.
+// superseded ends this life if operators have given up its group: it has met an instance of the
+// replacing group, which has a leader. This instance was out of reach when the operators called
+// Recover. The voters have new IDs since, so none of them can prove anything. So the other instance
+// must be at an address that Join names, and no known voter may have answered for the largest TTL.
+// Otherwise any holder of the secret could end the group's directories one by one, during an
+// election or a restart.
 func (c *Core) superseded() bool {
 	if c.leader || !c.durable || c.settings.Solo || !c.lost() {
 		return false
@@ -87,14 +89,14 @@ func (c *Core) superseded() bool {
 	return false
 }
 
-// sorted returns IDs in ascending order, each once; nil if there are none.
+// sorted returns the IDs in ascending order without duplicates. It returns nil if there are none.
 func sorted(ids []uint64) []uint64 {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// union returns two sets of IDs as one, cut to what a charter carries.
+// union returns the union of two sets of IDs, cut to what a charter can carry.
 func union(a, b []uint64) []uint64 {
 	all := sorted(slices.Concat(a, b))
 	return all[:min(len(all), supersedesMax)]

@@ -9,15 +9,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// Who may give up a group, and what everybody else is told to do.
-func TestWhoMayRecover(t *testing.T) {
+// Which instances may give up a group, and what the others return.
+func TestRecoverConditions(t *testing.T) {
 	sees := func(who Who) func(c *Core) uint64 {
 		return func(c *Core) uint64 { c.tell("b:1", who); return 99 }
 	}
 	leading := b(Member)
 	leading.Leader = true
 	for name, tc := range map[string]struct {
-		do   func(c *Core) uint64 // and the group that is named
+		do   func(c *Core) uint64 // it returns the group to give up
 		want string
 	}{
 		"a durable member without a leader": {func(*Core) uint64 { return 99 }, ""},
@@ -38,9 +38,9 @@ func TestWhoMayRecover(t *testing.T) {
 		"in memory": {func(c *Core) uint64 { c.durable = false; return 99 }, ""},
 		"with a leader": {func(c *Core) uint64 { c.Leader(c.now, true); return 99 },
 			"not lost: this instance knows its leader"},
-		"hears of a leader": {sees(leading), `not lost: "b" (b:1) knows its leader`},
-		"bound":             {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be born"},
-		"looks around":      {func(c *Core) uint64 { *c = *resumed(Member); return 99 }, "two seconds"},
+		"hears of a leader":       {sees(leading), `not lost: "b" (b:1) knows its leader`},
+		"bound":                   {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be born"},
+		"still looking for other": {func(c *Core) uint64 { *c = *resumed(Member); return 99 }, "two seconds"},
 		"its directory is full": {func(c *Core) uint64 { c.Unsaved(Output{}, "full"); return 99 },
 			"cannot be written"},
 		"it is not the instance": {func(c *Core) uint64 { c.bar("copied"); return 99 }, "copied"},
@@ -72,7 +72,8 @@ func TestWhoMayRecover(t *testing.T) {
 	}
 }
 
-// A group that lives after all was not given up: who comes back to it does not dissolve it later.
+// A group that turns out to live was not given up: an instance that returns to it does not dissolve
+// it later.
 func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	c := settled(Member)
 	if err := c.Recover(c.now, 99); err != nil {
@@ -88,9 +89,9 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	}
 }
 
-// A member of a group that was given up goes when it meets those who have taken its place where
-// Join says that they are, and none of its voters any more, and only then: any holder of the secret
-// can say that it was given up.
+// A member of a group that was given up leaves it when it meets, at an address that Join names, an
+// instance of the replacing group, and none of its own voters any more. Otherwise it stays: any
+// holder of the secret can claim that the group was given up.
 func TestSuperseded(t *testing.T) {
 	after := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3, Leader: true,
 		Supersedes: []uint64{98, 99}}
@@ -104,7 +105,7 @@ func TestSuperseded(t *testing.T) {
 		"another was given up":          {Member, func(_ *Core, who *Who) { who.Supersedes = []uint64{98} }, Member},
 		"the new one has no leader yet": {Member, func(_ *Core, who *Who) { who.Leader = false }, Member},
 		"its group has a leader":        {Member, func(c *Core, _ *Who) { c.Leader(c.now, true) }, Member},
-		"whoever gave it up is newborn": {Member, func(_ *Core, who *Who) {
+		"the instance that gave it up is newborn": {Member, func(_ *Core, who *Who) {
 			who.Phase, who.Group,
 				who.Leader = Newborn, 0, false
 		}, Member},
@@ -123,9 +124,10 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// The whole way, for founders: two of three lose their directories, the third gives the group up.
-// It then founds with them what supersedes it; a fourth, which was away all the time, and keeps the
-// old group, follows when it is back. Only the word of people has ended the group.
+// The whole recovery, for founders. Two of three lose their directories, and the third gives the
+// group up. It then founds with them the group that supersedes it. A fourth instance, which was
+// away and keeps the old group, follows when it returns. Only the operators' call has ended the
+// group.
 func TestRecovery(t *testing.T) {
 	w := newWorld(11, founders(5, "n0", "n1", "n2")...).durably()
 	w.trace = true
@@ -140,13 +142,13 @@ func TestRecovery(t *testing.T) {
 		fail("not founded")
 	}
 	old := w.order[0].charter.Group
-	w.named = nameAll // else the founders do not ask the instance that is none
+	w.named = nameAll // otherwise the founders do not ask the fourth instance
 	for _, s := range w.slots[1:3] {
 		s.stop()
 		s.lose()
 	}
 	w.slots[4].stop()
-	w.run(5*time.Second, nil) // else they join it before its members have seen that its leader is gone
+	w.run(5*time.Second, nil) // otherwise they join it before its members notice that its leader is gone
 	for _, s := range w.slots[1:3] {
 		s.start()
 	}
@@ -173,13 +175,13 @@ func TestRecovery(t *testing.T) {
 	}
 	w.run(20*time.Second, nil)
 	if len(w.order) != 1 {
-		fail("a group is founded while the old one is kept by somebody in reach")
+		fail("a group is founded while an instance in reach keeps the old one")
 	}
 	if text := keeper.core.Waiting(); !strings.Contains(text,
 		"give it up there too, with Recover, or stop that instance") {
 		fail("it waits for " + text)
 	}
-	plain.stop() // the other way out
+	plain.stop() // the other solution
 	if !w.run(20*time.Second, func() bool { return len(w.order) == 2 }) {
 		fail("nothing was founded")
 	}
@@ -191,16 +193,16 @@ func TestRecovery(t *testing.T) {
 		s.start()
 	}
 	if !w.run(20*time.Second, w.settled) || plain.core.Group() != ch.Group || len(w.faults) > 0 {
-		fail("those who were away do not follow")
+		fail("the instances that were away do not follow")
 	}
 	who := plain.core.self(question{Instance: nodeidtest.ID(1)})
 	if !slices.Equal(who.Supersedes, []uint64{old}) {
-		fail("who has followed does not tell what its group has taken the place of")
+		fail("an instance that has followed does not tell which groups its group replaced")
 	}
 }
 
-// Nobody founds below what anybody on the list has seen, and a floor that a clock cannot reach is
-// explained.
+// No group is founded below a floor of an instance on the list. A floor that a clock cannot reach
+// is explained.
 func TestFloor(t *testing.T) {
 	other := func(c *Core, floor int64) {
 		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,

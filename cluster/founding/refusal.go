@@ -5,7 +5,7 @@ import "strconv"
 // Refusal is why a charter was refused. The values go over the wire and never change.
 type Refusal uint8
 
-// The reasons of rule 3, each with its own name. A charter that meets none of them is accepted.
+// The reasons of rule 3. A charter is accepted if none applies.
 const (
 	Accepted          Refusal = iota
 	RefusedMalformed          // no honest proposer can have written it
@@ -18,14 +18,14 @@ const (
 	RefusedRules              // it needs a version of the lock rules that this instance does not know
 	RefusedClock              // the founding time is too far from this instance's clock
 	RefusedSilence            // an address that Join names has not answered
-	RefusedStranger           // an address that Join names answers as somebody who is not on the list
-	RefusedGroup              // somebody reachable belongs to a group that has a leader
+	RefusedStranger           // an address that Join names is answered by an instance that is not on the list
+	RefusedGroup              // a reachable instance belongs to a group that has a leader
 	RefusedDirectory          // this instance's directory cannot be written
-	RefusedClaim              // somebody reachable keeps another group in its directory
-	refusals                  // how many there are
+	RefusedClaim              // a reachable instance keeps another group in its directory
+	refusals                  // number of values
 )
 
-// String returns the reason as a sentence in which the instance that refuses is "it".
+// String returns the reason as a sentence about "it", the instance that refuses.
 func (r Refusal) String() string {
 	texts := [refusals]string{
 		Accepted:          "accepted",

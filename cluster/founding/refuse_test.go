@@ -13,14 +13,14 @@ import (
 
 const always = time.Duration(1) << 62
 
-// newborn is one core by itself, instance 5 at a:1, at the time of one second.
+// newborn returns one core, instance 5 at a:1, at the time of one second.
 func newborn(s Settings) *Core {
 	c := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:1", Settings: s, Rules: 3})
 	c.now, c.wall = time.Second, 1_000_000
 	return c
 }
 
-// tell lets the core learn who lives at an address.
+// tell feeds the core the answer of an address.
 func (c *Core) tell(addr string, who Who) {
 	c.arrange()
 	at, ok := find(c.places, addr)
@@ -32,7 +32,7 @@ func (c *Core) tell(addr string, who Who) {
 	c.Result(c.now, p.pending, c.now, Answered, who.Instance, appendWho(nil, who))
 }
 
-// pair is a newborn that knows the newborn b, and the charter that both would accept.
+// pair returns a newborn that knows the newborn b, and the charter that both would accept.
 func pair() (*Core, Charter) {
 	s := Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)
@@ -45,7 +45,7 @@ func pair() (*Core, Charter) {
 	}
 }
 
-// propose puts the charter to the core as its proposer would.
+// propose sends the charter to the core as its proposer would.
 func (c *Core) propose(ch Charter) (verdict, bool) {
 	answer := c.Ask(c.now, c.wall, aVoter(), appendProposal(nil, proposal{To: c.instance, Charter: ch}))
 	if answer == nil {
@@ -55,7 +55,7 @@ func (c *Core) propose(ch Charter) (verdict, bool) {
 	return v, err == nil
 }
 
-// Every condition of rule 3 is violated by itself, and must be the reason that is given.
+// Every condition of rule 3 is violated alone, and must be the given reason.
 func TestEveryConditionRefusesByItself(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -71,7 +71,7 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		}, RefusedMalformed},
 		{"no voters", func(_ *Core, ch *Charter) { ch.Voters = nil }, RefusedMalformed},
 		{"voter without a raft ID", func(_ *Core, ch *Charter) { ch.Voters[0].Raft = 0 }, RefusedMalformed},
-		{"voter who is not listed", func(_ *Core, ch *Charter) { ch.Voters[0].Instance = nodeidtest.ID(8) },
+		{"voter that is not listed", func(_ *Core, ch *Charter) { ch.Voters[0].Instance = nodeidtest.ID(8) },
 			RefusedMalformed},
 		{"we run alone", func(c *Core, _ *Charter) { c.settings.Solo = true }, RefusedSolo},
 		{"we are bound", func(c *Core, _ *Charter) { c.phase, c.group, c.charter = Bound, 98, &Charter{} },
@@ -104,14 +104,14 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		{"a Join name not resolved", func(c *Core, _ *Charter) { c.join[0].Failed = "timeout" }, RefusedSilence},
 		{"a Join name resolved too long ago",
 			func(c *Core, _ *Charter) { c.join[0].Resolved = c.now - resolvedFor - 1 }, RefusedSilence},
-		{"a newborn who is not listed", func(c *Core, _ *Charter) {
+		{"a newborn that is not listed", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
 			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1"})
 		}, RefusedStranger},
-		{"a listed one who is bound to another charter", func(c *Core, _ *Charter) {
+		{"a listed one that is bound to another charter", func(c *Core, _ *Charter) {
 			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 98})
 		}, RefusedStranger},
-		{"a listed one who is bound to this charter", func(c *Core, _ *Charter) {
+		{"a listed one that is bound to this charter", func(c *Core, _ *Charter) {
 			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 99,
 				Leader: true})
 		}, Accepted},
@@ -122,7 +122,7 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 			c.joinToo("z:1")
 			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98})
 		}, RefusedStranger},
-		{"somebody who runs alone", func(c *Core, _ *Charter) {
+		{"an instance that runs alone", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
 			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
 				Leader: true, Settings: Settings{Solo: true}})
@@ -147,7 +147,7 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Bound, Group: 98,
 				Durable: true})
 		}, RefusedClaim},
-		{"nobody listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Refused) },
+		{"nothing listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Refused) },
 			Accepted},
 		{"a stranger listens at a Join address",
 			func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Foreign) }, Accepted},
@@ -181,15 +181,15 @@ func (c *Core) joinToo(addr string) {
 	c.arrange()
 }
 
-// end lets a question to the address end without an answer.
+// end ends a question to the address without an answer.
 func (c *Core) end(addr string, outcome Outcome) {
 	at, _ := find(c.places, addr)
 	c.places[at].pending = 1 << 40
 	c.Result(c.now, 1<<40, c.now, outcome, nodeid.ID{}, nil)
 }
 
-// With Founders a newborn who is none may answer at a Join address without being listed; a founder
-// may not.
+// With Founders an unlisted newborn that is no founder may answer at a Join address; an unlisted
+// founder may not.
 func TestFoundersPassOverOtherNewborns(t *testing.T) {
 	for name, want := range map[string]Refusal{"z": Accepted, "b": RefusedStranger} {
 		c, ch := pair()
@@ -209,7 +209,7 @@ func TestFoundersPassOverOtherNewborns(t *testing.T) {
 	}
 }
 
-// S5: a question is for one life, and only that life's own word is an answer.
+// A question is for one life, and only that life's own answer counts.
 func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	c, ch := pair()
 	if b := c.Ask(c.now, c.wall, aVoter(),
@@ -232,7 +232,7 @@ func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	p.offers[1].pending = 78
 	p.Result(p.now, 78, p.now, Silent, nodeid.ID{}, nil)
 	if p.doomed != "" || p.bound[1] {
-		t.Fatal("somebody else's presence, or silence, was taken for an answer")
+		t.Fatal("another instance's presence, or silence, counted as an answer")
 	}
 	p.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: p.group, Refusal: RefusedClock})
 	if p.doomed == "" {
@@ -240,7 +240,7 @@ func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	}
 }
 
-// proposer is a core that has bound itself to its own charter and waits for instance 7.
+// proposer returns a core that has bound itself to its own charter and waits for instance 7.
 func proposer(t *testing.T) *Core {
 	t.Helper()
 	c, _ := pair()
@@ -256,7 +256,7 @@ func (c *Core) verdict(i int, v verdict) {
 	c.Result(c.now, 1<<41, c.now, Answered, v.Instance, appendVerdict(nil, v))
 }
 
-// Rule 5: after any refusal, and after ten seconds and a bit, the life is over.
+// Rule 5: the life ends after any refusal, and after ten seconds and a random time.
 func TestRefusalAndTimeEndALife(t *testing.T) {
 	c := proposer(t)
 	c.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: c.group, Refusal: RefusedSettings, Detail: "Voters"})
@@ -281,7 +281,7 @@ func TestRefusalAndTimeEndALife(t *testing.T) {
 	}
 }
 
-// A charter that was refused stays refused in this life, and one that was accepted is not accepted
+// A charter that was refused stays refused in this life. One that was accepted is not accepted
 // again in another life.
 func TestReplayedChartersAreRefused(t *testing.T) {
 	c, ch := pair()
@@ -344,7 +344,7 @@ func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
 	}
 }
 
-// What was said about another life or another group is not taken for news of this one.
+// An answer about another life or another group does not count for this one.
 func TestNewsOfOthersIsIgnored(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3})
 	c.Leader(c.now, true)
@@ -381,8 +381,8 @@ func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 	}
 }
 
-// Whoever answers under another address than its own is listed only once it is reached where it
-// says it lives.
+// An instance that answers at another address than its own is listed only once it is reached at its
+// own.
 func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"vip:1"}, Resolved: always}}, nil)
@@ -400,14 +400,15 @@ func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	}
 }
 
-func TestWaitingNamesWhereNobodyIs(t *testing.T) {
+func TestWaitingNamesEmptyAddresses(t *testing.T) {
 	c, _ := pair()
 	c.settings.Replicas = 3
 	c.joinToo("y:1")
 	c.end("y:1", Refused)
 	c.joinToo("z:1")
 	c.end("z:1", Foreign)
-	want := "birth waits: 2 of 3 instances (Replicas: 3) are here (a, b); nobody listens at y:1; another cluster or another program listens at z:1"
+	want := "founding waits: 2 of 3 instances (Replicas: 3) are here (a, b); nothing listens at y:1; another " +
+		"cluster or another program listens at z:1"
 	if got := c.Waiting(); got != want {
 		t.Errorf("waits for\n%q, want\n%q", got, want)
 	}
@@ -419,23 +420,24 @@ func TestWaitingNamesWhereNobodyIs(t *testing.T) {
 	}
 }
 
-// Instances under other names than those in Founders are named, with what is wrong.
-func TestFoundersThatMatchNobody(t *testing.T) {
+// Instances whose names are not in Founders are listed, with what is wrong.
+func TestFoundersThatMatchNoInstance(t *testing.T) {
 	s := Settings{Founders: []string{"n1", "n2", "n3"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)
 	c.Places([]Entry{{Name: "x", Addrs: []string{"a:1", "b:1"}, Resolved: always}}, nil)
 	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "host-2", Addr: "b:1", Settings: s, Rules: 3,
 		WallUnixMS: 1_000_000})
-	want := `; it has met none of them ("n1", "n2", "n3"), and sees "host-2" (b:1): if these are to found, the Name of each ` +
-		`(the host name by default) has to stand in Founders, and that of this one ("a") too`
+	want := `; it has met none of them ("n1", "n2", "n3"), and sees "host-2" (b:1): to let these found the group, ` +
+		`list the Name of each ` +
+		`(the host name by default) in Founders, and that of this one ("a") too`
 	if got := c.Waiting(); !strings.HasSuffix(got, want) {
 		t.Errorf("waits for\n%q, want at its end\n%q", got, want)
 	}
 }
 
-// An instance that nothing answers names all addresses that are silent. It does not advise a
-// smaller number of replicas, which would let each side of a cut found a group. An address that is
-// silent for a known reason is named with the reason.
+// An instance that gets no answer names all silent addresses. It does not advise a smaller number
+// of replicas, which would let each side of a partition found a group. An address that is silent
+// for a known reason is named with the reason.
 func TestSilenceNamesAllWithTheReason(t *testing.T) {
 	const plainText = "the other side has no secret"
 	replicas := func(n int) Settings { return Settings{Replicas: n, Voters: 3, SessionTTL: simTTL, Grace: simTTL} }
@@ -452,26 +454,27 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 		want     string
 	}{
 		"cut off": {replicas(3), literal, false, "",
-			"birth waits: no answer from b:1, c:1, which Join leads to. If these machines are gone, " +
+			"founding waits: no answer from b:1, c:1, which Join leads to. If these machines are gone, " +
 				"take them out of Join, or out of the records of its names"},
 		"one of three is silent": {replicas(3), literal, true, "",
-			"birth waits: no answer from c:1, which Join names. If that machine is gone, " +
+			"founding waits: no answer from c:1, which Join names. If that machine is gone, " +
 				"take it out of Join, or start with Replicas: 2"},
 		"two of four are missing": {replicas(4), literal, true, "",
-			"birth waits: no answer from c:1, which Join names. If that machine is gone, " +
+			"founding waits: no answer from c:1, which Join names. If that machine is gone, " +
 				"take it out of Join"},
 		"by name": {replicas(3), byName, false, "",
-			"birth waits: no answer from x (b:1), x (c:1), which Join leads to. If these machines are gone, " +
+			"founding waits: no answer from x (b:1), x (c:1), which Join leads to. If these machines are gone, " +
 				"take them out of Join, or out of the records of its names"},
 		"founders": {founders, literal, false, "",
-			`birth waits: missing of the Founders: "b", "c"; no answer from b:1, c:1, which Join leads to. ` +
-				"If these machines are gone, take them out of Join, or out of the records of its names and, if they are founders, out of Founders"},
-		"no secret there": {replicas(3), literal, true, plainText, "birth waits: c:1 cannot be asked: " + plainText},
+			`founding waits: missing founders: "b", "c"; no answer from b:1, c:1, which Join leads to. ` +
+				"If these machines are gone, take them out of Join, or out of the records of its names and, if " +
+				"they are founders, out of Founders"},
+		"no secret there": {replicas(3), literal, true, plainText, "founding waits: c:1 cannot be asked: " + plainText},
 		"no secret at one, nothing from the other": {replicas(3), literal, false, plainText,
-			"birth waits: c:1 cannot be asked: " + plainText +
+			"founding waits: c:1 cannot be asked: " + plainText +
 				"; no answer from b:1, which Join names. If that machine is gone, take it out of Join"},
 		"no secret at a founder": {founders, literal, true, plainText,
-			`birth waits: missing of the Founders: "c"; c:1 cannot be asked: ` + plainText},
+			`founding waits: missing founders: "c"; c:1 cannot be asked: ` + plainText},
 	} {
 		t.Run(name, func(t *testing.T) {
 			core := newborn(c.settings)

@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// replica is what this life has been in the group's log: the raft ID that it has now, and those
-// that it had. It is part of the State, since a raft ID has one life of its data, and a Prepare may
-// be told twice.
+// replica is the present raft ID of this life and those that are over. It is part of the State,
+// because an ID must never be used for a second log, and a Prepare may arrive twice.
 type replica struct {
-	raft   uint64 // present raft ID, by the charter or by a Prepare; 0: none
+	raft   uint64 // present raft ID, by the charter or by a Prepare. Zero means none
 	term   uint64 // of the newest leader that has prepared this life
 	used   []Used // raft IDs that are over, oldest first
-	usedAt uint64 // the configuration up to which a Prepare may be about one that is no longer in used
-	// lingers was removed, and goes on until a leader says that nobody needs its vote any more:
-	// others may not know yet that the configuration without it is committed. 0: none.
+	usedAt uint64 // a Prepare up to this configuration may name an ID that is no longer in used
+	// lingers is a removed replica that still runs until a leader says that its vote is no longer
+	// needed: others may not know yet that the configuration without it is committed. Zero means
+	// none.
 	lingers uint64
 }
 
-// Used is a raft ID that is over, with the newest configuration that was known then: no Prepare of
+// Used is a raft ID that is over, with the newest configuration known at that time. No Prepare of
 // that ID knew a newer one.
 type Used struct{ Raft, At uint64 }
 
 // Raft returns the present raft ID of this life, or 0 if it has no replica.
 func (c *Core) Raft() uint64 { return c.raft }
 
-// Retired takes that this instance's replica has stopped for good: by itself, or, after Removed,
-// because nobody needs it any more. Its ID is over; the instance goes on without, and may be
-// prepared under another.
+// Retired records that this instance's replica has stopped for good: by itself, or, after Removed,
+// because it is no longer needed. Its ID is over. The instance continues without a replica and may
+// be prepared under another ID.
 func (c *Core) Retired(now time.Duration, raft uint64) {
 	c.now = now
 	switch {
@@ -41,7 +41,6 @@ func (c *Core) Retired(now time.Duration, raft uint64) {
 	}
 }
 
-// spend ends the present raft ID and returns it.
 func (c *Core) spend() uint64 {
 	raft := c.raft
 	c.raft = 0
@@ -54,9 +53,9 @@ func (c *Core) spend() uint64 {
 	return raft
 }
 
-// remove ends the present raft ID and says so. Its replica goes on until the host says that it has
-// Retired, also in the next start with a directory: a crash must not take a vote that somebody may
-// need.
+// remove ends the present raft ID and emits Removed. The replica runs until the host reports
+// Retired, also after the next start with a directory: a crash must not take away a vote that
+// others may need.
 func (c *Core) remove() {
 	raft := c.spend()
 	c.lingers = raft
@@ -65,8 +64,7 @@ func (c *Core) remove() {
 	}
 }
 
-// told answers a Prepare or an Announce that is for this life, and returns nil if the question is
-// neither.
+// told answers a Prepare or an Announce for this life. It returns nil for any other question.
 func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	if p, err := decodePrepare(body); err == nil {
 		if p.To != c.instance {
@@ -85,14 +83,14 @@ func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	return nil
 }
 
-// prepare is rule 9. It is answered at once, and binds: from then on this life has that raft ID,
-// and never again after it.
+// prepare applies rule 9. The answer is given at once and binds: from then on this life has that
+// raft ID, and never again after it has ended.
 func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	switch {
 	case c.phase != Member || c.group != p.Group || c.settings.Solo:
 		return Declined, "it does not belong to group " + groupName(p.Group)
 	case c.settling:
-		return Declined, "it has just been started again and looks around first"
+		return Declined, "it has just been started again and is still looking for other instances"
 	case c.unfit != "":
 		return Declined, c.unfit
 	}
@@ -105,7 +103,7 @@ func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	case p.Raft == c.raft:
 		return Running, ""
 	case c.spent(p.Raft) || holds(newest, p.Raft):
-		return Ended, "" // whoever has a place in the log had a replica there
+		return Ended, "" // an ID in the log has had a replica
 	case p.At <= c.usedAt:
 		return Declined, "it has had so many replicas that it cannot tell whether it has had this one"
 	case holds(newest, c.raft):
@@ -122,7 +120,6 @@ func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	return Running, ""
 }
 
-// spent reports whether a raft ID of this life is over.
 func (c *Core) spent(raft uint64) bool {
 	return slices.ContainsFunc(c.used, func(u Used) bool { return u.Raft == raft })
 }

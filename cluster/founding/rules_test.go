@@ -56,8 +56,9 @@ func TestThreeFoundOneGroupAtOnce(t *testing.T) {
 	}
 }
 
-// A1: c dies before or just after its answer. Nobody may be stuck, and c's next life may take part.
-func TestA1CrashDuringBirthLeavesNobodyStuck(t *testing.T) {
+// Instance c dies before or just after its answer. No instance may get stuck, and c's next life may
+// take part.
+func TestA1CrashDuringBirthLeavesNoInstanceStuck(t *testing.T) {
 	for after := range 12 {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
 			w := startAll(t, replicas(3, 3))
@@ -73,8 +74,8 @@ func TestA1CrashDuringBirthLeavesNobodyStuck(t *testing.T) {
 	}
 }
 
-// A1: two proposers at once, each bound to its own charter, so that neither charter can be born.
-// Both have to go, and be done with it.
+// Two proposers at once are each bound to their own charter, so neither group can be born. Both
+// must give up, and succeed then.
 func TestA1TwoProposersAtOnce(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	ready := func() bool {
@@ -94,20 +95,20 @@ func TestA1TwoProposersAtOnce(t *testing.T) {
 		s.tick()
 	}
 	if !w.run(20*time.Second, w.settled) || len(w.order) != 1 {
-		t.Errorf("twenty seconds later %d groups are born, want one with everybody in it", len(w.order))
+		t.Errorf("twenty seconds later %d groups are born, want one with all instances", len(w.order))
 	}
 	if len(w.groups) < 3 {
 		t.Errorf("%d charters were written, want the two and one that was born", len(w.groups))
 	}
 }
 
-// A2 and S2: what is not claimed. Fewer Replicas than instances make two groups during a cut; with
-// all of them there is none.
+// The unsafe case: fewer Replicas than instances make two groups during a partition. With Replicas
+// equal to their number there is none.
 func TestA2ReplicasBelowTheFleetIsNotClaimed(t *testing.T) {
 	for _, n := range []int{3, 6} {
 		w := newWorld(7, replicas(6, n)...)
 		w.split(0, 1, 2)
-		// A headless service lists only who is near: Join resolves to one half on each side.
+		// A headless service lists only instances in reach: Join resolves to one half on each side.
 		for _, s := range w.slots {
 			for _, o := range w.slots {
 				if (s.id < 3) != (o.id < 3) {
@@ -136,8 +137,8 @@ func TestA2ReplicasBelowTheFleetIsNotClaimed(t *testing.T) {
 	}
 }
 
-// S3: whoever is no founder never proposes, is never listed and never votes, and joins what the
-// founders have founded.
+// An instance that is no founder never proposes, is never listed and never votes. It joins the
+// group of the founders.
 func TestS3OnlyFoundersFound(t *testing.T) {
 	w := startAll(t, founders(6, "n0", "n1", "n2"))
 	for _, s := range w.slots[:3] {
@@ -158,7 +159,7 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 			t.Errorf("%s is listed", l.Name)
 		}
 	}
-	// All founders restart while the others live and one of those is cut off: their old group is
+	// All founders restart while the others live and one of those is cut off. Their old group is
 	// over, and all end in the new one.
 	w.split(5)
 	for _, s := range w.slots[:3] {
@@ -168,12 +169,12 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 	w.run(20*time.Second, nil)
 	clear(w.cut)
 	if !w.run(20*time.Second, w.settled) || len(w.order) != 2 {
-		t.Errorf("%d groups were born, want the second to have taken in everybody", len(w.order))
+		t.Errorf("%d groups were born, want the second to have all instances", len(w.order))
 	}
 }
 
-// A member of a group that is over joins the next one even while a founder is away for good.
-func TestMemberOfALostGroupJoinsTheNextWithoutEverybody(t *testing.T) {
+// A member of a group that is over joins the next one even if a founder is gone for good.
+func TestMemberOfALostGroupJoinsTheNextWithoutAll(t *testing.T) {
 	w := startAll(t, founders(4, "n0", "n1", "n2"))
 	if !w.run(3*time.Second, w.settled) {
 		t.Fatal("not one group")
@@ -193,8 +194,7 @@ func TestMemberOfALostGroupJoinsTheNextWithoutEverybody(t *testing.T) {
 	}
 }
 
-// L1: two of three voters die at once; what is left of their group heals by itself, with new
-// addresses too.
+// Two of three voters die at once. The rest of their group heals by itself, with new addresses too.
 func TestL1RestartInPlaceHeals(t *testing.T) {
 	for name, settings := range map[string][]Settings{"replicas": replicas(3, 3),
 		"founders": founders(5, "n0", "n1", "n2")} {
@@ -214,19 +214,19 @@ func TestL1RestartInPlaceHeals(t *testing.T) {
 				t.Error("the survivor left its group before its locks had ended")
 			}
 			within := 15 * time.Second
-			if name == "replicas" { // that those at new addresses take their place cannot be seen
+			if name == "replicas" { // that those at new addresses replace them cannot be detected
 				within += silentOver
 			}
 			if !w.run(within, w.settled) || len(w.order) != 2 {
-				t.Errorf("%d groups were born, want a second with everybody in it", len(w.order))
+				t.Errorf("%d groups were born, want a second with all instances", len(w.order))
 			}
 		})
 	}
 }
 
-// Rule 6: without everybody in reach a member keeps its group, because the others may have a
+// Rule 6: a member keeps its group unless all instances are in reach, because the others may have a
 // majority of it.
-func TestMemberKeepsItsGroupUnlessItReachesEverybody(t *testing.T) {
+func TestMemberKeepsItsGroupUnlessItReachesAll(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	w.run(3*time.Second, w.settled)
 	group := w.slots[0].core.Group()
@@ -245,8 +245,7 @@ func TestMemberKeepsItsGroupUnlessItReachesEverybody(t *testing.T) {
 	}
 }
 
-// Rule 7 and S1: a newborn that reaches a group with a leader joins it, whatever it was told
-// itself.
+// A newborn that reaches a group with a leader joins it, whatever its own settings are.
 func TestNewbornAdoptsARunningGroup(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	w.run(3*time.Second, w.settled)
@@ -257,7 +256,7 @@ func TestNewbornAdoptsARunningGroup(t *testing.T) {
 		t.Error("the restarted instance did not join at once")
 	}
 	if !slices.ContainsFunc(w.log, func(l string) bool { return strings.Contains(l, "SessionTTL differs") }) {
-		t.Error("nobody was warned that the settings differ")
+		t.Error("no instance was warned that the settings differ")
 	}
 }
 
@@ -370,7 +369,8 @@ func TestTwoFoundersOfOneNameAreNamed(t *testing.T) {
 	}
 }
 
-// TestOneNameTwiceFoundsNothing: with Replicas too, no two instances of one name found a group.
+// TestOneNameTwiceFoundsNothing checks that, with Replicas too, no two instances of one name found
+// a group.
 func TestOneNameTwiceFoundsNothing(t *testing.T) {
 	w := newWorld(42, replicas(3, 3)...)
 	w.slots[2].name = w.slots[1].name

@@ -8,10 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// What can be seen to be wrong at the moment at which one instance decides, long before two groups
-// come of it.
+// These checks detect a wrong decision of one instance at once, long before it leads to two groups.
 
-// mustAccept checks what an instance that is bound to a charter from now on could know of it.
+// mustAccept checks the facts that an instance which has just bound itself to a charter could have
+// known.
 func (s *slot) mustAccept(ch *Charter) {
 	w := s.w
 	if apart := time.Duration(ch.FoundedUnixMS-s.wall()) * time.Millisecond; apart.Abs() > s.settings.slack() {
@@ -37,9 +37,8 @@ func (s *slot) mustAccept(ch *Charter) {
 	}
 }
 
-// mustGiveUp checks that a member in memory which restarts in place holds nothing that is believed
-// in, and leaves no group that lives: it has met everybody within the last reachedFor, the leader
-// among them.
+// mustGiveUp checks that a member in memory which restarts in place holds no promise, and leaves no
+// group that lives: it has met all instances within the last reachedFor, including the leader.
 func (s *slot) mustGiveUp(why string) {
 	w := s.w
 	if s.joined == 0 || s.disk != nil {
@@ -50,11 +49,11 @@ func (s *slot) mustGiveUp(why string) {
 	}
 	g := w.groups[s.joined]
 	if strings.Contains(why, "a newer configuration of it is in reach") && !w.needs(s.joined, s.raft) {
-		return // it is only this instance that the group has gone on without
+		return // the group has continued without this instance only
 	}
 	for _, conf := range g.configs {
 		if w.runsWith(conf) && w.majority(conf) {
-			w.fault("%s gave up group %x, of whose configuration %d a majority runs: %s", s.name, s.joined, conf.at,
+			w.fault("%s gave up group %x although a majority of its configuration %d runs: %s", s.name, s.joined, conf.at,
 				why)
 		}
 	}
@@ -84,14 +83,14 @@ func (w *world) majority(conf config) bool {
 }
 
 // needs reports whether the newest configuration of a group names one of these replicas. An
-// instance without one gives nothing up that others need if it begins anew, since no voter that it
+// instance without one gives up nothing that others need if it begins anew, since no voter that it
 // knew has answered for a TTL.
 func (w *world) needs(group uint64, rafts ...uint64) bool {
 	g := w.groups[group]
 	return g != nil && slices.ContainsFunc(rafts, func(raft uint64) bool { return holds(g.newest().voters, raft) })
 }
 
-// mustBeFinal checks that only the asked life answers to a charter, and that a charter once refused
+// mustBeFinal checks that only the asked life answers to a charter, and that a refused charter
 // stays refused.
 func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
 	p, err := decodeProposal(q.Body)
@@ -112,15 +111,15 @@ func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
 	}
 }
 
-// repeat lets some questions arrive once more, long after everybody has forgotten them, at whoever
-// is there then.
+// repeat delivers some questions once more, long after they were answered, to the instance that is
+// then at the address.
 func (w *world) repeat(from Asker, q Question) {
 	if w.rng.IntN(16) == 0 {
 		w.late(from, q, 20*time.Second)
 	}
 }
 
-// late lets a question arrive when nobody waits for its answer any more.
+// late delivers a question when its asker no longer waits for the answer.
 func (w *world) late(from Asker, q Question, within time.Duration) {
 	w.after(time.Duration(w.rng.Int64N(int64(within))), func() {
 		for _, to := range w.slots {
@@ -131,7 +130,7 @@ func (w *world) late(from Asker, q Question, within time.Duration) {
 			w.mustBeFinal(q, to, answer)
 			before := to.retired
 			if to.persist(nil) {
-				if to.retired == before { // else nothing is said
+				if to.retired == before { // otherwise it sends nothing
 					w.mustBePrepared(to, answer)
 				}
 				to.tick()
@@ -140,7 +139,7 @@ func (w *world) late(from Asker, q Question, within time.Duration) {
 	})
 }
 
-// answerKey is an instance and the charter that it was asked about.
+// answerKey is an instance and a charter that it was asked about.
 type answerKey struct {
 	instance nodeid.ID
 	group    uint64

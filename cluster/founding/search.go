@@ -7,26 +7,24 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file says which places are asked, and when. With Replicas, of which there are at most 16,
-// every place is asked, by every instance. With Founders the number of questions in the whole fleet
-// grows with the fleet and not with its square: the founders ask each other, an instance that is no
-// founder asks a few addresses at a time and is not asked back, and a member with a leader asks one
-// address in half a minute.
+// This file decides which places are asked, and when. With Replicas, at most 16, every instance
+// asks every place. With Founders the number of questions in the fleet is linear in its size. The
+// founders ask each other. An instance that is no founder asks a few addresses at a time and is not
+// asked back. A member with a leader asks one address every half minute or less often.
 
-// everyone reports whether every instance founds, so that each has to ask all others.
+// everyone reports whether every instance is a founder, so that each has to ask all others.
 func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
 
-// joins reports whether this instance is no founder: it waits for a member of a group that has a
-// leader, and for nothing else.
+// joins reports whether this instance is no founder. It then waits only for a member of a group
+// that has a leader.
 func (c *Core) joins() bool { return !c.everyone() && !c.settings.founds(c.name) }
 
-// known reports whether a founder was met at the place last.
+// known reports whether the instance last met at the place is a founder.
 func (c *Core) known(p *place) bool {
 	return p.last.outcome == Answered && len(c.settings.Founders) > 0 && c.settings.founds(p.last.who.Name)
 }
 
-// Founders returns the addresses at which a founder was met last, this instance's own not among
-// them.
+// Founders returns the addresses at which a founder was last met, without this instance's own.
 func (c *Core) Founders() []string {
 	var addrs []string
 	for _, p := range c.places {
@@ -37,8 +35,7 @@ func (c *Core) Founders() []string {
 	return addrs
 }
 
-// watched reports whether the place is always asked again and again for as long as it matters who
-// the others are.
+// watched reports whether the place is asked repeatedly for as long as curious reports true.
 func (c *Core) watched(p *place) bool {
 	switch {
 	case c.everyone():
@@ -49,8 +46,8 @@ func (c *Core) watched(p *place) bool {
 	return p.near || c.known(p)
 }
 
-// keeps reports whether an instance behind Join that is no founder keeps a newborn founder from
-// founding: it has said so lately, so it is asked until it says so no more.
+// keeps reports whether an instance behind Join, which is no founder, keeps a newborn founder from
+// founding. It has said so lately, so it is asked until it no longer does.
 func (c *Core) keeps(p *place) bool {
 	if c.phase != Newborn || c.joins() || p.entry == "" {
 		return false
@@ -78,7 +75,7 @@ func (c *Core) askPlaces(random Random) time.Duration {
 	watched, keepers := 0, 0
 	for _, p := range c.places {
 		p.watch = c.watched(p)
-		if !p.watch && keepers < sampleMost && c.keeps(p) {
+		if !p.watch && keepers < maxSample && c.keeps(p) {
 			p.watch = true
 			keepers++
 		}
@@ -108,8 +105,8 @@ func (c *Core) askPlaces(random Random) time.Duration {
 	return min(next, c.search(random))
 }
 
-// round asks a few addresses and the voters that are known, for an instance that is no founder, and
-// returns when the next round is.
+// round asks a few addresses and the known voters, for an instance that is no founder. It returns
+// when the next round is due.
 func (c *Core) round(random Random) time.Duration {
 	if c.roundAt == 0 {
 		first := roundFirst
@@ -124,8 +121,8 @@ func (c *Core) round(random Random) time.Duration {
 	if c.roundAt > c.now {
 		return c.roundAt
 	}
-	// Where nothing answers, the network is cut or the others have more to do than they can: then
-	// the pause grows to four times as much.
+	// If nothing answers, the network is cut or the others are overloaded: the pause then grows up
+	// to four times.
 	c.roundAt = c.now + atRandom(roundEvery<<min(c.fruitless, 2), random.Spread+1)
 	c.fruitless++
 	for _, p := range c.places {
@@ -137,10 +134,10 @@ func (c *Core) round(random Random) time.Duration {
 	for _, p := range told {
 		c.put(p, 0)
 	}
-	// A connection costs more than a question. So an instance that knows where the founders are
-	// asks those again that have answered, and a new address in one round of four.
+	// A connection costs more than a question. So an instance that knows addresses of founders asks
+	// places that have answered, and a new address only in every fourth round.
 	if c.rounds++; len(told) > 0 && c.rounds%4 != 0 {
-		for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool {
+		for _, p := range c.choose(random.Spread, maxRound-len(told), func(p *place) bool {
 			return p.entry != "" &&
 				c.answers(p)
 		}) {
@@ -148,11 +145,11 @@ func (c *Core) round(random Random) time.Duration {
 			told = append(told, p)
 		}
 	}
-	for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool { return p.entry != "" }) {
+	for _, p := range c.choose(random.Spread, maxRound-len(told), func(p *place) bool { return p.entry != "" }) {
 		c.put(p, 0)
 		told = append(told, p)
 	}
-	for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool {
+	for _, p := range c.choose(random.Spread, maxRound-len(told), func(p *place) bool {
 		return p.told ||
 			c.known(p)
 	}) {
@@ -161,14 +158,14 @@ func (c *Core) round(random Random) time.Duration {
 	return c.roundAt
 }
 
-// answers reports whether an instance has answered at the place since the round before the last.
+// answers reports whether the place has answered since the round before the last.
 func (c *Core) answers(p *place) bool {
 	_, ok := p.seen(c.now, 4*roundEvery)
 	return ok
 }
 
-// choose returns up to that many of the places that are wanted and not being asked, at random,
-// those first that were never asked.
+// choose returns up to that many idle places that wanted accepts, at random. Places that were never
+// asked come first.
 func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place {
 	var out []*place
 	if len(c.places) == 0 {
@@ -190,8 +187,8 @@ func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place 
 	return out
 }
 
-// search asks some of the addresses behind Join, and of those that others have named, while a
-// founder is missing or too few were asked whether a group lives. It returns when to go on.
+// search asks some addresses behind Join and some that others have named, while a founder is
+// missing or too few addresses were asked for a living group. It returns when to continue.
 func (c *Core) search(random Random) time.Duration {
 	if !c.searching() {
 		return c.now + time.Hour
@@ -204,13 +201,13 @@ func (c *Core) search(random Random) time.Duration {
 		every = askEverySlow
 	}
 	c.searchAt = c.now + atRandom(every, random.Spread+2)
-	free := searchMost
+	free := maxSearch
 	for _, p := range c.places {
 		if p.pending != 0 && !p.watch {
 			free--
 		}
 	}
-	told := c.choose(random.Spread, min(free, searchMost/2), func(p *place) bool { return !p.watch && p.told })
+	told := c.choose(random.Spread, min(free, maxSearch/2), func(p *place) bool { return !p.watch && p.told })
 	for i, p := range told {
 		c.put(p, atRandom(searchAgain, random.Spread+uint64(i)))
 	}
@@ -234,8 +231,7 @@ func (c *Core) searching() bool {
 	return len(c.absentFounders(reachedFor)) > 0
 }
 
-// absentFounders names the founders, this instance not among them, that have not answered for that
-// long.
+// absentFounders names the other founders that have not answered within limit.
 func (c *Core) absentFounders(limit time.Duration) []string {
 	var here, missing []string
 	for _, p := range c.places {
@@ -251,8 +247,8 @@ func (c *Core) absentFounders(limit time.Duration) []string {
 	return missing
 }
 
-// sampled reports whether enough of the other addresses behind Join were asked whether a group
-// lives. Their silence counts as well.
+// sampled reports whether enough other addresses behind Join were asked for a living group. An
+// address that stayed silent counts as asked.
 func (c *Core) sampled() bool {
 	asked, others := 0, 0
 	for _, p := range c.places {
@@ -264,12 +260,11 @@ func (c *Core) sampled() bool {
 			asked++
 		}
 	}
-	return asked >= min(others, sampleMost)
+	return asked >= min(others, maxSample)
 }
 
-// learn takes from an answer who else is worth asking: the founders that the other has met, the
-// voters of its group, and the instance itself where it says that it lives, since a charter lists
-// only those that are reached there.
+// learn takes further addresses from an answer: of founders that the other has met, of its group's
+// voters, and its own, since a charter lists only instances that are reached at their own address.
 func (c *Core) learn(p *place, who *Who) {
 	if c.everyone() || c.settings.founds(who.Name) || c.votes(who.Instance) {
 		c.knocked(who.Addr)
@@ -288,14 +283,14 @@ func (c *Core) learn(p *place, who *Who) {
 	}
 }
 
-// acquainted returns where this instance has met founders, for another instance that asks.
+// acquainted returns addresses at which this instance has met founders, for the asker.
 func (c *Core) acquainted(asker string) []string {
 	var met []string
 	if c.everyone() {
 		return nil
 	}
 	add := func(addr string) {
-		if addr != asker && len(met) < metMost && !slices.Contains(met, addr) {
+		if addr != asker && len(met) < maxMet && !slices.Contains(met, addr) {
 			met = append(met, addr)
 		}
 	}
@@ -312,8 +307,8 @@ func (c *Core) acquainted(asker string) []string {
 	return met
 }
 
-// inquire lets a member with a leader look for a second group and a newer configuration: it asks
-// one address behind Join and one voter now and then. It returns when to go on.
+// inquire makes a member with a leader look for a second group and a newer configuration: it asks
+// one address behind Join and one voter now and then. It returns when to continue.
 func (c *Core) inquire(random Random) time.Duration {
 	if c.phase != Member || !c.leader || c.settling || c.settings.Solo {
 		c.inquireAt = 0
@@ -324,7 +319,8 @@ func (c *Core) inquire(random Random) time.Duration {
 		for _, p := range behind {
 			c.put(p, 0)
 		}
-		// What the leader has told may be lost, and those behind Join may know as little.
+		// The leader's message may have been lost, and the instances behind Join may know as
+		// little.
 		for _, p := range c.choose(random.Spread+3, 1, func(p *place) bool { return p.near }) {
 			c.put(p, 0)
 		}
@@ -336,8 +332,8 @@ func (c *Core) inquire(random Random) time.Duration {
 	return c.inquireAt
 }
 
-// consult asks the leader, or else the voters that are known, because another instance whose word
-// does not count has told a newer configuration.
+// consult asks the leader, or else the known voters, because an instance that is not believed has
+// told a newer configuration.
 func (c *Core) consult() {
 	for _, v := range c.voters {
 		if v.Instance == c.guide && v.Instance != c.instance {
@@ -352,7 +348,7 @@ func (c *Core) consult() {
 	}
 }
 
-// rival notes that an instance says that another group has a leader, or that it says so no more.
+// rival records whether the last answer of a place named a leader of another group.
 func (c *Core) rival(p *place, who *Who) {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool { return addr == p.addr })
 	other := who.Phase == Member && who.Leader && !who.Settings.Solo && who.Group != c.group
@@ -361,8 +357,8 @@ func (c *Core) rival(p *place, who *Who) {
 	}
 }
 
-// Rivals returns the addresses at which an instance has said lately that another group has a
-// leader, while this one's has one too.
+// Rivals returns the addresses at which an instance has lately reported a leader of another group,
+// while this instance's group has one too.
 func (c *Core) Rivals(now time.Duration) []string {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool {
 		_, ok := c.Met(now, addr, rivalFor)

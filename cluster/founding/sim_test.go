@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	seedsFlag = flag.Int("birth.seeds", 0, "how many seeds to simulate; 0: a number that takes seconds")
+	seedsFlag = flag.Int("birth.seeds", 0, "how many seeds to simulate; zero means a number that takes seconds")
 	seedFlag  = flag.Uint64("birth.seed", 0, "simulate only this seed, and print what happens")
 )
 
@@ -35,9 +35,9 @@ func fleet(w func(int) int) []Settings {
 	return all
 }
 
-// TestSimulation lets random fleets start, crash, move, be cut and lose messages; no two groups may
-// ever be able to have a leader, and once everything is healed everybody must be a member of one
-// group.
+// TestSimulation lets random fleets start, crash, move, be cut and lose messages. Two groups that
+// could both have a leader must never exist. Once everything is healed, all instances must be
+// members of one group.
 func TestSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulate(t, *seedFlag, "", true)
@@ -99,7 +99,7 @@ func troubled(seed uint64, plant string, trace bool) *world {
 		w.slots[w.rng.IntN(len(w.slots))].settings.SessionTTL = 3 * time.Second
 	}
 	if found := w.slots[0].settings; w.rng.IntN(6) == 0 && max(found.Replicas, len(found.Founders)) > 1 {
-		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack // nobody else can tell where one founds alone
+		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack // a founder that founds alone cannot be checked by others
 	}
 	for range w.rng.IntN(12) {
 		w.run(time.Duration(w.rng.Int64N(int64(3*time.Second))), nil)
@@ -108,7 +108,7 @@ func troubled(seed uint64, plant string, trace bool) *world {
 	return w
 }
 
-// trouble does one bad thing.
+// trouble causes one random fault.
 func (w *world) trouble() {
 	s := w.slots[w.rng.IntN(len(w.slots))]
 	switch w.rng.IntN(7) {
@@ -149,26 +149,26 @@ func (w *world) trouble() {
 func (s *slot) move() {
 	addr := ""
 	taken := func(o *slot) bool { return o.addr == addr }
-	for addr == "" || slices.ContainsFunc(s.w.slots, taken) { // two that have swapped have each other's numbers
+	for addr == "" || slices.ContainsFunc(s.w.slots, taken) { // slots that have swapped have each other's numbers
 		addr = fmt.Sprintf("10.0.%d.%d:1", 1+s.w.rng.IntN(200), s.id)
 	}
 	s.addr = addr
 	s.w.after(time.Duration(s.w.rng.Int64N(int64(2*time.Second))), func() { s.dns = s.addr })
 }
 
-// heal ends all trouble and waits until everybody is a member of one group.
+// heal ends all trouble and waits until all instances are members of one group.
 func heal(w *world) bool {
 	w.note("healed")
 	clear(w.cut)
 	w.loss, w.delay, w.calm, w.dials = 0, 2*time.Millisecond, true, 0
 	if len(w.slots[0].settings.Founders) <= 1 {
-		w.extraJoin = nil // else its silence blocks nothing
+		w.extraJoin = nil // otherwise its silence blocks nothing
 	}
 	for _, s := range w.slots {
 		if slack := s.settings.slack(); s.skew > slack/2 {
-			s.skew = 0 // its clock is set right
+			s.skew = 0 // its clock is corrected
 		}
-		if s.settings.SessionTTL != simTTL { // the one mistake in the settings is corrected, which takes a restart
+		if s.settings.SessionTTL != simTTL { // the one wrong setting is corrected, which takes a restart
 			s.settings.SessionTTL = simTTL
 			if s.core != nil {
 				s.crash()
@@ -183,8 +183,8 @@ func heal(w *world) bool {
 	since := time.Duration(-1)
 	limit := silentOver + 90*time.Second // replacements at new addresses
 	if len(w.slots[0].settings.Founders) > 0 {
-		// An instance that does not gossip learns the voters by an inquiry, and Join may lead it to
-		// itself alone until one finds it.
+		// An instance that does not gossip learns the voters by an inquiry, and Join may lead it
+		// only to itself until another instance finds it.
 		limit = 30 * inquireEvery // it may choose a silent address many times
 		for _, s := range w.slots {
 			s.dns = s.addr

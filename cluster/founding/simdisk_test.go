@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// TestDurableSimulation is TestSimulation with directories: processes die around saves, come back
-// at the same, new and swapped addresses, directories are lost or cannot be written. A raft ID
-// never gets a second life with other data, nobody says what is not stored, a directory never gives
-// up its group, no two groups could both have a leader, and after healing, and after people have
-// emptied the directories of groups that have lost their majority for good, everybody is a member
-// of one group.
+// TestDurableSimulation is TestSimulation with directories. Processes die around saves and return
+// at the same, new and swapped addresses; directories are lost or cannot be written. A raft ID
+// never gets a second life with other data. Nothing that is not stored is sent, and a directory
+// never gives up its group. Two groups that could both have a leader never exist. After healing,
+// and after operators have emptied the directories of groups that have lost their majority for
+// good, all instances are members of one group.
 func TestDurableSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulateDurably(t, *seedFlag, true)
@@ -72,14 +72,13 @@ func (s *slot) startIfDown() {
 	}
 }
 
-// stop crashes the slot if it runs.
 func (s *slot) stop() {
 	if s.core != nil {
 		s.crash()
 	}
 }
 
-// troubleDisk does one bad thing.
+// troubleDisk causes one random fault.
 func (w *world) troubleDisk(lossy bool) {
 	s, o := w.slots[w.rng.IntN(len(w.slots))], w.slots[w.rng.IntN(len(w.slots))]
 	soon := func(s *slot) { w.after(time.Duration(w.rng.Int64N(int64(4*time.Second))), s.startIfDown) }
@@ -115,22 +114,22 @@ func (w *world) troubleDisk(lossy bool) {
 	case 6:
 		s.stop()
 		soon(s)
-	case 7: // somebody takes the group for lost, rightly or not
+	case 7: // an operator considers the group lost, rightly or not
 		if s.disk.member != 0 && w.rng.IntN(3) == 0 {
 			s.recover(s.disk.member)
 		}
 	}
 }
 
-// healDisks ends all trouble, lets people do what they are told, and waits until everybody is a
-// member of one group.
+// healDisks ends all trouble, has operators follow the instructions, and waits until all instances
+// are members of one group.
 func healDisks(w *world) bool {
 	w.brittle = 0
-	w.run(5*time.Second, nil) // whoever was to start has started
+	w.run(5*time.Second, nil) // all instances have started by then
 	for _, s := range w.slots {
 		s.dns, s.disk.fails = s.addr, false
 		if s.retired {
-			s.stop() // mended and started again
+			s.stop() // repaired and restarted
 		}
 	}
 	w.operate()
@@ -142,8 +141,8 @@ func healDisks(w *world) bool {
 	return len(w.faults) == 0 && heal(w)
 }
 
-// A checker that has never caught anything proves nothing: an answer that leaves before its save is
-// durable has to show, and not only in mustHaveStored, which is off here.
+// This test checks the checkers: an answer that leaves before its save is durable must be detected
+// by others than mustHaveStored, which is off here.
 func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 	for seed := range uint64(3000) {
 		w := troubledDisks(seed+1, "answer before save", false)
@@ -155,11 +154,11 @@ func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 	t.Error("no seed has shown it")
 }
 
-// Why rule 5 waits for everybody where there are directories. One of three has learned that the
-// group is born, then the power fails; the other two come back one after the other, each alone for
-// longer than rule 5 gives. Had they dropped the charter, the one who keeps the group for ever
-// would be left with a third of its votes.
-func TestNobodyForgetsAGroupThatAnotherKnowsToBeBorn(t *testing.T) {
+// Why rule 5 waits for all instances if there are directories. One of three has learned that the
+// group is born, then the power fails. The other two return one after the other, each alone for
+// longer than rule 5 gives. Had they dropped the charter, the first would keep the group forever
+// with a third of its votes.
+func TestNoInstanceForgetsAGroupThatAnotherKnowsToBeBorn(t *testing.T) {
 	w := newWorld(3, replicas(3, 3)...).durably()
 	w.trace = true
 	for _, s := range w.slots {

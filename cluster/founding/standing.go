@@ -8,40 +8,40 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is what instances tell each other about their replicas, and what is remembered of it:
-// which voters are over. It is what the rule in dead.go decides by.
+// This file is what instances tell each other about their replicas, and what is recorded of it:
+// which voters are over. The rule in dead.go relies on it.
 
 // Configuration is a configuration of the group that a replica has applied.
 type Configuration struct {
 	At       uint64   // its number; zero means none was applied
 	Voters   []Voter  // all its replicas, learners included
-	Incoming []uint64 // raft IDs of the majority that it goes to, ascending; empty unless it is joint
-	Outgoing []uint64 // those of the majority that it comes from, likewise
+	Incoming []uint64 // raft IDs of the new majority, ascending; empty unless it is joint
+	Outgoing []uint64 // raft IDs of the old majority, likewise
 	told     bool     // the halves are known
 }
 
-// Standing is what an answer says about the replica of the instance that answers.
+// Standing is what an answer says about the replica of the answering instance.
 type Standing struct {
-	Raft    uint64        // the replica that runs here and has not retired; zero means none
-	Names   []string      // of the voters of Who, in their order; empty where unknown
+	Raft    uint64        // the replica that runs there and has not retired. Zero means none
+	Names   []string      // of the answer's Voters, in their order; empty where unknown
 	Applied Configuration // what that replica has applied
-	Log     Log           // how far its log goes, while it knows no leader
+	Log     Log           // how far its log goes, if it knows no leader
 }
 
-// Log is how far the log of a replica goes. The zero Log says nothing.
+// Log is how far the log of a replica goes. The zero Log means unknown.
 type Log struct {
 	Term      uint64 // of the replica
 	LastTerm  uint64 // of the last entry
 	LastIndex uint64
 }
 
-// Log takes how far the log of this instance's replica goes, at each change of its term or leader:
-// the zero Log while it has a leader, from which there may come more.
+// Log records how far the log of this instance's replica goes, at each change of its term or
+// leader. While it has a leader, which may append more, the caller passes the zero Log.
 func (c *Core) Log(now time.Duration, raft uint64, log Log) {
 	c.now, c.logOf, c.log = now, raft, log
 }
 
-// ownLog is how far the log of the replica goes that runs here.
+// ownLog returns how far the log of the running replica goes.
 func (c *Core) ownLog() Log {
 	if c.logOf != c.runs() {
 		return Log{}
@@ -49,15 +49,15 @@ func (c *Core) ownLog() Log {
 	return c.log
 }
 
-// ahead reports whether a voter with this log refuses its vote to one with the other for good. The
-// term of the other must be no lower: what was said of it is then not from before a leader that has
-// added to both.
+// ahead reports whether a voter with this log will always refuse its vote to one with the other
+// log. The other's term must be no lower; otherwise its log may have been reported before a leader
+// that has appended to both.
 func (l Log) ahead(of Log) bool {
 	known := l.Term > 0 && of.Term >= l.Term
 	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)
 }
 
-// Applied takes the configuration that this instance's replica has applied, with both its halves.
+// Applied records the configuration that this instance's replica has applied, with both halves.
 func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
 	c.now = now
 	if c.group != group || c.phase == Newborn || len(applied.Voters) > votersMax {
@@ -69,7 +69,7 @@ func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
 	c.applied = applied
 }
 
-// runs returns the replica of this life that runs: a removed one that goes on still votes.
+// runs returns the running replica of this life. A removed one that still runs can still vote.
 func (c *Core) runs() uint64 {
 	if c.raft != 0 {
 		return c.raft
@@ -77,7 +77,7 @@ func (c *Core) runs() uint64 {
 	return c.lingers
 }
 
-// standing is what this instance tells others about its replica.
+// standing returns what this instance tells others about its replica.
 func (c *Core) standing() *Standing {
 	s := &Standing{Raft: c.runs()}
 	for _, v := range c.voters {
@@ -90,19 +90,19 @@ func (c *Core) standing() *Standing {
 // fate is what is known of one replica of the group.
 type fate struct {
 	voter   Voter
-	known   time.Duration // answers to questions of before prove nothing about it
-	heard   time.Duration // when its life has answered last
-	durable bool          // it keeps its log in a directory, so another process at its address says nothing
+	known   time.Duration // answers to questions asked before it prove nothing about the replica
+	heard   time.Duration // when its life last answered
+	durable bool          // it keeps its log in a directory, so another process at its address proves nothing
 	over    bool          // it never votes again
 }
 
-// doubts say that no voter of a configuration has applied it. The zero value says nothing.
+// doubts record that no voter of a configuration has applied it. The zero value records nothing.
 type doubts struct {
 	at    uint64        // its number
-	since time.Duration // since when that is so without a break
+	since time.Duration // since when this holds without a break
 }
 
-// fateOf returns what is known of a replica, or nil if it is new here.
+// fateOf returns what is known of a replica, or nil.
 func (c *Core) fateOf(raft uint64) *fate {
 	at := slices.IndexFunc(c.fates, func(f *fate) bool { return f.voter.Raft == raft })
 	if at < 0 {
@@ -111,10 +111,10 @@ func (c *Core) fateOf(raft uint64) *fate {
 	return c.fates[at]
 }
 
-// follow begins to watch over the replicas of a configuration. Only a member does: before the birth
-// a voter may have been asked that had not accepted the charter yet. A replica whose name is not
-// known is asked for it while it lives: with Founders the name is what proves later that it is
-// over. The members without a replica learn the names from those that have one.
+// follow begins to track the replicas of a configuration. Only a member does so: before the group
+// is born a voter may not have accepted the charter yet. If the name of a replica is unknown, its
+// instance is asked while it lives: with Founders the name proves later that the replica is over.
+// Members without a replica learn the names from those that have one.
 func (c *Core) follow(voters []Voter) {
 	for _, v := range voters {
 		if f := c.fateOf(v.Raft); f != nil {
@@ -131,7 +131,7 @@ func (c *Core) follow(voters []Voter) {
 	}
 }
 
-// attest takes from the answer to a question what it proves about replicas of the group.
+// attest records what an answer proves about replicas of the group.
 func (c *Core) attest(p *place, who *Who, asked time.Duration) {
 	c.call(who.Instance, who.Name)
 	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.phase == Newborn ||
@@ -145,7 +145,7 @@ func (c *Core) attest(p *place, who *Who, asked time.Duration) {
 	}
 	if s := who.Standing; s != nil && who.Group == c.group && c.runs() == 0 && s.Applied.At > c.applied.At &&
 		c.believes(who.Instance) {
-		c.applied = s.Applied // the newest that is known, with its halves
+		c.applied = s.Applied // the newest known, with its halves
 	}
 	for _, f := range c.fates {
 		if asked <= f.known {
@@ -162,13 +162,14 @@ func (c *Core) attest(p *place, who *Who, asked time.Duration) {
 	}
 }
 
-// replaces reports whether an instance of that name proves that the life of a replica is over: one
-// process runs under the name of each founder.
+// replaces reports whether an instance of that name proves that a replica is over, since one
+// process runs under each founder's name.
 func (c *Core) replaces(name string, f *fate) bool {
 	return name != "" && slices.Contains(c.needed(), name) && name == c.nameOf(f.voter.Instance)
 }
 
-// Departed takes that an instance has said goodbye: its life, and in memory its replica, are over.
+// Departed records that an instance has said goodbye. Its life is over, and so is its replica in
+// memory.
 func (c *Core) Departed(now time.Duration, instance nodeid.ID) {
 	c.now = now
 	for _, f := range c.fates {
@@ -178,13 +179,11 @@ func (c *Core) Departed(now time.Duration, instance nodeid.ID) {
 	}
 }
 
-// called is the name of an instance.
 type called struct {
 	instance nodeid.ID
 	name     string
 }
 
-// call notes the name of an instance.
 func (c *Core) call(instance nodeid.ID, name string) {
 	if name == "" || instance.IsZero() || c.nameOf(instance) != "" {
 		return
@@ -195,7 +194,7 @@ func (c *Core) call(instance nodeid.ID, name string) {
 	c.names = append(c.names, called{instance, name})
 }
 
-// nameOf returns the name of an instance, or "" if it is not known here.
+// nameOf returns the name of an instance, or "" if unknown.
 func (c *Core) nameOf(instance nodeid.ID) string {
 	if instance == c.instance {
 		return c.name
@@ -213,7 +212,7 @@ func (c *Core) nameOf(instance nodeid.ID) string {
 
 func appendStanding(b []byte, s *Standing) []byte {
 	if s == nil {
-		return b // as a build answers that knows no standing
+		return b // like the answer of a build without standings
 	}
 	b = binary.AppendUvarint(b, s.Raft)
 	names := s.Names[:min(len(s.Names), votersMax)]
@@ -230,7 +229,7 @@ func appendStanding(b []byte, s *Standing) []byte {
 	return b
 }
 
-// standing reads what appendStanding wrote: nil where the message ends before it.
+// standing decodes what appendStanding wrote, or returns nil if the message ends before it.
 func (r *reader) standing() *Standing {
 	if r.bad || len(r.b) == 0 {
 		return nil

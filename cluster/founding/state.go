@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// State is what a durable instance has to find again at its next start. Whatever Ask or Tick has
-// returned may leave only after the State of that moment is stored, in one piece; see the package
+// State is what a durable instance needs at its next start. Before the results of an Ask or a Tick
+// are sent or carried out, the State of that moment must be stored atomically; see the package
 // comment.
 type State struct {
 	Instance nodeid.ID // of this life
@@ -17,21 +17,21 @@ type State struct {
 	Charter  *Charter // bound to it, or born with it; nil for a newborn and for a member that joined later
 	Settings Settings // of the group; zero for a newborn
 	Addr     string   // host:port at which this instance last took part
-	Refused  string   // why it may never take part again; empty: it may
+	Refused  string   // why it may never take part again; empty if it may
 	Voters   []Voter  // of Group, with their newest addresses; AppendVoters stores them
 
-	At          uint64   // the number of the configuration that Voters are; 0 for a newborn
-	Raft        uint64   // present raft ID, by the charter or by a Prepare; 0: none
-	Term        uint64   // the newest leader that has prepared this life
+	At          uint64   // the number of the configuration Voters; 0 for a newborn
+	Raft        uint64   // present raft ID, by the charter or by a Prepare. Zero means none
+	Term        uint64   // of the newest leader that has prepared this life
 	Used        []Used   // raft IDs of this life that are over, oldest first
-	Lingers     uint64   // one of Used whose replica goes on until nobody needs it any more; 0: none
-	UsedAt      uint64   // of those before them: a Prepare up to this configuration may be about one
-	Supersedes  []uint64 // groups that Group took the place of
-	GaveUp      []uint64 // groups that people have given up here, oldest first
+	Lingers     uint64   // one of Used whose replica runs until it is no longer needed. Zero means none
+	UsedAt      uint64   // a Prepare up to this configuration may name an ID older than those in Used
+	Supersedes  []uint64 // groups that Group has replaced
+	GaveUp      []uint64 // groups that operators have given up here, oldest first
 	FloorUnixMS int64    // the next group has to start its tokens above this
 }
 
-// Append encodes everything but Voters behind b, in the form of a message.
+// Append appends everything but Voters to b, encoded like a message.
 func (s *State) Append(b []byte) []byte {
 	b = header(b, kindState)
 	b = append(b, s.Instance[:]...)
@@ -58,7 +58,7 @@ func (s *State) Append(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(s.FloorUnixMS))
 }
 
-// state reads what Append has written behind the fields of birth.
+// state decodes the fields of Append after the settings, the address and the refusal.
 func (r *reader) state(s *State) {
 	s.At, s.Raft, s.Term, s.Lingers, s.UsedAt = r.uint(), r.uint(), r.uint(), r.uint(), r.uint()
 	for range r.length(usedMax, 2) {
@@ -71,8 +71,8 @@ func (r *reader) state(s *State) {
 	s.FloorUnixMS = int64(r.upTo(wallMax))
 }
 
-// DecodeState reads what Append wrote, and refuses what no core can have been in. Voters are read
-// by DecodeVoters.
+// DecodeState decodes what Append wrote, and rejects states that no core can have had. DecodeVoters
+// decodes the voters.
 func DecodeState(b []byte) (State, error) {
 	r := open(b, kindState)
 	s := State{Instance: r.instance(), Phase: Phase(r.upTo(uint64(Member))), Group: r.uint()}
@@ -98,12 +98,12 @@ func DecodeState(b []byte) (State, error) {
 	return s, nil
 }
 
-// AppendVoters encodes the voters of a State behind b, in the form of a message.
+// AppendVoters appends the encoded voters of a State to b.
 func AppendVoters(b []byte, voters []Voter) []byte {
 	return appendVoters(header(b, kindVoters), voters)
 }
 
-// DecodeVoters reads what AppendVoters wrote.
+// DecodeVoters decodes what AppendVoters wrote.
 func DecodeVoters(b []byte) ([]Voter, error) {
 	r := open(b, kindVoters)
 	voters := r.voters()
@@ -121,8 +121,8 @@ func DecodeVoters(b []byte) ([]Voter, error) {
 // Revision changes whenever State does.
 func (c *Core) Revision() uint64 { return c.revision }
 
-// State returns what has to be stored now. It shares nothing with the core but the charter, which
-// never changes.
+// State returns what has to be stored now. It shares only the charter with the core, which never
+// changes it.
 func (c *Core) State() State {
 	return State{
 		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.home,

@@ -7,13 +7,13 @@ import (
 )
 
 // perInstance is how many questions an instance may start in a second, on average over the fleet.
-// One that is no founder asks three addresses and the voters that it knows in a second or two,
-// three founders ask each other and search.
+// One that is no founder asks three addresses and the known voters every one to two seconds; three
+// founders ask each other and search.
 const perInstance = 8
 
-// TestQuestionsGrowWithTheFleet holds the questions that are started in any second of virtual time
-// to a bound that is linear in the size of the fleet, whether the network loses nothing or
-// everything, before a group is founded and after it has lost its leader.
+// TestQuestionsGrowWithTheFleet checks that the questions started in any second of virtual time are
+// at most linear in the size of the fleet. The network loses nothing or everything, before a group
+// is founded and after it has lost its leader.
 func TestQuestionsGrowWithTheFleet(t *testing.T) {
 	for _, n := range []int{64, 256} {
 		for name, named := range map[string]naming{"founders": nameFounders, "all": nameAll, "others": nameOthers} {
@@ -50,7 +50,7 @@ func TestQuestionsGrowWithTheFleet(t *testing.T) {
 	}
 }
 
-// mustAskLittle checks the seconds that begin with each question.
+// mustAskLittle checks the second that begins with each question.
 func (w *world) mustAskLittle(t *testing.T) {
 	t.Helper()
 	most, from := 0, 0
@@ -67,8 +67,8 @@ func (w *world) mustAskLittle(t *testing.T) {
 		float64(most)/float64(len(w.slots)))
 }
 
-// A member with a leader asks one address and one voter in half a minute, and finds a newer
-// configuration and another group by it.
+// A member with a leader asks one address and one voter every 30 to 60 s, and so finds a newer
+// configuration and another group.
 func TestAMemberWithALeaderAsksSeldom(t *testing.T) {
 	w := newWorld(1, founders(8, "n0", "n1", "n2")...)
 	w.named = nameAll
@@ -86,7 +86,7 @@ func TestAMemberWithALeaderAsksSeldom(t *testing.T) {
 	}
 }
 
-// An instance that is no founder is not asked back: a founder does not even know where it lives.
+// An instance that is no founder is not asked back: a founder does not even know its address.
 func TestJoinersAreNotAskedBack(t *testing.T) {
 	w := newWorld(1, founders(6, "n0", "n1", "n2")...)
 	for _, s := range w.slots[2:] {
@@ -104,7 +104,7 @@ func TestJoinersAreNotAskedBack(t *testing.T) {
 	}
 }
 
-// Join names one instance that is no founder, and the founders find each other by what it tells.
+// Join names one instance that is no founder, and the founders find each other through its answers.
 func TestFoundersMeetBehindOneSeed(t *testing.T) {
 	w := newWorld(1, founders(6, "n0", "n1", "n2")...)
 	w.named, w.hushed = nameSeed, true
@@ -116,8 +116,8 @@ func TestFoundersMeetBehindOneSeed(t *testing.T) {
 	}
 }
 
-// The founders have all been replaced as voters and are gone. Join names their dead addresses and
-// one instance that is none.
+// All founders have been replaced as voters and are gone. Join names their dead addresses and one
+// instance that is no founder.
 func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 	s := founders(1, "f0", "f1", "f2")[0]
 	c := New(Config{Instance: plain(false).instance, Name: "z", Addr: "z:1", Settings: s, Rules: 1})
@@ -147,7 +147,7 @@ func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 }
 
 // A founder asks some of the other addresses behind Join for a living group before it founds,
-// however many there are, and their silence does not keep it from founding.
+// however many there are. Their silence does not keep it from founding.
 func TestAFounderLooksForAGroupOfOthersFirst(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		w := newWorld(3, founders(3, "n0", "n1", "n2")...)
@@ -169,9 +169,9 @@ func TestAFounderLooksForAGroupOfOthersFirst(t *testing.T) {
 					asked++
 				}
 			}
-			if asked < sampleMost || silent && asked > 2*sampleMost {
+			if asked < maxSample || silent && asked > 2*maxSample {
 				t.Errorf("silent %v: %s asked %d other addresses behind Join, want about %d", silent, s.name, asked,
-					sampleMost)
+					maxSample)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// configuration makes one of three replicas of other instances and these raft IDs of instance 5, at
-// a:2.
+// configuration returns three replicas of other instances, and one for each of these raft IDs at
+// instance 5, a:2.
 func configuration(rafts ...uint64) []Voter {
 	voters := []Voter{{Raft: 12, Instance: nodeidtest.ID(7), Addr: "b:1", Life: 1},
 		{Raft: 13, Instance: nodeidtest.ID(8), Addr: "c:1", Life: 1},
@@ -23,10 +23,11 @@ func configuration(rafts ...uint64) []Voter {
 	return voters
 }
 
-// aVoter is the first of every configuration.
+// aVoter returns the first of every configuration.
 func aVoter() Asker { return Asker{nodeidtest.ID(7), "b:1"} }
 
-// plain is instance 5 at a:2, a member of group 99 at its configuration 10, which does not name it.
+// plain returns instance 5 at a:2, a member of group 99 at configuration 10, which does not name
+// it.
 func plain(durable bool) *Core {
 	_, ch := pair()
 	c := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3,
@@ -39,13 +40,13 @@ func plain(durable bool) *Core {
 	return c
 }
 
-// happened returns what a Tick now has to tell, without what is only heard.
+// happened returns the events of a Tick now, without Heard.
 func (c *Core) happened() []Event {
 	out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 	return slices.DeleteFunc(out.Events, func(e Event) bool { return e.Kind == Heard })
 }
 
-// bring puts a Prepare to the core.
+// bring sends a Prepare to the core.
 func (c *Core) bring(t *testing.T, raft, term, at uint64, voters []Voter) (PreparedState, string) {
 	t.Helper()
 	b := c.Ask(c.now, c.wall, aVoter(),
@@ -57,18 +58,18 @@ func (c *Core) bring(t *testing.T, raft, term, at uint64, voters []Voter) (Prepa
 	return a.State, a.Detail
 }
 
-// step is one thing that happens to a core, and what has to follow.
+// step is one input to a core and what must follow.
 type step struct {
 	why                 string
 	do                  func(c *Core) (PreparedState, string)
 	state               PreparedState
 	detail              string
-	raft                uint64 // then
-	removed, prepared   uint64 // told; 0: nothing
-	unchanged           bool   // nothing need be stored
-	prepare, term, at   uint64 // for do == nil: a Prepare
+	raft                uint64 // afterwards
+	removed, prepared   uint64 // in the events. Zero means none
+	unchanged           bool   // nothing needs to be stored
+	prepare, term, at   uint64 // a Prepare, if do is nil
 	voters              []Voter
-	announced, voterOwn bool // for do == nil: the configuration is announced, or applied here
+	announced, voterOwn bool // if do is nil: the configuration is announced, or applied here
 }
 
 func (s *step) run(t *testing.T, c *Core) {
@@ -110,7 +111,7 @@ func (s *step) run(t *testing.T, c *Core) {
 	}
 }
 
-// The life of a voter, from both sides: S4, B1 and B2 case by case.
+// The life of a voter, from both sides, case by case.
 func TestTheLifeOfAVoter(t *testing.T) {
 	lives := map[string][]step{
 		"brought in, and removed": {
@@ -143,7 +144,7 @@ func TestTheLifeOfAVoter(t *testing.T) {
 		"removed by what a Prepare brings": {
 			{why: "a Prepare", prepare: 77, term: 3, at: 10, voters: configuration(), raft: 77, prepared: 77},
 			{why: "named", voterOwn: true, at: 12, voters: configuration(77), raft: 77},
-			{why: "prepared by who has removed it", prepare: 78, term: 3, at: 13, voters: configuration(), raft: 78,
+			{why: "prepared by the leader that has removed it", prepare: 78, term: 3, at: 13, voters: configuration(), raft: 78,
 				removed: 77, prepared: 78},
 		},
 		"it hears of its removal before it hears that it was added": {
@@ -176,8 +177,8 @@ func TestTheLifeOfAVoter(t *testing.T) {
 	}
 }
 
-// Who is not asked by its life, its group and its part in it does not start a replica.
-func TestWhoMayBePrepared(t *testing.T) {
+// A Prepare that does not match this life, its group and its state starts no replica.
+func TestPrepareConditions(t *testing.T) {
 	p := Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 77, Term: 3, At: 11, Voters: configuration()}
 	for name, tc := range map[string]struct {
 		spoil  func(c *Core, p *Prepare)
@@ -190,11 +191,11 @@ func TestWhoMayBePrepared(t *testing.T) {
 		"a newborn": {func(c *Core, _ *Prepare) { c.phase, c.group = Newborn, 0 }, false,
 			"does not belong"},
 		"bound":           {func(c *Core, _ *Prepare) { c.phase = Bound }, false, "does not belong"},
-		"it looks around": {func(c *Core, _ *Prepare) { c.settling = true }, false, "looks around"},
+		"it looks around": {func(c *Core, _ *Prepare) { c.settling = true }, false, "still looking for other"},
 		"it cannot store it": {func(c *Core, _ *Prepare) { c.Unsaved(Output{}, "full") }, false,
 			"cannot be written (full)"},
-		"it is not who it says": {func(c *Core, _ *Prepare) { c.bar("copied") }, true, ""},
-		"this life is over":     {func(c *Core, _ *Prepare) { c.doomed = "over" }, true, ""},
+		"its directory is a copy": {func(c *Core, _ *Prepare) { c.bar("copied") }, true, ""},
+		"this life is over":       {func(c *Core, _ *Prepare) { c.doomed = "over" }, true, ""},
 	} {
 		c, q := plain(true), p
 		tc.spoil(c, &q)
@@ -212,7 +213,7 @@ func TestWhoMayBePrepared(t *testing.T) {
 	}
 }
 
-// No raft ID gets a second life when more have been used than are remembered.
+// No raft ID gets a second life, even if more were used than are remembered.
 func TestMoreIDsThanAreRemembered(t *testing.T) {
 	c := plain(false)
 	for raft := uint64(100); raft < 100+usedMax+20; raft++ {
@@ -240,7 +241,7 @@ func TestMoreIDsThanAreRemembered(t *testing.T) {
 	}
 }
 
-// again is a start with the directory of a core, and what it tells once it takes part.
+// again restarts a core from its directory, and returns its events once it takes part.
 func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 	t.Helper()
 	st := c.State()
@@ -257,8 +258,8 @@ func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 	return n, append(events, n.happened()...)
 }
 
-// After a start with a directory the host is told with which replica to go on, before it is told
-// that it is a member.
+// After a start with a directory the host learns which replica to resume before it learns that it
+// is a member.
 func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	told := func(events []Event) (text []string) {
 		for _, e := range events {
@@ -280,11 +281,11 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 		"prepared": {plain(true),
 			func(c *Core) { c.bring(t, 0x77, 3, 10, configuration()) }, []string{"prepared 77", "joined"}},
 		"a founder": {founder(), func(*Core) {}, []string{"bound b", "joined"}},
-		"a founder who was removed": {founder(), func(c *Core) { c.Voters(c.now, 99, 5, configuration()) },
+		"a founder that was removed": {founder(), func(c *Core) { c.Voters(c.now, 99, 5, configuration()) },
 			[]string{"bound b", "joined", "removed b"}},
-		"a founder whom nobody needs any more": {founder(),
+		"a founder that is no longer needed": {founder(),
 			func(c *Core) { c.Voters(c.now, 99, 5, configuration()); c.Retired(c.now, 11) }, []string{"joined"}},
-		"a founder who retired": {founder(), func(c *Core) { c.Retired(c.now, 11) }, []string{"joined"}},
+		"a founder that retired": {founder(), func(c *Core) { c.Retired(c.now, 11) }, []string{"joined"}},
 		"removed and prepared again": {founder(),
 			func(c *Core) { c.Guide(aVoter().Instance); c.bring(t, 0x77, 3, 10, configuration()) },
 			[]string{"prepared 77", "joined"}},
@@ -298,7 +299,7 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 		}
 	}
 
-	// What it hears while it looks around is told after that, once, and is stored at once.
+	// What it learns while it settles is emitted after that, once, and is stored at once.
 	c := founder()
 	st := c.State()
 	n := New(Config{Instance: nodeidtest.ID(51), Name: "a", Addr: "a:2", Settings: c.settings, Rules: 3,
@@ -317,8 +318,8 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	}
 }
 
-// A voter that was bound, and learns only from a later configuration that its group was born, knows
-// what has become of it.
+// A bound voter that learns only from a later configuration that its group was born knows whether
+// it was removed.
 func TestBornLongAgo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		voters []Voter
@@ -345,7 +346,7 @@ func TestBornLongAgo(t *testing.T) {
 	}
 }
 
-// A directory that fails takes the replica along that was just prepared.
+// A directory that fails also ends the replica that was just prepared.
 func TestPreparedAndNotSaved(t *testing.T) {
 	c := plain(true)
 	c.bring(t, 77, 3, 10, configuration())

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Waiting says in one sentence what this instance waits for and what its user can do about it. It
-// is empty if nothing is awaited.
+// Waiting returns one sentence for the user: what this instance waits for and what to do about it.
+// It is empty if the instance waits for nothing.
 func (c *Core) Waiting() string {
 	switch {
 	case c.barred != "":
@@ -19,7 +19,7 @@ func (c *Core) Waiting() string {
 	case c.settings.Solo:
 		return c.unfit
 	case c.settling:
-		return "looking whether another process runs from a copy of this directory"
+		return "checking whether another process runs from a copy of this directory"
 	case c.phase == Newborn:
 		return c.waitingNewborn()
 	case c.phase == Bound:
@@ -44,20 +44,20 @@ func (c *Core) waitingNewborn() string {
 	_, obstacle := c.obstacle(nil)
 	switch {
 	case obstacle != "" && c.settings.founds(c.name):
-		return "birth waits: " + obstacle
+		return "founding waits: " + obstacle
 	case missing != "":
-		return "birth waits: " + missing
+		return "founding waits: " + missing
 	case list[0].instance != c.instance:
-		return "birth waits for the charter of " + nameOf(list[0].name, list[0].addr)
+		return "founding waits for the charter of " + nameOf(list[0].name, list[0].addr)
 	}
 	ch := c.charterFor(list, Random{Group: 1, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	if refusal, detail := c.judge(&ch); refusal != Accepted {
-		return "birth waits: this instance " + refusal.String() + orEmpty(": ", detail)
+		return "founding waits: this instance " + refusal.String() + orEmpty(": ", detail)
 	}
 	return ""
 }
 
-// groups names the groups with a leader that are within reach.
+// groups names the reachable groups that have a leader.
 func (c *Core) groups() []string {
 	var names []string
 	for _, p := range c.places {
@@ -100,11 +100,11 @@ func (c *Core) waitingMember() string {
 	return text
 }
 
-// connectFor is for how long a member without a leader may be connecting to it before it counts as
-// cut off: longer than each start takes.
+// connectFor is how long a member without a leader may take to connect before it counts as cut off.
+// Every start takes less.
 const connectFor = 3 * time.Second
 
-// cutOff says, of a member that knows no leader, that others of its group know one, or returns "".
+// cutOff returns, for a member that knows no leader, that others of its group know one, or "".
 func (c *Core) cutOff() string {
 	text := c.led()
 	if text == "" {
@@ -114,15 +114,16 @@ func (c *Core) cutOff() string {
 		return "group " + groupName(c.group) + " has a leader, and this instance is connecting to it"
 	}
 	text = "group " + groupName(c.group) + " has a leader, which this instance does not reach, but " + text +
-		": see to the network between this instance and the voters"
+		": check the network between this instance and the voters"
 	if c.durable && c.lost() {
-		text += "; if all the voters that it knows are gone for good, empty its directory: it then joins as a new instance"
+		text += "; if all the voters that it knows are gone for good, empty its directory: it then joins as a new " +
+			"instance"
 	}
 	return text
 }
 
-// silence names the addresses that do not answer, and the way out. Those that cannot be asked for a
-// known reason come first. One reason is enough, since instances of one configuration share it.
+// silence names the addresses that do not answer, and what to do. Those with a known reason come
+// first. One reason is enough, since instances of one configuration share it.
 func (c *Core) silence(places []*place) string {
 	var barred, silent []string
 	var last *place
@@ -148,10 +149,12 @@ func (c *Core) silence(places []*place) string {
 	founder := " and, if it is a founder, out of Founders"
 	switch {
 	case len(silent) > 1:
-		text += ", which Join leads to. If these machines are gone, take them out of Join, or out of the records of its names"
+		text += ", which Join leads to. If these machines are gone, take them out of Join, or out of the records " +
+			"of its names"
 		founder = " and, if they are founders, out of Founders"
 	case last.entry != "" && last.entry != last.addr:
-		text += ", an address of a name in Join. If that machine is gone, take the address out of the name's records, or the name out of Join"
+		text += ", an address of a name in Join. If that machine is gone, take the address out of the name's " +
+			"records, or the name out of Join"
 	default:
 		text += ", which Join names. If that machine is gone, take it out of Join"
 	}
@@ -165,13 +168,13 @@ func (c *Core) silence(places []*place) string {
 	return text
 }
 
-// replicaMissing says that instances are missing, and which are here.
+// replicaMissing returns that instances are missing, and which are present.
 func (c *Core) replicaMissing(list []candidate) string {
 	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" + c.absent()
 }
 
-// absent says at which Join addresses there is nobody, or nobody of us. They block nothing, but may
-// be why somebody is missing.
+// absent names the Join addresses where nothing listens, or no instance of this cluster. They block
+// nothing, but may explain a missing instance.
 func (c *Core) absent() string {
 	var refused, foreign []string
 	why := ""
@@ -189,7 +192,7 @@ func (c *Core) absent() string {
 	}
 	text := ""
 	if len(refused) > 0 {
-		text += "; nobody listens at " + some(refused)
+		text += "; nothing listens at " + some(refused)
 	}
 	if len(foreign) > 0 {
 		text += "; another cluster or another program listens at " + some(foreign) + why
@@ -197,7 +200,7 @@ func (c *Core) absent() string {
 	return text
 }
 
-// founderMissing says which founders are missing, or that one name is used twice.
+// founderMissing names the missing founders, or a name that is used twice, or returns "".
 func (c *Core) founderMissing(list []candidate) string {
 	here := names(list)
 	var missing []string
@@ -212,17 +215,18 @@ func (c *Core) founderMissing(list []candidate) string {
 		case n == 0:
 			missing = append(missing, strconv.Quote(f))
 		case n > 1:
-			return strconv.Itoa(n) + " instances are called " + strconv.Quote(f) + ": a founder's name must be its own"
+			return strconv.Itoa(n) + " instances are called " + strconv.Quote(f) + ": each founder needs a name " +
+				"of its own"
 		}
 	}
 	if len(missing) > 0 {
-		return "missing of the Founders: " + some(missing) + c.absent()
+		return "missing founders: " + some(missing) + c.absent()
 	}
 	return ""
 }
 
-// sameName says that two on the list have one name, or returns "". Two voters of one name could not
-// be told from a voter and its later life.
+// sameName returns that two instances on the list have the same name, or "". A voter could not be
+// distinguished from a later life of another voter with its name.
 func sameName(list []candidate) string {
 	for i, l := range list {
 		before := slices.IndexFunc(list[:i], func(o candidate) bool { return o.name == l.name })
@@ -235,7 +239,6 @@ func sameName(list []candidate) string {
 	return ""
 }
 
-// names returns the names of the list.
 func names(list []candidate) []string {
 	out := make([]string, 0, len(list))
 	for _, l := range list {
@@ -244,7 +247,7 @@ func names(list []candidate) []string {
 	return out
 }
 
-// some joins the first few of many.
+// some joins the first four texts and counts the rest.
 func some(all []string) string {
 	if len(all) > 4 {
 		return strings.Join(all[:4], ", ") + " and " + strconv.Itoa(len(all)-4) + " more"
@@ -252,15 +255,15 @@ func some(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// count says how many of how many.
+// count formats how many instances of Replicas are present.
 func count(have, want int) string {
 	return strconv.Itoa(have) + " of " + strconv.Itoa(want) + " instances (Replicas: " + strconv.Itoa(want) + ")"
 }
 
-// groupName writes a group ID as people read it in logs.
+// groupName formats a group ID for logs.
 func groupName(group uint64) string { return nodeid.Hex(group) }
 
-// clockText writes a moment of the wall clock as people read it in logs.
+// clockText formats a wall-clock time for logs.
 func clockText(unixMS int64) string {
 	return time.UnixMilli(unixMS).UTC().Format("2006-01-02 15:04:05 UTC")
 }

@@ -5,9 +5,9 @@ import "github.com/mortise-lock/mortise/internal/nodeid"
 // Phase is how far an instance has come in one life. The values go over the wire and never change.
 type Phase uint8
 
-// The phases of a life, in order. There is no way back but a new life.
+// The phases of a life, in order. Only a new life returns to Newborn.
 const (
-	Newborn Phase = iota // belongs to nothing
+	Newborn Phase = iota // belongs to no group
 	Bound                // has accepted a charter that is not yet known to be born
 	Member               // belongs to a group that is born
 )
@@ -25,16 +25,15 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// Who is what an instance says about itself when it is asked who it is. The questions "are you
-// bound to this charter?" and "is it born?" need no words of their own: Phase and Group answer
-// them, and since a life never leaves its charter, such an answer stays true for as long as the
-// instance lives.
+// A Who is the answer of an instance about itself. Phase and Group also answer "are you bound to
+// this charter?" and "is it born?". A life never leaves its charter, so such an answer stays true
+// for as long as the instance lives.
 type Who struct {
-	Instance   nodeid.ID // as it was proved on the connection: it is not in the message
+	Instance   nodeid.ID // as its connection proved it; not in the message
 	Name       string
-	Addr       string // host:port under which it wants to be reached
+	Addr       string // host:port at which it wants to be reached
 	Phase      Phase
-	Leader     bool   // Group has a leader, as it sees it
+	Leader     bool   // it knows a leader of Group
 	RefusedYou bool   // it has refused the charter that the asker is bound to
 	Group      uint64 // 0 for a newborn
 	Settings   Settings
@@ -43,30 +42,29 @@ type Who struct {
 	Voters     []Voter // of Group, if it knows them
 	Obstacle   string  // of a newborn: what keeps it from accepting any charter; empty if nothing does
 	Life       uint64  // counts its starts with one directory; 1 in memory
-	Durable    bool    // a directory holds what it says of itself
-	Resuming   bool    // it has just started again and does not take part yet
-	AskerLife  uint64  // the newest life of the asker that it knows of; 0: none
-	AskerAddr  string  // and where that was
+	Durable    bool    // a directory holds what it says about itself
+	Resuming   bool    // it has just restarted and does not take part yet
+	AskerLife  uint64  // the newest life of the asker that it knows. Zero means none
+	AskerAddr  string  // the address of that life
 
-	// the number of the configuration that Voters are; the higher one is the newer one, the
-	// founding one is 1
+	// the number of the configuration Voters; a higher number is newer, the founding one is 1
 	At          uint64
-	Supersedes  []uint64  // groups that Group took the place of, or that a newborn has given up; ascending
+	Supersedes  []uint64  // groups that Group has replaced, or that a newborn has given up; ascending
 	FloorUnixMS int64     // its next group has to start its tokens above this
-	Standing    *Standing // of its replica; nil if its build does not say
-	Met         []string  // addresses at which it has met founders itself; a hint whom to ask, and nothing more
+	Standing    *Standing // of its replica; nil if its build does not report one
+	Met         []string  // addresses at which it has met founders itself; only a hint where to ask
 }
 
-// question is the question who somebody is. It introduces the asker, so that the asked knows where
-// to ask back.
+// question asks an instance what it says about itself. It introduces the asker, so that the asker
+// can be asked back.
 type question struct {
-	Instance nodeid.ID // of the asker, and where it can be asked: both are its connection's and not in the message
+	Instance nodeid.ID // of the asker, like Addr; both come from its connection and are not in the message
 	Addr     string
-	Group    uint64 // the charter that the asker is bound to, or its group; 0: none
+	Group    uint64 // the charter that the asker is bound to, or its group. Zero means none
 	Bound    bool   // the asker is bound to Group or a member of it
-	Life     uint64 // of the asker, if it has a directory; 0: it has none
+	Life     uint64 // of the asker. Zero means that it has no directory
 	Resuming bool   // the asker does not take part yet
-	Founds   bool   // the asker is a founder by its settings: it needs to be met, so it is asked back
+	Founds   bool   // the asker is a founder by its settings; it has to be met, so it is asked back
 }
 
 // proposal asks one instance to accept a charter.
@@ -77,7 +75,7 @@ type proposal struct {
 
 // verdict is the answer to a proposal.
 type verdict struct {
-	Instance nodeid.ID // that answers, by its connection
+	Instance nodeid.ID // the instance that answers, by its connection
 	Group    uint64    // of the charter that was asked about
 	Refusal  Refusal
 	Detail   string // for people

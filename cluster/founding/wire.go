@@ -9,11 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// What birth says on the wire: a version byte, a kind byte, and fields without names in fixed
-// order; numbers as uvarints, texts and lists with their length before them. Decoding is strict and
-// bounded: a message that is longer, shorter or larger than it may be is refused as a whole. A
-// later version changes the version byte, and is then not understood, which blocks birth like
-// silence.
+// The wire format of founding: a version byte, a kind byte, and fields in fixed order without
+// names. Numbers are uvarints; texts and lists are preceded by their length. Decoding is strict and
+// bounded: a message that is too long, too short or has a value out of range is rejected as a
+// whole. A later version changes the version byte. It is then not understood, which blocks founding
+// like silence.
 const (
 	wireVersion = 1
 
@@ -36,10 +36,10 @@ const (
 	listMax         = 1024
 	votersMax       = 16
 	supersedesMax   = 256
-	atMax           = 1<<56 - 1 // no log gets that long: a number above would make every true configuration an old one
+	atMax           = 1<<56 - 1 // no log gets that long; a higher number would make every true configuration look old
 )
 
-// ErrMalformed says that bytes are not a message of this version of birth.
+// ErrMalformed is returned for bytes that are not a message of this version.
 var ErrMalformed = errors.New("birth: malformed or unknown message")
 
 func header(b []byte, kind byte) []byte { return append(b, wireVersion, kind) }
@@ -67,8 +67,7 @@ func appendIDs(b []byte, ids []uint64) []byte {
 	return b
 }
 
-// orderly reports whether IDs are a set as it is written: ascending, none of them zero, and not too
-// many.
+// orderly reports whether IDs are a well-formed set: ascending, without zero, and not too many.
 func orderly(ids []uint64) bool {
 	last := uint64(0)
 	for _, id := range ids {
@@ -80,7 +79,7 @@ func orderly(ids []uint64) bool {
 	return len(ids) <= supersedesMax
 }
 
-// cut shortens a text for people to what the wire carries, at the border of a character.
+// cut shortens a text to limit bytes at the border of a character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -91,8 +90,8 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// reader takes fields off a message. After the first fault everything reads as zero, and done
-// reports it.
+// reader decodes the fields of a message. After the first error all fields read as zero, and done
+// returns the error.
 type reader struct {
 	b   []byte
 	bad bool
@@ -112,7 +111,7 @@ func (r *reader) fail() {
 
 func (r *reader) uint() uint64 {
 	v, n := binary.Uvarint(r.b)
-	if n <= 0 || (n > 1 && r.b[n-1] == 0) { // one value, one encoding
+	if n <= 0 || (n > 1 && r.b[n-1] == 0) { // each value has one encoding
 		r.fail()
 		return 0
 	}
@@ -120,7 +119,6 @@ func (r *reader) uint() uint64 {
 	return v
 }
 
-// upTo reads a number that may not be larger than limit.
 func (r *reader) upTo(limit uint64) uint64 {
 	v := r.uint()
 	if v > limit {
@@ -146,7 +144,7 @@ func (r *reader) text(limit int) string {
 }
 
 // length reads the length of a list whose elements take at least size bytes each, so that a short
-// message cannot ask for much memory.
+// message cannot cause a large allocation.
 func (r *reader) length(limit, size int) int {
 	n := int(r.upTo(uint64(limit)))
 	if n*size > len(r.b) {
@@ -156,7 +154,6 @@ func (r *reader) length(limit, size int) int {
 	return n
 }
 
-// instance reads an instance ID.
 func (r *reader) instance() (id nodeid.ID) {
 	if len(r.b) < nodeid.Size {
 		r.fail()
@@ -166,7 +163,7 @@ func (r *reader) instance() (id nodeid.ID) {
 	return id
 }
 
-// ids reads a set of IDs.
+// ids reads a set of IDs, in the order that orderly requires.
 func (r *reader) ids(limit int) []uint64 {
 	var ids []uint64
 	for range r.length(limit, 1) {
@@ -179,7 +176,7 @@ func (r *reader) ids(limit int) []uint64 {
 	return ids
 }
 
-// done reports whether the message was read in full and without fault.
+// done returns ErrMalformed unless the message was read completely and without error.
 func (r *reader) done() error {
 	if r.bad || len(r.b) > 0 {
 		return ErrMalformed

@@ -31,7 +31,7 @@ func samples() [][]byte {
 	}
 }
 
-// again decodes b as whatever it is and encodes it anew; nil if it is nothing.
+// again decodes b as whatever message it is and encodes it again. It returns nil if it is none.
 func again(b []byte) []byte {
 	if q, err := decodeQuestion(b); err == nil {
 		return appendQuestion(nil, q)
@@ -86,7 +86,7 @@ func TestMessagesReturn(t *testing.T) {
 	}
 }
 
-// FuzzWire feeds any bytes to every decoder and to a core.
+// FuzzWire feeds arbitrary bytes to every decoder and to a core.
 func FuzzWire(f *testing.F) {
 	for _, b := range samples() {
 		f.Add(b)

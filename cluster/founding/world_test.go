@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// world is a whole fleet on one goroutine: cores, a network that delays, loses and cuts, machines
-// that crash and move, and a stand-in for raft that elects leaders among reachable voters and
+// world is a whole fleet on one goroutine: cores, a network that delays, loses and cuts, and
+// machines that crash and move. A stand-in for raft elects leaders among reachable voters and
 // commits Born. One seed is one run.
 type world struct {
 	rng    *rand.Rand
@@ -22,15 +22,15 @@ type world struct {
 	seq    int
 	queue  events
 	slots  []*slot
-	cut    map[[2]int]bool // directed; tests may range over nothing here
+	cut    map[[2]int]bool // directed; tests must not depend on its order
 	loss   float64
 	delay  time.Duration            // largest one-way delay
-	dials  time.Duration            // largest time until a healed link has a connection for raft; questions need none
-	joined map[[2]int]time.Duration // since when two that were cut have a connection again
+	dials  time.Duration            // longest time until a healed link has a connection for raft; questions need none
+	joined map[[2]int]time.Duration // since when a pair that was cut has a connection again
 	groups map[uint64]*group
-	order  []*group // births, in order
+	order  []*group // in the order in which they were born
 	faults []string // broken invariants
-	log    []string // what happened, for a failing seed
+	log    []string // events, for a failing seed
 	trace  bool
 
 	extraJoin []string        // further Join entries of all
@@ -40,18 +40,18 @@ type world struct {
 	silent    map[string]bool
 	wallBase  int64
 	plant     string             // a bug planted in the stand-in for raft
-	rafts     map[uint64]uint64  // with directories: what each raft ID has promised, by a random mark of its log
+	rafts     map[uint64]uint64  // with directories: the mark of the log that each raft ID has promised
 	emptied   map[nodeid.ID]bool // instances whose directory was lost
 	brittle   float64            // chance of a crash around each save
 	refusals  map[answerKey]bool
 	over      map[uint64]bool    // raft IDs whose replica has been stopped for good
-	givenUp   map[uint64]bool    // groups that people have given up somewhere
-	lives     map[nodeid.ID]bool // instances that have been
-	calm      bool               // no configuration is changed any more
+	givenUp   map[uint64]bool    // groups that operators have given up somewhere
+	lives     map[nodeid.ID]bool // all instances so far
+	calm      bool               // configurations no longer change
 }
 
 // slot is one place in the fleet: a name, an address that may change, and the process that runs
-// there, if one does.
+// there, if any.
 type slot struct {
 	w        *world
 	id       int
@@ -60,24 +60,24 @@ type slot struct {
 	dns      string // what its name resolves to, which lags behind addr
 	settings Settings
 	skew     time.Duration // of its wall clock
-	life     int           // counts starts; callbacks of an earlier one do nothing
-	core     *Core         // nil: down
+	life     int           // counts starts; callbacks of an earlier start do nothing
+	core     *Core         // nil if it is down
 	ticking  int
 	raft     uint64
 	charter  *Charter
 	joined   uint64
 	allBound uint64
 	leader   bool
-	near     bool   // Join resolves only to who is not cut off, as a headless service does
-	disk     *disk  // nil: it runs in memory
+	near     bool   // Join resolves only to slots that are in reach, like a headless service
+	disk     *disk  // nil if it runs in memory
 	retired  bool   // its directory cannot be written, so it does not vote
-	saved    uint64 // revision that is stored
+	saved    uint64 // the stored revision
 	book     Book
-	refused  string // what the host was told
+	refused  string // the text that the host received
 	applied  uint64 // the last configuration that its replica has applied
 	named    uint64 // the last raft ID of it that a configuration named as far as its core knew
 	at       uint64 // the newest that its core has known in this life
-	floor    int64  // tokens that it has seen
+	floor    int64  // highest token that it has seen
 
 	leaderless time.Duration // a member: since when it knows no leader
 }
@@ -87,12 +87,12 @@ type group struct {
 	charter  Charter
 	accepted map[nodeid.ID]bool
 	term     uint64
-	configs  []config // those that are committed, the founding one first
-	token    int64    // the highest that was given, in Unix milliseconds
+	configs  []config // the committed ones, the founding one first
+	token    int64    // the highest that was granted, in Unix milliseconds
 	born     bool
 	bornAt   time.Duration
 	leader   nodeid.ID     // instance
-	led      time.Duration // when it had none last
+	led      time.Duration // when it last had none
 	applied  map[nodeid.ID]bool
 }
 
@@ -139,7 +139,7 @@ func (w *world) after(d time.Duration, fn func()) {
 	heap.Push(&w.queue, timed{at: w.now + d, seq: w.seq, fn: fn})
 }
 
-// run lets time pass until the condition holds or the limit is over.
+// run advances the time until the condition holds or the limit is over.
 func (w *world) run(limit time.Duration, until func() bool) bool {
 	end := w.now + limit
 	for len(w.queue) > 0 && w.queue[0].at <= end && len(w.faults) == 0 {
@@ -212,7 +212,7 @@ func (s *slot) forget() {
 	s.book, s.applied, s.at = Book{}, 0, 0
 }
 
-// resolve feeds what Join resolves to, and everybody that gossip would know.
+// resolve feeds what Join resolves to and what gossip would know.
 func (s *slot) resolve() {
 	life := s.life
 	var join []Entry
@@ -251,13 +251,13 @@ func (s *slot) resolve() {
 	})
 }
 
-// naming is what Join names where Founders are set; with Replicas it names all instances.
+// naming is what Join names with Founders. With Replicas it names all instances.
 type naming int
 
 const (
 	nameFounders naming = iota
 	nameAll
-	nameOthers // those that are no founders
+	nameOthers // the instances that are no founders
 	nameSeed   // the last instance
 )
 
@@ -276,7 +276,7 @@ func (w *world) joins(s *slot) bool {
 	return founds
 }
 
-// tick is one turn of the shell: Tick, then carry out what it wants.
+// tick is one turn of the shell: Tick, then its output is carried out.
 func (s *slot) tick() {
 	s.ticking++
 	turn, life := s.ticking, s.life
@@ -348,7 +348,7 @@ func (s *slot) carryOut(e Event) {
 		w.note("%s restarts in place as %x: %s", s.name, e.Instance, e.Text)
 		s.mustGiveUp(e.Text)
 		if w.lives[e.Instance] {
-			w.fault("%s begins a new life under the ID %x, which was somebody's", s.name, e.Instance)
+			w.fault("%s begins a new life under the ID %x, which was used before", s.name, e.Instance)
 		}
 		w.lives[e.Instance] = true
 		s.drop()

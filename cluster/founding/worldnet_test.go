@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// put sends one question of the core through the network and feeds its outcome.
+// put sends one question of the core through the network and feeds back its outcome.
 func (s *slot) put(q Question) {
 	asked := s.w.now
 	s.w.asked = append(s.w.asked, asked)
@@ -17,7 +17,7 @@ func (s *slot) put(q Question) {
 	})
 }
 
-// send sends a question through the network, and calls then once in this life.
+// send sends a question through the network and then calls then, once in this life.
 func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 	w, life, self := s.w, s.life, Asker{s.core.Instance(), s.addr}
 	answered := false
@@ -49,7 +49,7 @@ func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 			finish(w.hop(), Refused, nodeid.ID{}, nil)
 			return
 		}
-		late := w.rng.IntN(8) == 0 // the transport has let it pass a moment before this life began
+		late := w.rng.IntN(8) == 0 // the transport accepted it a moment before this life began
 		if !q.To.IsZero() && q.To != to.core.Instance() && !late {
 			finish(w.hop(), Other, nodeid.ID{}, nil)
 			return
@@ -62,7 +62,7 @@ func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 		}
 		before := to.retired
 		if !to.persist(nil) || to.retired != before {
-			return // nothing that is not stored is said
+			return // nothing that is not stored is sent
 		}
 		to.mustHaveStored("answers")
 		w.mustBePrepared(to, answer)
@@ -77,8 +77,8 @@ func (w *world) hop() time.Duration { return time.Duration(w.rng.Int64N(int64(w.
 
 func (w *world) lost(a, b *slot) bool { return w.cut[[2]int{a.id, b.id}] || w.rng.Float64() < w.loss }
 
-// connected reports whether raft's messages pass: a link that was cut is dialed anew, which takes a
-// while, and questions have connections of their own.
+// connected reports whether raft's messages pass. A link that was cut is dialed again, which takes
+// a while; questions have connections of their own.
 func (w *world) connected(a, b *slot) bool {
 	pair := [2]int{min(a.id, b.id), max(a.id, b.id)}
 	switch {

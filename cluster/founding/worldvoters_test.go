@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// config is one configuration of a group that was committed.
+// config is one committed configuration of a group.
 type config struct {
 	at     uint64
 	voters []Voter
 }
 
-// newest returns the group's newest configuration.
 func (g *group) newest() config { return g.configs[len(g.configs)-1] }
 
-// voters returns those of it that vote.
+// voters returns its voting replicas.
 func (g *group) voters() []Voter {
 	return slices.DeleteFunc(slices.Clone(g.newest().voters), func(v Voter) bool { return v.Learner })
 }
 
-// govern stands for a leader that changes its group's voters for no reason, for the log that
-// carries that to them, and for grants.
+// govern stands in for a leader that changes its group's voters without reason, for the log that
+// carries the changes, and for grants.
 func (w *world) govern(g *group) {
 	l := w.runs(g.leader, g.charter.Group)
 	if l == nil || l.core.Phase() != Member {
@@ -36,7 +35,7 @@ func (w *world) govern(g *group) {
 			w.apply(g, s)
 		}
 	}
-	if w.calm || w.rng.IntN(8) > 0 || w.runs(g.leader, g.charter.Group) != l { // it may have died of saving
+	if w.calm || w.rng.IntN(8) > 0 || w.runs(g.leader, g.charter.Group) != l { // it may have died of a save
 		return
 	}
 	switch w.rng.IntN(5) {
@@ -51,7 +50,7 @@ func (w *world) govern(g *group) {
 	}
 }
 
-// apply lets a replica that is in reach of the leader apply the next configuration.
+// apply lets a replica in reach of the leader apply the next configuration.
 func (w *world) apply(g *group, s *slot) {
 	s.floor = max(s.floor, g.token)
 	s.core.Floor(g.token)
@@ -68,7 +67,7 @@ func (w *world) apply(g *group, s *slot) {
 	s.tick()
 }
 
-// prepare asks somebody who may vote to start a replica, and adds it as a learner if that runs.
+// prepare asks an instance that may vote to start a replica, and adds it as a learner if it runs.
 func (w *world) prepare(g *group, l *slot) {
 	s := w.slots[w.rng.IntN(len(w.slots))]
 	if s.core == nil || s.core.Group() != g.charter.Group || !g.charter.Settings.founds(s.name) ||
@@ -94,7 +93,7 @@ func (w *world) prepare(g *group, l *slot) {
 			g.leader != l.core.Instance() {
 			return
 		}
-		// else the leader has thought better of it
+		// otherwise the leader has changed its mind
 		if w.rng.IntN(4) > 0 && !slices.ContainsFunc(g.newest().voters, in) {
 			w.agree(g, l, append(slices.Clone(g.newest().voters), Voter{Raft: raft, Instance: instance, Addr: addr,
 				Life: 1, Learner: true}))
@@ -102,8 +101,8 @@ func (w *world) prepare(g *group, l *slot) {
 	})
 }
 
-// change promotes learners that know it, and takes others out, those that are gone first; or takes
-// learners out.
+// change promotes learners that know the configuration and removes others, those that are gone
+// first; or it removes learners.
 func (w *world) change(g *group, l *slot) {
 	next := slices.Clone(g.newest().voters)
 	at := make(map[uint64]bool)
@@ -124,7 +123,8 @@ func (w *world) change(g *group, l *slot) {
 	w.agree(g, l, next)
 }
 
-// agree commits a configuration if the leader reaches a majority of its voters and of those before.
+// agree commits a configuration if the leader reaches a majority of its voters and of the previous
+// ones.
 func (w *world) agree(g *group, l *slot, next []Voter) {
 	majority := func(voters []Voter) bool {
 		near, n := 0, 0
@@ -148,7 +148,7 @@ func (w *world) agree(g *group, l *slot, next []Voter) {
 	}
 }
 
-// announce tells somebody the newest configuration, or, late, one of those before.
+// announce tells an instance the newest configuration or, late, an earlier one.
 func (w *world) announce(g *group, l *slot) {
 	s := w.slots[w.rng.IntN(len(w.slots))]
 	if s.core == nil || s == l {
@@ -162,7 +162,7 @@ func (w *world) announce(g *group, l *slot) {
 	l.send(Question{Addr: s.addr, To: a.To, Body: AppendAnnounce(nil, a)}, func(Outcome, nodeid.ID, []byte) {})
 }
 
-// wear lets a replica stop by itself whose vote the group can spare.
+// wear lets a replica stop by itself if the group can spare its vote.
 func (w *world) wear(g *group) {
 	s := w.slots[w.rng.IntN(len(w.slots))]
 	if s.core == nil || s.retired || s.raft == 0 || s.core.Group() != g.charter.Group ||
@@ -174,13 +174,13 @@ func (w *world) wear(g *group) {
 	s.raft = 0
 	s.core.Retired(w.now, raft)
 	disk := s.disk
-	// else it goes on, with its log, when the directory is mended
+	// otherwise it resumes, with its log, when the directory is repaired
 	if s.tick(); disk == nil || disk.decoded().Raft != raft {
 		w.over[raft] = true
 	}
 }
 
-// removed carries out that a replica is over. It may not be one whose vote counts.
+// removed carries out that a replica is over. Its vote must not count any more.
 func (s *slot) removed(e Event) {
 	w := s.w
 	w.note("%s %x stops its replica %x", s.name, s.core.Instance(), e.Raft)
@@ -197,7 +197,7 @@ func (s *slot) removed(e Event) {
 		return
 	}
 	life, disk := s.life, s.disk
-	// until then its vote may be needed, also by whoever starts with that directory
+	// until then its vote may be needed, also after a start with that directory
 	w.after(time.Duration(w.rng.Int64N(int64(3*time.Second))), func() {
 		if s.life != life || s.disk != disk || s.core == nil {
 			return
@@ -210,16 +210,16 @@ func (s *slot) removed(e Event) {
 	})
 }
 
-// informed reports whether the slot knows the newest configuration of its group, and runs no
-// replica that was removed. One that was added and removed while its process was down, or out of
-// reach, has nothing to be told by: it stays as it was prepared, and nobody speaks to it.
+// informed reports whether the slot knows the newest configuration of its group and runs no removed
+// replica. A replica that was added and removed while its process was down or out of reach is an
+// exception: it stays as it was prepared, and no instance contacts it.
 func (s *slot) informed() bool {
 	g := s.w.groups[s.core.Group()]
 	return s.core.At() == g.newest().at && s.raft == s.core.Raft() && (holds(g.newest().voters, s.raft) ||
 		s.raft == 0 || s.named != s.raft)
 }
 
-// mustNotForget checks that what is known of the group's configuration never goes back.
+// mustNotForget checks that the known configuration of the group never goes back.
 func (s *slot) mustNotForget(events []Event) {
 	if s.core == nil {
 		return
@@ -236,7 +236,8 @@ func (s *slot) mustNotForget(events []Event) {
 	}
 }
 
-// mustBePrepared checks that who says that a replica runs has it, by its directory too.
+// mustBePrepared checks that an instance which reports a running replica has it, also in its
+// directory.
 func (w *world) mustBePrepared(to *slot, answer []byte) {
 	a, err := DecodePrepared(to.core.Instance(), answer)
 	if err != nil || a.State != Running {

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// aliases lets memberlist, which knows only IP addresses, gossip among instances that are reached
-// by name. A name stands for an address in 100::/64, the prefix that routers discard (RFC 6666), so
-// that a forgotten translation can never reach a stranger.
+// aliases lets memberlist, which knows only IP addresses, gossip with instances that are reached by
+// name. A name is represented by an address in 100::/64, the prefix that routers discard (RFC
+// 6666). So a lost translation can never reach a foreign machine.
 type aliases struct {
 	mu   sync.Mutex
 	real map[string]string // ip:port → host:port, for names only
@@ -18,8 +18,8 @@ type aliases struct {
 
 const aliasesMax = 4096
 
-// ip returns the IP address and port by which memberlist is to know addr, and remembers the way
-// back.
+// ip returns the IP address and port that represent addr in memberlist, and remembers how to
+// translate them back.
 func (a *aliases) ip(addr string) (net.IP, int, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *aliases) ip(addr string) (net.IP, int, error) {
 	return ip, int(n), nil
 }
 
-// addr returns the address behind one that memberlist uses.
+// addr returns the address that memberlist's one represents.
 func (a *aliases) addr(ipPort string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,62 +14,62 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Net carries gossip between instances. All methods are called concurrently. An address is
+// Net carries gossip between instances. All methods are safe for concurrent use. An address is
 // host:port.
 type Net interface {
-	// WriteTo sends one packet or drops it. It must not block, and keeps no reference to b.
+	// WriteTo sends one packet or drops it. It must not block, and must keep no reference to b.
 	WriteTo(b []byte, addr string) error
 	// ReadPacket waits for the next packet; data belongs to the caller. An error means that there
-	// will be none, because ctx has ended or the network is closed.
+	// are no more packets, because ctx has ended or the network is closed.
 	ReadPacket(ctx context.Context) (data []byte, from string, at time.Time, err error)
 	// DialStream opens a stream. Its reads and writes must obey deadlines, and end when it is
 	// closed.
 	DialStream(ctx context.Context, addr string) (net.Conn, error)
-	// AcceptStream waits for the next incoming stream. An error means that there will be none.
+	// AcceptStream waits for the next incoming stream. An error means that there are no more.
 	AcceptStream(ctx context.Context) (net.Conn, error)
 }
 
-// Config says how an instance gossips. All fields must be set.
+// Config configures Gossip. All fields must be set.
 type Config struct {
 	Net       Net
 	Label     string       // of the cluster, 1 to 255 bytes: packets and streams with another are dropped
 	Advertise string       // host:port at which the others reach this instance
 	Random    func([]byte) // fills with unpredictable bytes
 	Logger    *slog.Logger
-	// News is called when there is something to Take: at once, or 50 ms after the last Take at the
-	// earliest. It is called under a lock of memberlist, so it must not block nor call Gossip; and
-	// perhaps before Start returns, and after Close.
+	// News is called when there is something to Take: at once, or at the earliest 50 ms after the
+	// last Take. It is called under a lock of memberlist, so it must neither block nor call Gossip.
+	// It may be called before Start returns and after Close.
 	News func()
 }
 
-// Gossip is one instance's part in it. Tell, Join, Take and Leave are safe for concurrent use, but
-// Tell is called by one goroutine at a time.
+// Gossip is one instance's part in gossip. Join, Take and Leave are safe for concurrent use. Tell
+// may run beside them, but only one call of Tell at a time.
 type Gossip struct {
 	list   *memberlist.Memberlist
 	wire   *wire
 	meta   atomic.Pointer[[]byte]
-	turn   uint64 // of setMeta
+	turn   uint64 // number of calls of setMeta
 	news   func()
 	unread unread
 
 	logger   *slog.Logger
 	rosterMu sync.Mutex // guards roster and warned
 	roster   roster
-	warned   time.Time // when it was last logged that the roster is full
+	warned   time.Time // when a full roster was last logged
 
 	mu      sync.Mutex    // guards the rest
-	leaving chan struct{} // closed when the goodbye was said
+	leaving chan struct{} // closed when the goodbye was sent
 	gone    bool          // closed, or about to be
 }
 
-// Times of gossip. Those that are not here are memberlist's for a LAN.
+// Times of gossip. All others are memberlist's for a LAN.
 const (
 	streamTimeout = 5 * time.Second
 	leaveTimeout  = 2 * time.Second
 )
 
-// Start starts to tell others about this instance. It must be ended by Close. It reaches no other
-// instance before Join does, or another instance's Join.
+// Start starts to tell others about this instance. Close must end it. It reaches no other instance
+// before Join does, or another instance's Join.
 func Start(cfg Config, first Meta) (*Gossip, error) {
 	g := &Gossip{news: cfg.News, logger: cfg.Logger, roster: newRoster(membersMax)}
 	g.setMeta(first)
@@ -81,12 +81,12 @@ func Start(cfg Config, first Meta) (*Gossip, error) {
 	var name [12]byte
 	cfg.Random(name[:])
 	mc := memberlist.DefaultLANConfig()
-	// new at every start: a known name at a new address would be refused as a conflict
+	// new at every start: memberlist would refuse a known name at a new address as a conflict
 	mc.Name = hex.EncodeToString(name[:])
 	mc.Label, mc.Transport = cfg.Label, wire
 	mc.BindAddr, mc.BindPort, mc.AdvertisePort = "", 0, 0
 	mc.TCPTimeout = streamTimeout
-	mc.EnableCompression = false // a few hundred bytes per packet; and see parcels.go
+	mc.EnableCompression = false // packets have only a few hundred bytes; see also parcels.go
 	mc.Delegate, mc.Events, mc.Alive = delegate{g}, events{g}, events{g}
 	mc.Logger = log.New(slogWriter{cfg.Logger}, "", 0)
 	list, err := memberlist.Create(mc)
@@ -104,15 +104,15 @@ func (g *Gossip) setMeta(m Meta) {
 	g.meta.Store(&b)
 }
 
-// Tell replaces what is said about this instance.
+// Tell replaces what others are told about this instance.
 func (g *Gossip) Tell(m Meta) {
 	g.setMeta(m)
-	// The timeout is how long to wait for the news to be sent, which is not waited for.
+	// The timeout is how long to wait until the update is sent. Tell does not wait.
 	_ = g.list.UpdateNode(time.Nanosecond)
 }
 
-// Join exchanges everything that is known with the instance at addr. It blocks for some seconds at
-// most, and ends with Close.
+// Join exchanges all data with the instance at addr. It blocks for some seconds at most, and ends
+// with Close.
 func (g *Gossip) Join(addr string) error {
 	ip, port, err := g.wire.aliases.ip(addr)
 	if err != nil {
@@ -122,8 +122,8 @@ func (g *Gossip) Join(addr string) error {
 	return err
 }
 
-// Leave says goodbye and waits until that was sent, at most two seconds. It is called once. After
-// Close it does nothing.
+// Leave sends a goodbye and waits until it was sent, at most two seconds. It must be called only
+// once. After Close it does nothing.
 func (g *Gossip) Leave() {
 	g.mu.Lock()
 	if g.gone {
@@ -138,7 +138,7 @@ func (g *Gossip) Leave() {
 }
 
 // Close ends memberlist and everything that it has started. It waits for a goodbye that is being
-// said. It is called once.
+// sent. It must be called only once.
 func (g *Gossip) Close() {
 	g.mu.Lock()
 	g.gone = true
@@ -147,10 +147,9 @@ func (g *Gossip) Close() {
 	if left != nil {
 		<-left // memberlist panics if it is shut down first
 	}
-	_ = g.list.Shutdown() // shuts the wire down too
+	_ = g.list.Shutdown() // also shuts the wire down
 }
 
-// delegate gives memberlist what this instance says about itself.
 type delegate struct{ g *Gossip }
 
 func (d delegate) NodeMeta(limit int) []byte {
@@ -164,7 +163,7 @@ func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
 func (delegate) LocalState(bool) []byte          { return nil }
 func (delegate) MergeRemoteState([]byte, bool)   {}
 
-// events hands memberlist's news to the owner.
+// events passes memberlist's news to the owner.
 type events struct{ g *Gossip }
 
 func (e events) NotifyJoin(n *memberlist.Node)   { e.pass(n, true) }
@@ -175,13 +174,13 @@ func (e events) pass(n *memberlist.Node, here bool) {
 	e.g.placed(n.Name, here)
 	m, err := decodeMeta(n.Meta)
 	if err != nil {
-		return // another version: it is no place to ask, and is not shown
+		return // another version: the member is not shown and not asked
 	}
 	_, _, _ = e.g.wire.aliases.ip(m.Addr)
 	e.g.pass(n.Name, m, here)
 }
 
-// NotifyAlive decides which members memberlist takes in. memberlist calls it under its own lock.
+// NotifyAlive decides which members memberlist accepts. memberlist calls it under its own lock.
 func (e events) NotifyAlive(n *memberlist.Node) error {
 	if len(n.Name) > memberNameMax || len(n.Meta) > metaBytesMax || len(n.Addr) > 16 {
 		return errBadMember
@@ -195,8 +194,8 @@ func (e events) NotifyAlive(n *memberlist.Node) error {
 	}
 	e.g.rosterMu.Unlock()
 	if warn {
-		e.g.logger.Warn("gossip knows as many members as it may and sees no further ones; if the fleet is smaller, "+
-			"a process with the secret makes members up: rotate the secret", "limit", membersMax)
+		e.g.logger.Warn("gossip has reached its limit of members and ignores further ones; if the fleet is smaller, "+
+			"a process with the secret invents members: rotate the secret", "limit", membersMax)
 	}
 	if full {
 		return errRosterFull
@@ -204,7 +203,7 @@ func (e events) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// placed notes in the roster that a member is here or has left.
+// placed records in the roster that a member is present or has left.
 func (g *Gossip) placed(name string, here bool) {
 	g.rosterMu.Lock()
 	defer g.rosterMu.Unlock()
@@ -215,8 +214,8 @@ func (g *Gossip) placed(name string, here bool) {
 	}
 }
 
-// slogWriter turns memberlist's log lines into debug lines: what matters of them, cluster says in
-// its own words.
+// slogWriter logs memberlist's lines at debug level. Package cluster logs what matters in its own
+// words.
 type slogWriter struct{ to *slog.Logger }
 
 func (w slogWriter) Write(line []byte) (int, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Bounds of what an instance says about itself by gossip. memberlist panics above 512 bytes and
-// every byte is sent again and again, so they are small enough for everything together to fit.
+// Limits of what an instance says about itself by gossip. memberlist panics above 512 bytes and
+// sends every byte again and again. So the limits are small, and everything fits together.
 const (
 	NameBytesMax = 128 // of Meta.Name
 	ZoneBytesMax = 128 // of Meta.Zone
@@ -21,12 +21,12 @@ const (
 
 var errMeta = errors.New("cluster: malformed gossip meta data")
 
-// Meta is what an instance says about itself by gossip. It is a hint: nothing is decided by it.
+// Meta is what an instance says about itself by gossip. It is a hint and decides nothing.
 type Meta struct {
 	Instance nodeid.ID
-	Group    uint64 // 0 means none
+	Group    uint64 // zero means none
 	At       uint64 // index of the newest configuration of Group that it knows
-	Leader   bool   // Group has a leader, as it sees it
+	Leader   bool   // it knows a leader of Group
 	Name     string // at most NameBytesMax
 	Zone     string // at most ZoneBytesMax
 	Addr     string // host:port at which it is reached, at most AddrBytesMax
@@ -52,19 +52,19 @@ func (m Meta) append(b []byte) []byte {
 	return b
 }
 
-// padded encodes m with up to 15 zero bytes behind it, others each time and on each instance.
-// memberlist can lose one of two broadcasts of equal length that wait together: its queue keys them
-// by transmissions, length, and a number that begins anew whenever the queue is empty. Then others
-// see an old meta until the next exchange of everything, half a minute later. With metas of one
-// length a test saw that once in a hundred starts, and instances of one service often have names
-// and addresses of one length.
+// padded encodes m with up to 15 zero bytes behind it; their number differs between calls and
+// instances. memberlist can lose one of two queued broadcasts of equal length. Its queue keys them
+// by transmissions, length, and a number that restarts whenever the queue is empty. Then others see
+// an old Meta until the next full exchange, half a minute later. Without padding a test saw that
+// once in a hundred starts. Instances of one service often have names and addresses of equal
+// length.
 func (m Meta) padded(turn uint64) []byte {
 	b := m.append(nil)
 	pad := int((uint64(m.Instance[0]) + 7*turn) % 16)
 	return append(b, make([]byte, max(min(pad, metaBytesMax-len(b)), 0))...)
 }
 
-// decodeMeta reads what append wrote. What follows it is left to later versions.
+// decodeMeta decodes what append wrote. It ignores bytes behind that, for later versions.
 func decodeMeta(b []byte) (Meta, error) {
 	var m Meta
 	if len(b) < 1 || len(b) > metaBytesMax || b[0] != metaVersion {

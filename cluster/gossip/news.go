@@ -5,35 +5,34 @@ import (
 	"time"
 )
 
-// newsEvery is how often the owner is woken for news, if there is much of it.
+// newsEvery is the shortest time between two calls of Config.News.
 const newsEvery = 50 * time.Millisecond
 
-// News is the latest word of gossip about a member: what it says about itself, and that it is here
-// or has left.
+// News is the latest state of a member in gossip: its Meta, and whether it is present or has left.
 type News struct {
-	Name string // memberlist's name of the member: another at every start of an instance
+	Name string // memberlist's name of the member; different at every start of an instance
 	Meta Meta
 	Here bool
 }
 
-// unread is what gossip has said and the owner has not taken: of each member its latest word. So a
-// flood of news costs the owner one look each newsEvery, and no more memory than there are members.
+// unread is the news that the owner has not taken: the latest of each member. So a flood of news
+// costs the owner one Take each newsEvery, and no more memory than there are members.
 type unread struct {
 	mu     sync.Mutex // guards all below
 	latest map[string]word
-	names  []string // of latest, in the order in which they came
+	names  []string // of latest, in order of arrival
 	looked time.Time
 }
 
-// word is what was said of a member.
+// word is the latest news of a member.
 type word struct {
 	meta Meta
 	here bool
-	left bool // it had left before
+	left bool // it had left and came back
 }
 
-// add notes news, and returns how long to wait before the owner is woken. First is false if that is
-// due already.
+// add records news. first reports whether the owner has to be woken, after wait; otherwise that is
+// already scheduled.
 func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.Duration, first bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -51,8 +50,8 @@ func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.D
 	return max(0, newsEvery-now.Sub(u.looked)), true
 }
 
-// take returns all news in the order in which they came, and forgets them. A member that has left
-// and is here again has left first.
+// take returns and forgets all news in order of arrival. A member that has left and come back is in
+// it twice, first as having left.
 func (u *unread) take(now time.Time) []News {
 	u.mu.Lock()
 	names, latest := u.names, u.latest
@@ -69,12 +68,12 @@ func (u *unread) take(now time.Time) []News {
 	return all
 }
 
-// Take returns the news since the last call, in the order in which members first had news: of each
-// member its latest word. One that has left and come back meanwhile is in it twice. The slice
-// belongs to the caller. News says when it is due.
+// Take returns the latest news of each member since the last call, ordered by each member's first
+// news. A member that has left and come back meanwhile is in it twice. The slice belongs to the
+// caller. Config.News is called when a Take is due.
 func (g *Gossip) Take() []News { return g.unread.take(time.Now()) }
 
-// pass wakes the owner for what gossip says about a member. It is called under memberlist's lock.
+// pass wakes the owner for news of a member. memberlist calls it under its lock.
 func (g *Gossip) pass(name string, m Meta, here bool) {
 	wait, first := g.unread.add(name, m, here, time.Now())
 	switch {

@@ -1,11 +1,11 @@
 package gossip
 
-// memberFieldsMax is of the fields of a member in an exchange; memberlist's have seven.
+// memberFieldsMax is how many fields a member in an exchange may have; memberlist's have seven.
 const memberFieldsMax = 15
 
-// judgeMember reads one member of an exchange: in msgpack a map whose values are numbers and texts.
-// memberlist reads six protocol versions in the field Vsn if that is not empty, and before v0.7.0
-// it does not look whether they are there.
+// judgeMember reads one member of an exchange: a msgpack map whose values are numbers and texts.
+// memberlist reads six protocol versions from the field Vsn if it is not empty. Before v0.7.0 it
+// does not check that they are there.
 func (e *exchange) judgeMember() error {
 	fields, err := e.more(1)
 	if err != nil {

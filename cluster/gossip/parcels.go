@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// This file bounds what a packet or a byte stream of gossip can cost before memberlist has seen it.
-// memberlist by itself takes compressed messages that grow to 40 MiB, messages within messages
-// without end, and an exchange of a million members with 20 MiB behind them. Before v0.7.0 it
-// panics at a member of an exchange whose list of protocol versions is cut short. None of that is
-// ever sent by mortise: it is dropped here.
+// This file limits what a packet or a byte stream of gossip can cost before memberlist sees it.
+// memberlist itself accepts compressed messages that grow to 40 MiB, messages nested without limit,
+// and an exchange of a million members followed by 20 MiB. Before v0.7.0 it panics if the protocol
+// versions of a member in an exchange are cut short. mortise never sends any of these, so they are
+// dropped here.
 
 const (
-	packetBytesMax   = 4 << 10        // of a packet; memberlist's own have at most 1,400 bytes and the label
-	exchangeBytesMax = 4 << 20        // that one byte stream may bring; a full exchange of 4,096 members has 1 to 3 MiB
-	exchangeNodesMax = 2 * membersMax // members in one exchange: those that are here, and those that have left
+	packetBytesMax   = 4 << 10        // in a packet; memberlist's own have at most 1,400 bytes and the label
+	exchangeBytesMax = 4 << 20        // in one byte stream; a full exchange of 4,096 members has 1 to 3 MiB
+	exchangeNodesMax = 2 * membersMax // members in one exchange: those present, and those that have left
 )
 
 // Types of memberlist's messages.
@@ -33,8 +33,8 @@ const (
 	msgLabel    = 244
 )
 
-// sound reports whether a packet is one that an instance of mortise may send: short, not
-// compressed, and with no more than one level of messages within it.
+// sound reports whether an instance of mortise may have sent the packet: it is short, not
+// compressed, and has at most one level of nested messages.
 func sound(b []byte) bool {
 	if len(b) > packetBytesMax {
 		return false
@@ -64,13 +64,13 @@ func sound(b []byte) bool {
 	return true
 }
 
-// plain reports whether a message in a packet is of a type that mortise sends: about one member.
+// plain reports whether mortise sends messages of this type in packets: those about one member.
 func plain(kind byte) bool { return kind < msgPushPull || kind == msgNack }
 
 var errUnsound = errors.New("cluster: a byte stream of gossip that no instance of mortise sends")
 
-// exchange is the reading side of a byte stream of gossip. Nothing is handed on before the head of
-// its message has been judged, and no more than exchangeBytesMax in all.
+// exchange is the reading side of a byte stream of gossip. It passes nothing on before it has
+// judged the head of the message, and at most exchangeBytesMax in all.
 type exchange struct {
 	net.Conn
 	in      *bufio.Reader // of Conn

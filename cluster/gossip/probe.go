@@ -7,13 +7,12 @@ import (
 	"strconv"
 )
 
-// This file knows two shapes of memberlist's packets, so that open probes can be ended when gossip
-// closes. If a later version of it packs them otherwise, nothing breaks but that: a few of its
-// goroutines then end seconds after Close, and a test says so.
+// This file knows two formats of memberlist's packets, so that pending probes can be ended when
+// gossip closes. If a later version changes them, only that breaks: a few goroutines of memberlist
+// then end seconds after Close, and a test fails.
 
-// probeSequence finds the sequence number of a probe in an outgoing packet. In msgpack the field is
-// a five byte text, then an unsigned number. A packet that merely looks as if it held one does no
-// harm.
+// probeSequence returns the sequence number of a probe in an outgoing packet. In msgpack the field
+// is a five byte text and an unsigned number. A packet that only looks like a probe does no harm.
 func probeSequence(packet []byte) (uint32, bool) {
 	_, b, found := bytes.Cut(packet, []byte("\xa5SeqNo"))
 	switch {
@@ -31,15 +30,15 @@ func probeSequence(packet []byte) (uint32, bool) {
 	return 0, false
 }
 
-// ackPacket is the answer to the probe with that number: message type 2, then the map {SeqNo: seq,
-// Payload: nil} in msgpack.
+// ackPacket returns the answer to the probe with that number: message type 2, then the map {SeqNo:
+// seq, Payload: nil} in msgpack.
 func ackPacket(seq uint32) []byte {
 	b := append([]byte{2, 0x82}, "\xa5SeqNo\xce"...)
 	b = binary.BigEndian.AppendUint32(b, seq)
 	return append(b, "\xa7Payload\xc0"...)
 }
 
-// address is an address as memberlist wants it.
+// address is a net.Addr for memberlist.
 type address string
 
 func (address) Network() string  { return "mortise" }

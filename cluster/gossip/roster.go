@@ -5,34 +5,33 @@ import (
 	"time"
 )
 
-// membersMax is how many members gossip knows at most, whether they are here or have left a short
-// while ago. An entry costs each instance about 0.6 KB, and packets to spread; 4,096 are four times
-// the largest fleet that is tested. Members beyond it are not seen by this instance, which costs
-// only a hint.
+// membersMax is how many members gossip knows at most, including those that left a short while ago.
+// An entry costs each instance about 0.6 KB, and packets to spread. The largest tested fleet has a
+// quarter as many. This instance ignores further members, which costs only hints.
 const membersMax = 4096
 
 // memberNameMax is the longest name of a member: mortise makes names of 24 bytes.
 const memberNameMax = 64
 
 var (
-	errRosterFull = errors.New("as many members as gossip may know are known")
-	errBadMember  = errors.New("no instance of mortise says that of itself")
+	errRosterFull = errors.New("gossip has reached its limit of members")
+	errBadMember  = errors.New("no instance of mortise sends such a member")
 )
 
-// roster bounds the members that memberlist knows. memberlist forgets a member that has left only
-// when it has gone round all others, and does not tell; so a name that has left keeps its place for
-// as long as that may take. A core: it is told the time.
+// roster limits the members that memberlist knows. memberlist forgets a member that has left only
+// after it has gone through all others, and does not report it. So a member that has left keeps its
+// slot for as long as that may take. Times are arguments.
 type roster struct {
 	most  int
-	known map[string]time.Time // when the place is free again; the zero time for a member that is here
+	known map[string]time.Time // when the slot is free again; the zero time for a member that is present
 }
 
 func newRoster(most int) roster { return roster{most: most, known: map[string]time.Time{}} }
 
-// admit reports whether memberlist may know a member.
+// admit reports whether memberlist may accept a member.
 func (r *roster) admit(name string, now time.Time) bool {
 	if _, known := r.known[name]; known {
-		return true // what is said of it may be old: only joined and left change its place
+		return true // the news may be old: only joined and left change the slot
 	}
 	if len(r.known) >= r.most {
 		for name, until := range r.known {
@@ -44,14 +43,14 @@ func (r *roster) admit(name string, now time.Time) bool {
 			return false
 		}
 	}
-	r.left(name, now) // until it has joined
+	r.left(name, now) // frees the slot if it never joins
 	return true
 }
 
-// joined takes that an admitted member is here.
+// joined records that an admitted member is present.
 func (r *roster) joined(name string) { r.known[name] = time.Time{} }
 
-// left takes that a member has left. memberlist keeps it for half a minute, and then until it has
+// left records that a member has left. memberlist keeps it for half a minute, and then until it has
 // probed each member once, one a second.
 func (r *roster) left(name string, now time.Time) {
 	r.known[name] = now.Add(30*time.Second + time.Duration(len(r.known))*time.Second)

@@ -13,14 +13,14 @@ import (
 // wire is memberlist's transport over Net.
 //
 // memberlist's Shutdown does not wait for its goroutines, and one that waits for the answer to a
-// probe goes on waiting for up to ten seconds. So at the end the wire answers all probes that are
-// still open by itself: every goroutine of memberlist then ends at once.
+// probe may do so for ten seconds. So at the end the wire itself answers all pending probes: then
+// every goroutine of memberlist ends at once.
 type wire struct {
 	net     Net
 	label   string
 	self    string
 	aliases aliases
-	ctx     context.Context // of everything that waits for the network
+	ctx     context.Context // ends every wait for the network
 	cancel  context.CancelFunc
 	pumps   sync.WaitGroup
 	packets chan *memberlist.Packet
@@ -29,7 +29,7 @@ type wire struct {
 	mu     sync.Mutex // guards the rest
 	closed bool
 	open   map[*trackedConn]struct{}
-	probes [64]uint32 // sequence numbers of the last probes, a ring
+	probes [64]uint32 // sequence numbers of the latest probes, a ring buffer
 	next   int
 }
 
@@ -107,7 +107,7 @@ func (w *wire) WriteTo(b []byte, addr string) (time.Time, error) {
 	if closed {
 		return time.Time{}, net.ErrClosed
 	}
-	_ = w.net.WriteTo(b, w.aliases.addr(addr)) // a packet that cannot be sent is a packet that is lost
+	_ = w.net.WriteTo(b, w.aliases.addr(addr)) // a packet that cannot be sent counts as lost
 	return time.Now(), nil
 }
 
@@ -125,7 +125,7 @@ func (w *wire) DialTimeout(addr string, timeout time.Duration) (net.Conn, error)
 	return w.track(conn)
 }
 
-// track remembers a stream so that Shutdown can end it.
+// track registers a stream, so that Shutdown can end it.
 func (w *wire) track(conn net.Conn) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,12 +139,12 @@ func (w *wire) track(conn net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// Shutdown ends the pumps and all streams and releases the goroutines that wait for a probe.
+// Shutdown ends the pumps and all streams, and releases the goroutines that wait for a probe.
 // memberlist calls it while its listeners still run.
 func (w *wire) Shutdown() error {
 	w.cancel()
 	w.pumps.Wait()
-	if !w.ack(0) { // once this is taken, every earlier packet has been dealt with, so no new probe can come of one
+	if !w.ack(0) { // when this is taken, every earlier packet has been processed, so no new probe can follow from one
 		return nil
 	}
 	w.mu.Lock()
@@ -167,7 +167,7 @@ func (w *wire) Shutdown() error {
 	return nil
 }
 
-// ack gives memberlist the answer to a probe. No probe has number 0.
+// ack passes memberlist the answer to a probe. No probe has number 0.
 func (w *wire) ack(seq uint32) bool {
 	b, err := memberlist.AddLabelHeaderToPacket(ackPacket(seq), w.label)
 	if err != nil {
@@ -181,7 +181,7 @@ func (w *wire) ack(seq uint32) bool {
 	}
 }
 
-// trackedConn is a stream that forgets itself when it is closed.
+// trackedConn is a stream that unregisters itself when it is closed.
 type trackedConn struct {
 	net.Conn
 	wire *wire

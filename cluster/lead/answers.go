@@ -8,25 +8,24 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is what a leader asks other instances for the sake of the voters, and what it makes of
-// the answers. Each answer names the term in which it was asked for: one of a lead that is over
-// means nothing any more.
+// This file is the questions that a leader asks about the voters, and their answers. An answer
+// names the term of its question; one of an earlier lead is ignored.
 
-// Term is that of the lead in which the last look was.
+// Term returns the term of the last look.
 func (l *Lead) Term() uint64 { return l.term }
 
 func (l *Lead) governs(term uint64) bool { return l.leads && l.term == term }
 
-// Question is the question that asks an instance to start an empty replica.
+// Question returns the encoded Prepare that asks an instance to start an empty replica.
 func (l *Lead) Question(step voters.Step, group, at uint64, configuration []founding.Voter) []byte {
 	return founding.AppendPrepare(nil, founding.Prepare{
 		To: step.Instance, Group: group, Raft: step.ID, Term: l.term, At: at, Voters: configuration,
 	})
 }
 
-// Answered takes what became of such a question, and reports whether to look again. Silence and
-// what cannot be understood are no answer: the steward waits, and asks anew. That the instance is
-// not there any more is one. declined is why an instance does not do it.
+// Answered records the outcome of such a question, and reports whether to look again. Silence and
+// an answer that cannot be decoded count as no answer: the steward waits and asks again. A refused
+// connection counts as a refusal. declined is the instance's reason for refusing.
 func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcome founding.Outcome,
 	answer []byte) (look bool, declined string) {
 	if !l.governs(term) || outcome == founding.Silent {
@@ -51,10 +50,10 @@ func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcom
 	return true, declined
 }
 
-// Probed takes what became of a probe, and reports whether to look again. A life is over if the
-// connection to its address is refused, or if another instance proves that it is there. An instance
-// that is silent may be slow. What listens there without being one of ours proves nothing: the
-// address may be shared, or have been given to another service.
+// Probed records the outcome of a probe, and reports whether to look again. A life is over if the
+// connection to its address is refused, or if another instance proves that it is there. A silent
+// instance may only be slow. A foreign program proves nothing: the address may be shared, or may
+// have been given to another service.
 func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome founding.Outcome) (look bool) {
 	if !l.governs(term) {
 		return false
@@ -64,8 +63,9 @@ func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome fo
 	return over
 }
 
-// Gone takes that an instance has said on its own connection that the replica that it had is over,
-// and reports whether to look again. With directories the next process may go on with it.
+// Gone records that an instance has reported, on its own connection, that its replica is over. It
+// reports whether to look again. With directories it does nothing, since the next process may
+// resume the replica.
 func (l *Lead) Gone(instance nodeid.ID, configuration []founding.Voter) (look bool) {
 	if !l.leads || l.facts.Settings.Durable {
 		return false

@@ -1,24 +1,24 @@
-// Package lead is what a leader decides about the voters of its group: when to look at them, which
-// step to hand to its log and when to try it again, which instances to ask for the sake of that,
-// and what to tell one that leaves. The cluster's owner and the simulation run the same code.
+// Package lead runs the leader's side of keeping the voters of a group right. It decides when to
+// look at them, which step to hand to the log and when to try it again, which instances to ask, and
+// what to answer an instance that leaves. The cluster's owner and the simulation run the same code.
 //
 //	          Due ──▶ Look(facts) ──▶ Orders: carry a step, ask for a replica, probe a life
 //	Answered, Probed, Retired ──▶ another look
 //	                                Counsel: may this replica stop?
 //
-// Which step is right, package voters decides; this package is its memory over one lead.
+// Package voters decides which step is right. This package keeps the state of one lead.
 //
 // # Guarantees
 //
-//   - A step is handed to the log once as long as nothing changes, and again after a second.
-//   - Looks are 50 ms apart at the least, and a second at the most while this instance leads.
-//   - An answer that belongs to another lead changes nothing.
+//   - While nothing changes, a step is handed to the log once, and again after a second.
+//   - While this instance leads, two looks are at least 50 ms and at most a second apart.
+//   - An answer to a question of another lead changes nothing.
 //
 // # Concurrency
 //
-// Nothing here is safe for concurrent use, reads a clock or waits: times are arguments.
+// Nothing here is safe for concurrent use. Nothing reads a clock or blocks: times are arguments.
 //
 // # Failure
 //
-// A question that is not answered leaves the step where it was: the next look asks anew.
+// If a question gets no answer, the step stays as it was and the next look asks again.
 package lead

@@ -10,50 +10,50 @@ import (
 
 // Times of looking after the voters.
 const (
-	Pause = 50 * time.Millisecond // between two looks at the least
+	Pause = 50 * time.Millisecond // the shortest time between two looks
 
-	every    = time.Second // while this instance leads and nothing says that anything has changed
-	tryAgain = time.Second // before a step is handed to the log again, and all is as it was then
+	every    = time.Second // while this instance leads and no change was reported
+	tryAgain = time.Second // before an unchanged step is handed to the log again
 	never    = time.Hour
 )
 
-// Lead is the leader's look at the voters, and what became of it. The zero Lead has not looked; it
-// is at rest on an instance that does not lead.
+// Lead is a leader's view of the voters and the steps that follow from it. The zero Lead has not
+// looked. On an instance that does not lead it is idle.
 type Lead struct {
 	steward voters.Steward
 	leads   bool
 	term    uint64
 	looked  bool
 	at      time.Duration // of the last look
-	next    time.Duration // when the last step asks for another; 0: it does not
+	next    time.Duration // when the last step asks for another look. Zero means that it does not
 	facts   voters.Facts  // of the last look
 	carried carried
-	said    voters.Step // handed to the log last in this term
+	said    voters.Step // the step last handed to the log in this term
 }
 
-// carried is the step that was handed to the log last.
+// carried is the last step that was handed to the log.
 type carried struct {
 	step  voters.Step
 	facts voters.Facts
-	until time.Duration // if nothing changes before, it is tried again then
+	until time.Duration // when it is tried again if nothing has changed
 }
 
-// Orders are what a look asks for.
+// Orders are the actions that follow from a look.
 type Orders struct {
-	Carry   *Carry         // nil: nothing for the log
-	Prepare *voters.Step   // of which instance to ask that it starts an empty replica; nil: none
-	Probes  []voters.Probe // lives of which to find out whether they are still there
+	Carry   *Carry         // for the log; nil means none
+	Prepare *voters.Step   // an instance to ask for an empty replica; nil means none
+	Probes  []voters.Probe // lives to check
 }
 
 // Carry is a step for the log.
 type Carry struct {
 	Term  uint64
 	Step  voters.Step
-	About founding.Voter // who is added
-	Again bool           // it is the one before, which may have been lost
+	About founding.Voter // the instance to add
+	Again bool           // the same step as before, which may have been lost
 }
 
-// Due is when to look. wanted says that the facts may have changed.
+// Due returns when to look. wanted is set if the facts may have changed.
 func (l *Lead) Due(now time.Duration, wanted bool) time.Duration {
 	due := now + never
 	if l.leads {
@@ -71,22 +71,22 @@ func (l *Lead) Due(now time.Duration, wanted bool) time.Duration {
 	return due
 }
 
-// Fresh reports whether the last look is so new that another would see the same.
+// Fresh reports whether the last look is less than Pause old.
 func (l *Lead) Fresh(now time.Duration) bool { return l.looked && now-l.at < Pause }
 
 // Leads reports whether this instance led at the last look.
 func (l *Lead) Leads() bool { return l.leads }
 
-// Rest is a look of an instance that does not lead.
+// Rest records a look on an instance that does not lead.
 func (l *Lead) Rest(now time.Duration) {
 	l.at, l.looked = now, true
 	l.Yield()
 }
 
-// Yield ends the part of a leader.
+// Yield ends this instance's lead.
 func (l *Lead) Yield() { l.leads, l.facts = false, voters.Facts{} }
 
-// Look takes in what the leader of a term sees. fresh is a raft ID that was never used.
+// Look processes what the leader of a term sees. fresh is a raft ID that was never used.
 func (l *Lead) Look(now time.Duration, facts voters.Facts, term, fresh uint64) (o Orders) {
 	l.at, l.looked = now, true
 	if !l.leads || l.term != term {
@@ -110,8 +110,8 @@ func (l *Lead) Look(now time.Duration, facts voters.Facts, term, fresh uint64) (
 	return o
 }
 
-// carry hands a step to the log, once: what the log does with it takes a while to show in the
-// facts, and meanwhile every look asks for it.
+// carry hands a step to the log once. Its effect takes a while to show in the facts, and meanwhile
+// every look returns the same step.
 func (l *Lead) carry(now time.Duration, step voters.Step) *Carry {
 	if now < l.carried.until && step.Same(l.carried.step) && l.facts.Same(&l.carried.facts) {
 		return nil
@@ -128,11 +128,11 @@ func (l *Lead) carry(now time.Duration, step voters.Step) *Carry {
 	return c
 }
 
-// Where is the address of an instance, as the last look has seen it.
+// Where returns the address of an instance as of the last look.
 func (l *Lead) Where(instance nodeid.ID) string { return l.facts.Where(instance) }
 
-// Attached returns the addresses of the instances whose sessions are attached to the leader, but
-// for the replicas named, which hear of a new configuration by the log.
+// Attached returns the instances whose sessions are attached to the leader, without the given
+// replicas, which learn a new configuration from the log.
 func (l *Lead) Attached(replicas []founding.Voter) (all []founding.Voter) {
 	if !l.leads {
 		return nil
@@ -149,22 +149,22 @@ func (l *Lead) Attached(replicas []founding.Voter) (all []founding.Voter) {
 	return all
 }
 
-// Report returns how the voters stood at the last look. Its slices must not be changed.
+// Report returns the state of the voters at the last look. Its slices must not be changed.
 func (l *Lead) Report() voters.Report { return l.steward.Report() }
 
-// Counsel is what the leader says about its voters, to an instance that asks for a replica.
+// Counsel is the leader's answer to an instance about the voters and a replica.
 type Counsel struct {
-	MayStop    bool          // the replica that was asked about is not needed any more (rule 13)
-	AllLeaving bool          // all instances in reach have said that they leave
+	MayStop    bool          // the replica in question is no longer needed (rule 13 of package voters)
+	AllLeaving bool          // all instances in reach have announced that they leave
 	Due        bool          // a change of voters is due or in flight
-	Known      bool          // the leader knows a session of the asking instance, and its look has counted it
-	Report     voters.Report // of the leader's last look, at most 50 ms old; of Next only Kind and Why
+	Known      bool          // the leader knows a session of the asking instance, and its last look has counted it
+	Report     voters.Report // of the leader's last look, at most 50 ms old; Next has only Kind and Why
 	Leader     nodeid.ID     // the instance that leads
 	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
 }
 
-// Counsel answers an instance that asks for a replica, by the last look. It reports false on one
-// that does not lead. The caller names the leader.
+// Counsel answers an instance about a replica, from the last look. It reports false if this
+// instance does not lead. The caller sets Leader.
 func (l *Lead) Counsel(raft uint64, asker nodeid.ID) (Counsel, bool) {
 	if !l.leads {
 		return Counsel{}, false

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// bringIn asks for the replicas that are missing, and adds those that run (rule 9). It asks all
-// before it adds one, since adding keeps everything else waiting.
+// bringIn asks for the missing replicas and adds those that run (rule 9). It asks all instances
+// before it adds one, since nothing else can be done while an addition is in flight.
 func (s *survey) bringIn() (Step, bool) {
 	have := slices.Concat(where(s.voters, (*member).fit), where(s.learners, (*member).fit))
 	ready, waiting := (*candidate)(nil), false
@@ -39,7 +39,7 @@ func (s *survey) bringIn() (Step, bool) {
 	return Step{}, false
 }
 
-// preferred returns which candidate comes next, given who is there.
+// preferred returns the index of the next candidate, given the present members.
 func (s *survey) preferred(list []candidate, have []*member) int {
 	best := 0
 	for i, c := range list {
@@ -50,11 +50,10 @@ func (s *survey) preferred(list []candidate, have []*member) int {
 	return best
 }
 
-// spread brings in one more than is wanted if it could take the place of a voter in a zone that has
-// too many.
+// spread brings in one replica more than wanted if it could replace a voter in an overfull zone.
 func (s *survey) spread() (Step, bool) {
 	if slices.ContainsFunc(s.learners, s.spreads) {
-		return Step{}, false // it is on its way
+		return Step{}, false // one is already on its way
 	}
 	for _, c := range s.candidates {
 		out := s.displaced(c.who, c.who.Instance)

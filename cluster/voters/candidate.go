@@ -10,12 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// candidate is an instance that could get a replica.
 type candidate struct {
 	who      Registered
-	prepared Prepared // the newest of this term that still means something
+	prepared Prepared // the newest of this term that is still valid
 	stage    stage
-	replaces bool // a replica of its own that is dead or goes is still in the configuration
+	replaces bool // a replica under its name that is dead or leaving is still in the configuration
 }
 
 // stage is how far a candidate has come.
@@ -23,19 +22,19 @@ type stage uint8
 
 const (
 	running stage = iota // it can be added
-	asked                // its answer is awaited
+	asked                // waiting for its answer
 	unasked
 )
 
 const (
-	// patience is how long the answer to Prepare is waited for, and how long one that refused or
-	// did not answer is then left alone.
+	// patience is how long to wait for the answer to Prepare, and how long an instance that refused
+	// or did not answer is then left alone.
 	patience = 5 * time.Second
-	// restless is from how many losses on an instance is not brought in.
+	// restless is the number of losses from which an instance is not brought in.
 	restless = 3
 )
 
-// count finds the candidates and works out how many should vote.
+// count finds the candidates and computes how many replicas should vote.
 func (s *survey) count(records []Registered) {
 	var list []candidate
 	for _, r := range records {
@@ -46,7 +45,7 @@ func (s *survey) count(records []Registered) {
 	slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(last(a.wild())-last(b.wild()), a.compare(b, 0, 0)) })
 	open := s.unrivalled(list)
 	staying := len(where(s.voters, (*member).fit)) + len(where(s.learners, (*member).fit))
-	floor := odd(min(s.most(), staying+len(open)))/2 + 1 // a majority of those who could be there
+	floor := odd(min(s.most(), staying+len(open)))/2 + 1 // a majority of all instances that could have a replica
 	for _, c := range open {
 		if c.wild() && odd(min(s.most(), staying+len(s.candidates))) >= floor {
 			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and is not brought in until it is steady",
@@ -60,8 +59,8 @@ func (s *survey) count(records []Registered) {
 	s.target = odd(s.wanted)
 }
 
-// unrivalled leaves out each candidate that is a rival of one before it. Instances are in the list
-// once, so that only a name can stand in it twice.
+// unrivalled removes each candidate that has the name of an earlier one. Instances are unique in
+// the list.
 func (s *survey) unrivalled(list []candidate) []candidate {
 	taken := map[string]bool{}
 	return slices.DeleteFunc(list, func(c candidate) bool {
@@ -71,19 +70,19 @@ func (s *survey) unrivalled(list []candidate) []candidate {
 	})
 }
 
-// wild reports whether the candidate is better left out. Where too few would vote without it, it is
-// not: two restarts of all in a row make everybody restless, and then one vote is a greater danger
-// than a change.
+// wild reports whether the candidate should be left out. It is brought in all the same if too few
+// would vote without it: two restarts of the whole fleet make every instance restless, and then a
+// single vote is the greater danger.
 func (c candidate) wild() bool { return c.who.Lost >= restless }
 
-// most is how many voters the settings allow.
+// most returns how many voters the settings allow.
 func (s *survey) most() int { return max(odd(s.v.Settings.Voters), 1) }
 
-// odd returns the largest odd number that is not above n, or 0.
+// odd returns the largest odd number that is at most n, or 0.
 func odd(n int) int { return max(n-(n+1)%2, 0) }
 
-// candidate reports whether an instance could get a replica now (rules 8 and 9), and how far that
-// has come.
+// candidate reports whether an instance could get a replica now (rules 8 and 9), and which stage it
+// has reached.
 func (s *survey) candidate(r Registered) (candidate, bool) {
 	c := candidate{who: r, stage: unasked}
 	if !r.Session || !r.Reachable || r.Leaving || !s.founder(r.Name) {
@@ -129,14 +128,14 @@ func (s *survey) inConfig(id ID) bool {
 	return slices.Contains(s.v.Config.Voters, id) || slices.Contains(s.v.Config.Learners, id)
 }
 
-// compare orders candidates: what is begun goes on; who lost a replica before, or was lost itself,
-// comes later; then the emptier zone.
+// compare orders candidates: first by stage, then those whose replica is dead or that were lost
+// come later, then by the emptier zone.
 func (c candidate) compare(o candidate, load, otherLoad int) int {
 	return cmp.Or(cmp.Compare(c.stage, o.stage), last(c.replaces)-last(o.replaces), cmp.Compare(c.who.Lost, o.who.Lost),
 		load-otherLoad, nodeid.Compare(c.who.Instance, o.who.Instance))
 }
 
-// last puts those for whom it holds behind the others.
+// last returns 1 if b holds, to sort such elements behind the others.
 func last(b bool) int {
 	if b {
 		return 1

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// change returns the step that makes these the voters, and what becomes of the others: whoever is
-// dead or goes is removed, and who lives on is kept as a learner as long as the replicas are not
-// more than wanted (rule 10).
+// change returns the step that makes these the voters (rule 10). It removes replicas that are dead
+// or leaving, and keeps the others as learners up to the wanted number.
 func (s *survey) change(voters []*member) Step {
 	step := Step{Kind: Change, Next: again}
 	var rest, said []*member
@@ -47,13 +46,13 @@ func (s *survey) change(voters []*member) Step {
 	return step
 }
 
-// spare reports whether a learner is kept that nobody needs now: while a voter is silent or was
-// lost lately, it may be needed in a moment, and would be added and removed by turns.
+// spare reports whether an unneeded learner is kept: while a voter is silent or was lost lately, it
+// may be needed soon, and would be removed and added by turns.
 func (s *survey) spare(voters []*member) bool {
 	return slices.ContainsFunc(voters, func(m *member) bool { return !m.fit() || !m.Active || m.who.Lost > 0 })
 }
 
-// worth orders those who may be kept as learners: first who has the log.
+// worth orders replicas that may stay as learners: first those that have the log.
 func (s *survey) worth(m *member) int {
 	switch {
 	case m.Active && (m.voter || m.promotable()):
@@ -64,7 +63,7 @@ func (s *survey) worth(m *member) int {
 	return 0
 }
 
-// sentence says for people what a change does and why.
+// sentence describes a change for people.
 func (s *survey) sentence(step Step, said []*member) string {
 	var parts []string
 	slices.SortFunc(said, func(a, b *member) int { return cmp.Compare(a.ID, b.ID) })
@@ -73,7 +72,7 @@ func (s *survey) sentence(step Step, said []*member) string {
 		case slices.Contains(step.Promote, m.ID):
 			parts = append(parts, m.label()+" gets a vote")
 		case slices.Contains(step.Demote, m.ID):
-			parts = append(parts, m.label()+" goes on as a learner")
+			parts = append(parts, m.label()+" becomes a learner")
 		default:
 			parts = append(parts, m.label()+" is removed"+m.reason())
 		}
@@ -81,7 +80,7 @@ func (s *survey) sentence(step Step, said []*member) string {
 	return strings.Join(parts, ", ")
 }
 
-// reason says why a member does not stay.
+// reason returns why a member does not stay.
 func (m *member) reason() string {
 	switch {
 	case m.who.Leaving:
@@ -93,7 +92,7 @@ func (m *member) reason() string {
 	case m.foreign:
 		return " (it is no founder)"
 	case m.double:
-		return " (its process has another)"
+		return " (its process has another replica)"
 	}
 	return " (it is not needed)"
 }

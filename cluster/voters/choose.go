@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// choose returns the best voters that can be had by one change of what is in the configuration now,
-// or nil if those that vote are as good.
+// choose returns the best voters that one change of the present configuration can reach, or nil if
+// the present ones are as good.
 func (s *survey) choose() []*member {
 	now := s.rank(s.voters)
 	for n := s.size(); n > 0; n -= 2 {
@@ -20,20 +20,19 @@ func (s *survey) choose() []*member {
 	return nil
 }
 
-// rank is by what a change is due: odd counts, the number that is wanted, nobody who is dead or
-// goes. Lower is better. Being silent is not in it, nor zones: neither is a reason to change by
-// itself.
+// rank returns the goals that justify a change, most important first: an odd number, the wanted
+// number, no voter that is dead or leaving. Lower is better. Silence and zones are not in it:
+// neither justifies a change alone.
 func (s *survey) rank(list []*member) []int {
 	even := 1 - len(list)%2
 	return []int{even, max(len(list)-s.target, s.target-len(list)), len(list) - len(where(list, (*member).fit))}
 }
 
-// leads reports whether the leader may stay in the configuration. If it may not, all that it does
-// is to find a successor (rule 12).
+// leads reports whether the leader may stay in the configuration. If not, it only looks for a
+// successor (rule 12).
 func (s *survey) leads() bool { return s.self.fit() }
 
-// size is how many voters there can be after one change. A leader that goes is not alone among
-// them.
+// size returns how many voters one change can reach. A leader that leaves must not be the only one.
 func (s *survey) size() int {
 	reach := len(s.voters)
 	for _, l := range s.learners {
@@ -48,9 +47,9 @@ func (s *survey) size() int {
 	return n
 }
 
-// compose returns n voters: the leader, then as few as possible that are dead or go, of these as
-// few as possible that are silent, and as few promotions as possible, in this order; a majority of
-// them is active. It returns nil if that cannot be.
+// compose returns n voters including the leader. It minimises, in this order, the number of dead or
+// leaving ones, of silent ones among the others, and of promotions. A majority of the result is
+// active. It returns nil if that is impossible.
 func (s *survey) compose(n int) []*member {
 	fit := func(active bool) func(*member) bool {
 		return func(m *member) bool { return m.fit() && m.Active == active }
@@ -71,8 +70,8 @@ func (s *survey) compose(n int) []*member {
 	return s.even(chosen)
 }
 
-// take adds members to those chosen until there are n, always from the emptiest zone, and none
-// beside a rival if either is new.
+// take adds members to the chosen ones until there are n, each from the emptiest zone. It adds no
+// rival of a chosen one if either of them is new.
 func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	for len(chosen) < n {
 		free := where(from, func(m *member) bool {
@@ -90,7 +89,7 @@ func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	return chosen
 }
 
-// burden is with how many of those chosen a member would share its zone.
+// burden returns with how many of the chosen members a member would share its zone.
 func burden(chosen []*member, m *member) int {
 	if !m.known {
 		return 0
@@ -98,7 +97,6 @@ func burden(chosen []*member, m *member) int {
 	return load(chosen, m.who.Zone)
 }
 
-// majority reports whether a majority of the members is active.
 func majority(list []*member) bool {
 	return len(where(list, func(m *member) bool { return m.Active })) > len(list)/2
 }

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// poll is how long to wait for progress of a replica, which is no event.
+	// poll is how long to wait for the progress of a replica, which causes no event.
 	poll = 100 * time.Millisecond
-	// namedMost is how many founders are named to people.
-	namedMost = 10
-	// again is after how long to look if a step has had no effect.
+	// maxNamed is how many founders a text names.
+	maxNamed = 10
+	// again is when to look again if a step has had no effect.
 	again = time.Second
-	// namesakesMax is how many instances with a voter's name a sentence lists.
+	// namesakesMax is how many instances with a voter's name a text lists.
 	namesakesMax = 3
 )
 
-// decide returns the next step, and whether something is due although no step can be taken now.
+// decide returns the next step, and whether one is due even if none can be taken now.
 func (s *survey) decide() (Step, bool) {
 	pending := s.v.Pending || len(s.v.Config.Outgoing) > 0
 	switch {
@@ -28,7 +28,7 @@ func (s *survey) decide() (Step, bool) {
 	case pending:
 		return s.none("a change of voters is in flight"), true
 	case !majority(s.voters):
-		return s.none(fmt.Sprintf("only %d of %d voters are heard of: no change can be committed", active(s.voters),
+		return s.none(fmt.Sprintf("only %d of %d voters are in contact: no change can be committed", active(s.voters),
 			len(s.voters))), true
 	case s.target == 0:
 		return s.none(s.noHeir()), false
@@ -68,7 +68,7 @@ func (s *survey) decide() (Step, bool) {
 	return s.none(why), false
 }
 
-// none is the step of a leader that waits.
+// none returns the step of a leader that waits.
 func (s *survey) none(why string) Step { return Step{Why: why, Next: s.next()} }
 
 // noHeir says that no instance that stays could vote.
@@ -77,14 +77,14 @@ func (s *survey) noHeir() string {
 	if len(names) == 0 {
 		return "no instance that stays could vote"
 	}
-	text := strings.Join(names[:min(len(names), namedMost)], ", ")
-	if more := len(names) - namedMost; more > 0 {
+	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return "no instance that stays is one of the Founders (" + text + "), so none can vote"
 }
 
-// handOver carries out rule 12 where a voter is there to lead instead.
+// handOver applies rule 12 if there is a voter to take the lead.
 func (s *survey) handOver() (Step, bool) {
 	if s.leads() {
 		return Step{}, false
@@ -95,7 +95,7 @@ func (s *survey) handOver() (Step, bool) {
 	}
 	ready := where(heirs, func(m *member) bool { return m.Full })
 	if len(ready) == 0 {
-		step := s.none("the leader goes, and waits for a voter that has all of its log")
+		step := s.none("the leader leaves and waits for a voter that has all of its log")
 		step.Next = poll
 		return step, true
 	}
@@ -104,20 +104,20 @@ func (s *survey) handOver() (Step, bool) {
 			cmp.Compare(a.ID, b.ID))
 	})
 	return Step{Kind: Transfer, ID: to.ID, Instance: to.Instance, Next: again,
-		Why: "the leader goes: it hands the lead to " + to.label() + " first"}, true
+		Why: "the leader leaves: it hands the lead to " + to.label() + " first"}, true
 }
 
-// succeeds reports whether somebody among the voters could take over from a leader that goes.
+// succeeds reports whether one of the voters could take over from a leader that leaves.
 func (s *survey) succeeds(list []*member) bool {
 	return slices.ContainsFunc(list, func(m *member) bool { return !m.self && m.fit() && m.Active })
 }
 
-// active is how many of the members are heard of.
+// active returns how many of the members are heard from.
 func active(list []*member) int {
 	return len(where(list, func(m *member) bool { return m.Active }))
 }
 
-// waitsFor says what is due and cannot be done yet, or nothing.
+// waitsFor returns what is due and cannot be done yet, or "".
 func (s *survey) waitsFor() string {
 	var silent, behind, going []string
 	for _, m := range slices.Concat(s.voters, s.learners) {
@@ -132,9 +132,9 @@ func (s *survey) waitsFor() string {
 	}
 	switch {
 	case len(going) > 0:
-		return strings.Join(going, ", ") + " cannot be replaced yet: waiting for somebody to take the place"
+		return strings.Join(going, ", ") + " cannot be replaced yet: waiting for a replacement"
 	case len(silent) > 0:
-		return "nothing is heard of " + strings.Join(silent, ", ")
+		return "no contact with " + strings.Join(silent, ", ")
 	case len(behind) > 0:
 		return "waiting until " + strings.Join(behind, ", ") + " has caught up and has a session"
 	case len(s.voters) != s.target || len(s.learners) < s.wanted-s.target:
@@ -143,7 +143,7 @@ func (s *survey) waitsFor() string {
 	return ""
 }
 
-// next is the time to the nearest limit that changes what Reconcile says.
+// next returns the time to the nearest limit that may change what Reconcile returns.
 func (s *survey) next() time.Duration {
 	var least time.Duration
 	at := func(d time.Duration) {

@@ -5,39 +5,38 @@ import (
 	"time"
 )
 
-// Report is what Status says about the voters. It tells people only; nothing is decided by it but
-// whether Ready waits.
+// Report is what Status says about the voters. It is for people; it decides nothing except whether
+// Ready waits.
 type Report struct {
-	// Eligible is how many instances could vote (rule 8), Target how many should.
+	// Eligible is how many instances could vote (rule 8). Target is how many should vote.
 	Eligible, Target int
-	// Quorum is set while a majority of the voters is heard of; of both majorities if the
-	// configuration is joint.
+	// Quorum is set while the leader hears from a majority of the voters. A joint configuration
+	// needs both majorities.
 	Quorum bool
-	// Missing are the voters that are not heard of, by ID.
+	// Missing are the voters that are not heard from, by ID.
 	Missing []Missing
-	// CannotSurvive are the voters that are heard of and whose loss now would cost the majority, by
-	// ID. Without a Quorum it is empty.
+	// CannotSurvive are the voters that are heard from and whose loss now would cost the majority,
+	// by ID. It is empty without a Quorum.
 	CannotSurvive []ID
-	// Due is set while a change of voters is due or in flight, also if it has to wait. A voter that
-	// is silent but not yet dead makes it true: a rolling restart that went on now could take the
-	// majority with it.
-	Due bool
-	// Next is the next step.
+	// Due is set while a change of voters is due or in flight, even if it has to wait. A voter that
+	// is silent but not yet dead sets it: a rolling restart that continued could take away the
+	// majority.
+	Due  bool
 	Next Step
 }
 
-// Missing is a voter that is not heard of.
+// Missing is a voter that is not heard from.
 type Missing struct {
-	// ID and Instance name it; Instance is 0 where it is not known.
+	// ID and Instance identify it. Instance is zero if unknown.
 	ID       ID
 	Instance Instance
-	// Name is the instance's name, empty where it is not known.
+	// Name is the instance's name. Empty if unknown.
 	Name string
-	// SilentFor is how long this leader has not heard of it.
+	// SilentFor is how long this leader has not heard from it.
 	SilentFor time.Duration
 }
 
-// Explain says how the voters stand. It is a pure function like Reconcile.
+// Explain describes the state of the voters. It is a pure function like Reconcile.
 func Explain(v View) Report {
 	s := look(v)
 	r := Report{Eligible: s.eligible, Target: s.target}
@@ -74,7 +73,7 @@ func Explain(v View) Report {
 	return r
 }
 
-// survives reports whether a majority of the members is left if one of them goes.
+// survives reports whether a majority of the members stays active without one of them.
 func survives(list []*member, lost ID) bool {
 	return len(where(list, func(m *member) bool { return m.Active && m.ID != lost })) > len(list)/2
 }

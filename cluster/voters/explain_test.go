@@ -16,7 +16,7 @@ func TestExplain(t *testing.T) {
 		want     string // eligible target quorum missing cannotSurvive due
 	}{
 		{three, "a* b c", "3 3 true [] [] false"},
-		{three, "a* b c/silent", "3 3 true [3] [1 2] true"}, // L6: a restart in progress holds Ready back
+		{three, "a* b c/silent", "3 3 true [3] [1 2] true"}, // a restart in progress keeps Ready waiting
 		{three, "a* b/dead c/dead", "1 1 false [2 3] [] true"},
 		{three, "a* | b |", "2 1 true [] [1] false"},
 		{three, "a* | b | c", "3 3 true [] [1] true"},
@@ -25,7 +25,8 @@ func TestExplain(t *testing.T) {
 		{five, "a* b c d/dead e/dead", "3 3 true [4 5] [1 2 3] true"},
 		{three, "a* | b | c/lost3", "3 3 true [] [1] true"}, // it is needed
 		{three, "a* | | b/lost3", "1 1 true [] [1] false"},
-		{three, "a* | b | c/refused", "2 1 true [] [1] true"}, // or a rolling restart goes on to the only voter
+		// otherwise a rolling restart stops the only voter next
+		{three, "a* | b | c/refused", "2 1 true [] [1] true"},
 		{three, "a* b c | | d/refused", "3 3 true [] [] false"},
 		{three, "a*/leaving b/leaving", "0 0 true [] [1 2] false"},
 	} {
@@ -62,11 +63,12 @@ func TestMayStop(t *testing.T) {
 	}
 	v.Replicas[1].Settled = false
 	if MayStop(v, 9) {
-		t.Error("a voter does not know yet that the configuration is committed: with the leader's death it would need the leaver's vote")
+		t.Error("a voter does not know yet that the configuration is committed: with the leader's death it would " +
+			"need the leaver's vote")
 	}
-	v.Replicas[1].Active = false // who is not heard of holds nobody up
+	v.Replicas[1].Active = false // a replica that is not heard from delays no leaver
 	if !MayStop(v, 9) {
-		t.Error("a silent voter keeps a leaver")
+		t.Error("a silent voter delays a leaver")
 	}
 	v.Replicas[2].Settled, v.Replicas[2].Active = false, false
 	if MayStop(v, 9) {
@@ -79,7 +81,8 @@ func TestMayStop(t *testing.T) {
 	}
 	v.Config = Config{Voters: []ID{2}}
 	if MayStop(v, 1) {
-		t.Error("A5: the leader itself says that it may stop; who follows does not know yet that the change is committed")
+		t.Error("A5: the leader itself says that it may stop; who follows does not know yet that the change is " +
+			"committed")
 	}
 	for line, want := range map[string]bool{
 		"a*/leaving b/leaving | c/leaving | d/leaving":      true,

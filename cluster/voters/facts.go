@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// Facts are what a leader sees at one moment, without what it has to remember. A Steward makes a
-// View of them. Nothing in them is changed, and nothing that they share may be changed by others
-// afterwards, except for Others.
+// Facts are what a leader sees at one moment. A Steward makes a View of them. A Steward does not
+// change them, and shared slices must not be changed afterwards, except for Others.
 type Facts struct {
-	// Self is the raft ID of the replica that looks. It leads, and its first own entry is applied.
+	// Self is the raft ID of this replica. It leads, and has applied an entry of its own term.
 	Self ID
 	// Settings are the group's, from the charter or a later command, never the instance's own.
 	Settings Settings
@@ -18,30 +17,31 @@ type Facts struct {
 	// Pending is set while a change of configuration is in the log and not applied, and while the
 	// lead is being handed over.
 	Pending bool
-	// Replicas are those of Config, one each, LifeOver unset.
+	// Replicas has one entry for each replica of Config, LifeOver unset.
 	Replicas []Replica
-	// Registered are the instances that have a session, Lost unset. Those whose session has ended
-	// the Steward adds from memory. All that may vote are in it, by Settings.Founders, and all that
-	// have a replica or its name.
+	// Registered are the instances that have a session, Lost unset. The Steward adds those whose
+	// session has ended from memory. It holds at least all instances that may vote by
+	// Settings.Founders, and all that have a replica or the name of one.
 	Registered []Registered
-	// Others are the instances that have a session and are not in Registered. Nil means none. It is
-	// live: it belongs to the goroutine that looks.
+	// Others are the instances with a session that are not in Registered. Nil means none. It is
+	// live and must be used only on the goroutine that calls Look.
 	Others Others
-	// Remarks are for people who ask how the group stands; nothing is decided by them.
+	// Remarks are texts for people. They decide nothing.
 	Remarks []string
 }
 
-// Others are instances that have a session and can get no vote. No step depends on one of them, so
-// a look does not read them; there may be thousands.
+// Others are instances that have a session and can get no vote. There may be thousands. No step
+// depends on them, so a Look does not read them.
 type Others interface {
-	// All goes through them, in any order. It costs time in proportion to all that are registered.
+	// All iterates over them, in any order. It takes time in proportion to all registered
+	// instances.
 	All() iter.Seq[Registered]
-	// Has reports whether it, or Registered, has an instance.
+	// Has reports whether Others or Registered has the instance.
 	Has(Instance) bool
 }
 
-// All goes through all instances that have a session, as they are now: it takes time in proportion
-// to them.
+// All iterates over all instances that have a session, as they are now. It takes time in proportion
+// to their number.
 func (f *Facts) All() iter.Seq[Registered] {
 	return func(yield func(Registered) bool) {
 		for _, r := range f.Registered {
@@ -61,20 +61,19 @@ func (f *Facts) Knows(instance Instance) bool {
 	return slices.ContainsFunc(f.Registered, is) || f.Others != nil && f.Others.Has(instance)
 }
 
-// Probe is a question that the leader asks about a replica that it has no stream with: does that
-// life still go on?
+// Probe is a question about a replica that the leader has no stream with: does that life still run?
 type Probe struct {
-	// ID is the replica that it is about.
+	// ID is the replica in question.
 	ID ID
-	// Instance is the life that is looked for.
+	// Instance is the life in question.
 	Instance Instance
 	// Addr is where to ask.
 	Addr string
 }
 
-// Same reports whether nothing has changed that a step may have failed for: a caller that has just
-// carried out a step carries out the same one again only when something has. How long somebody is
-// silent and how far a replica has come change all the time.
+// Same reports whether nothing has changed that may have made a step fail. A caller carries out the
+// same step again only if something has. It ignores how long a replica is silent and how far its
+// log goes, which change all the time.
 func (f *Facts) Same(o *Facts) bool {
 	heard := func(x, y Replica) bool { return x.ID == y.ID && x.Active == y.Active && x.Linked == y.Linked }
 	return f.Self == o.Self && f.Pending == o.Pending && slices.Equal(f.Config.Voters, o.Config.Voters) &&
@@ -82,7 +81,7 @@ func (f *Facts) Same(o *Facts) bool {
 		slices.EqualFunc(f.Replicas, o.Replicas, heard) && slices.Equal(f.Registered, o.Registered)
 }
 
-// Where returns the address under which an instance has registered last, or "".
+// Where returns the address of the latest registration of an instance, or "".
 func (f *Facts) Where(instance Instance) string {
 	addr, order := "", uint64(0)
 	for _, r := range f.Registered {

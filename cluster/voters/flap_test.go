@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// run lets time pass.
+// run advances the time.
 func (w *world) run(d time.Duration) {
 	for end := w.now + d; w.now < end; {
 		w.step()
 	}
 }
 
-// TestFlapping lets one or two instances come and go for five minutes, in all the ways that take
-// somebody for dead and give it back. The number of changes is bounded (hazard 43): a voter that
-// was replaced does not come back for being there, and who was lost three times stays out where the
-// others are enough. Where they are not, each loss costs three changes.
+// TestFlapping makes one or two instances disappear and return for five minutes, in all the ways
+// that make a replica count as dead and return. The number of changes is bounded. A voter that was
+// replaced does not come back merely because it is present again, and an instance that was lost
+// three times stays out if the others are enough. If they are not, each loss costs three changes.
 func TestFlapping(t *testing.T) {
 	for _, c := range []struct {
 		n, flappers int
@@ -55,8 +55,8 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// TestFlappingUncounted is the same where nobody counts losses: then each of them costs a few
-// changes, and no more.
+// TestFlappingUncounted is the same without counting losses: then each loss costs only a few
+// changes.
 func TestFlappingUncounted(t *testing.T) {
 	for seed := range uint64(4) {
 		w := newWorld(seed, 3+int(seed), Settings{Voters: 3}, []string{"a", "b", "c"})
@@ -74,7 +74,7 @@ func TestFlappingUncounted(t *testing.T) {
 	}
 }
 
-// flap takes an instance away and gives it back.
+// flap takes an instance away and brings it back.
 func (w *world) flap(name string, away time.Duration, kill bool) {
 	for _, p := range w.living() {
 		if p.name != name {
@@ -93,9 +93,8 @@ func (w *world) flap(name string, away time.Duration, kill bool) {
 	}
 }
 
-// TestRollingRestart restarts every instance in turn, with Leave and without: as soon as the one
-// before is back and nothing is due, as Ready says. The majority is never lost (hazards 31, A10,
-// L6).
+// TestRollingRestart restarts every instance in turn, with and without Leave, as soon as the
+// previous one is back and nothing is due, as Ready reports. The majority is never lost.
 func TestRollingRestart(t *testing.T) {
 	for seed := range uint64(60) {
 		n, leave := []int{3, 5, 9}[seed%3], seed/3%2 == 0

@@ -6,29 +6,28 @@ import (
 	"time"
 )
 
-// vigil is the watch over a replica that the leader has no stream with, to learn as soon as can be
-// whether its life is over (rule 11).
+// vigil watches a replica that the leader has no stream with, to learn as soon as possible whether
+// its life is over (rule 11).
 type vigil struct {
 	id      ID
-	away    bool // there is no stream, and it is not known that the life is over
-	over    bool // a probe has said so, since the stream ended
+	away    bool // there is no stream, and the life is not known to be over
+	over    bool // a probe has found that, since the stream ended
 	waiting bool // for the answer to a probe
-	stale   bool // there was a stream since that probe was asked
+	stale   bool // there was a stream since that probe was sent
 	asked   time.Duration
 	due     time.Duration // when the next probe is
 }
 
 const (
 	probeEvery = 100 * time.Millisecond
-	// probePatience is after how long a probe without an answer is given up, here and by the
-	// caller.
+	// probePatience is when a probe without an answer is given up, here and by the caller.
 	probePatience = 1500 * time.Millisecond
-	// retiredMax bounds what is kept between two looks.
+	// retiredMax bounds how many retired replicas are remembered.
 	retiredMax = 64
 )
 
-// watch returns the replicas, judged: those that are known to be over are marked. The others
-// without a stream are watched.
+// watch returns the replicas with LifeOver set where their life is known to be over. It starts or
+// ends vigils over the others.
 func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 	list := slices.Clone(f.Replicas)
 	s.relent(func(id ID) bool {
@@ -48,8 +47,8 @@ func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 	return list
 }
 
-// relent ends the vigils over those for whom it holds. One whose probe is under way is kept until
-// that is over, so that its answer is not taken for that of a later one.
+// relent ends the vigils over the replicas for which holds is true. A vigil with a probe under way
+// is kept until the probe ends, so that its answer is not taken for that of a later one.
 func (s *Steward) relent(holds func(ID) bool) {
 	for i := range s.vigils {
 		if v := &s.vigils[i]; holds(v.id) {
@@ -59,7 +58,7 @@ func (s *Steward) relent(holds func(ID) bool) {
 	s.vigils = slices.DeleteFunc(s.vigils, func(v vigil) bool { return !v.waiting && holds(v.id) })
 }
 
-// vigil returns the vigil over a replica, begun now if there was none.
+// vigil returns the vigil over a replica; it starts one if necessary.
 func (s *Steward) vigil(now time.Duration, id ID) *vigil {
 	i := slices.IndexFunc(s.vigils, func(v vigil) bool { return v.id == id })
 	if i < 0 {
@@ -73,10 +72,10 @@ func (s *Steward) probedOver(id ID) bool {
 	return slices.ContainsFunc(s.vigils, func(v vigil) bool { return v.id == id && v.over })
 }
 
-// replaced reports whether the name of an instance has been registered anew, by a later life. A
-// name is a claim: it says that a replica is over only if nothing was heard of that for a while,
-// and only if it was not in use already while there was a stream with the replica, or when this
-// lead began: such an instance runs beside the replica and follows nothing.
+// replaced reports whether a later life has registered under the name of an instance. A name is
+// only a claim. It counts only if nothing was heard from the replica for a while. It does not count
+// if the name was already used twice while the leader had a stream with the replica, or when this
+// lead began: then the two run side by side.
 func (s *Steward) replaced(f Facts, who Instance) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
@@ -85,8 +84,8 @@ func (s *Steward) replaced(f Facts, who Instance) bool {
 	})
 }
 
-// namesakes remembers which instances have the name of a replica that lives, or had it when this
-// lead began.
+// namesakes records which instances have the name of a replica that lives, or had it when this lead
+// began.
 func (s *Steward) namesakes(f Facts) {
 	var beside map[Instance]bool
 	for _, k := range s.known {
@@ -108,9 +107,9 @@ func (s *Steward) namesakes(f Facts) {
 	s.beside = beside
 }
 
-// Probes returns whom to ask now, of those that the last Look saw no stream with, and counts them
-// as asked: at once, then every 100 ms while it stays so. The caller gives a question up after 1.5
-// s. With a directory nobody is asked, since nothing would come of it.
+// Probes returns the questions to ask now about replicas that the last Look saw no stream with, and
+// records them as asked: at once, then every 100 ms. The caller gives a question up after 1.5 s.
+// With a directory it returns none, since the answer would change nothing.
 func (s *Steward) Probes(now time.Duration) []Probe {
 	var list []Probe
 	for i := range s.vigils {
@@ -127,9 +126,9 @@ func (s *Steward) Probes(now time.Duration) []Probe {
 	return list
 }
 
-// Probed is what came of a Probe: over is set if its address refused, or another instance answered
-// there. It is false if that instance answered, and if nobody did. What was asked before there was
-// a stream again says nothing.
+// Probed records the result of a Probe. over is true if the address refused or another instance
+// answered there. It is false if that instance answered, and if there was no answer. A result is
+// ignored if there was a stream since the probe was sent.
 func (s *Steward) Probed(now time.Duration, id ID, over bool) {
 	for i := range s.vigils {
 		switch v := &s.vigils[i]; {
@@ -142,17 +141,17 @@ func (s *Steward) Probed(now time.Duration, id ID, over bool) {
 	}
 }
 
-// Retired says that a replica has said itself that it has retired: it never comes back under that
-// ID, though its instance may go on.
+// Retired records that a replica has reported its retirement. It never returns under that ID,
+// though its instance may continue.
 func (s *Steward) Retired(id ID) {
 	if !slices.Contains(s.retired, id) {
 		s.retired = append(s.retired[max(0, len(s.retired)-retiredMax+1):], id)
 	}
 }
 
-// remember keeps the registrations of the instances of the configuration: the session of one that
-// is gone ends before the replica is removed, and then its name and that it was leaving must still
-// be known.
+// remember keeps the registrations of the instances of the configuration. The session of an
+// instance that is gone ends before its replica is removed, and its name and Leaving are still
+// needed then.
 func (s *Steward) remember(f Facts) {
 	var known []Registered
 	for _, r := range slices.Concat(f.Registered, s.known) {
@@ -175,7 +174,7 @@ func (s *Steward) remember(f Facts) {
 	s.known = known
 }
 
-// records returns the registrations, with those that are known only from memory.
+// records returns the registrations, including the remembered ones.
 func (s *Steward) records(f Facts) []Registered {
 	list := slices.Clone(f.Registered)
 	for _, k := range s.known {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// lossMemory is how long a loss counts.
+// lossMemory is for how long a loss counts.
 const lossMemory = 2 * time.Minute
 
 // loss is one loss of a replica, under the name of its instance, since the next life has another ID
@@ -15,15 +15,15 @@ type loss struct {
 	at   time.Duration
 }
 
-// absence is the time in which nothing is heard of a replica. It counts as one loss at most.
+// absence is the time in which a replica is not heard from. It counts as at most one loss.
 type absence struct {
 	id      ID
 	since   time.Duration
 	counted bool
 }
 
-// count looks for losses (Registered.Lost): replicas that are dead by rule 11, once in each
-// absence, and those that come back after as long a silence. A leaver is no loss.
+// count finds losses (Registered.Lost): replicas that are dead by rule 11, once in each absence,
+// and those that return after as long a silence. A leaver is no loss.
 func (s *Steward) count() {
 	now, seen := s.view.Now, look(s.view)
 	s.losses = slices.DeleteFunc(s.losses, func(l loss) bool { return now-l.at >= lossMemory })
@@ -49,7 +49,7 @@ func (s *Steward) count() {
 	s.absences = absences
 }
 
-// lost is how often a replica of that name was lost in the last two minutes.
+// lost returns how often a replica of that name was lost in the last two minutes.
 func (s *Steward) lost(name string) int {
 	n := 0
 	for _, l := range s.losses {

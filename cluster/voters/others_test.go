@@ -17,8 +17,8 @@ func (b bystanders) Has(instance Instance) bool {
 	return slices.ContainsFunc(b, func(r Registered) bool { return r.Instance == instance })
 }
 
-// TestAllLeavingCountsTheOthers: an instance that cannot vote and stays is a reason to hand over
-// before one stops.
+// TestAllLeavingCountsTheOthers checks that an instance that cannot vote and stays prevents
+// AllLeaving.
 func TestAllLeavingCountsTheOthers(t *testing.T) {
 	voter := Registered{Instance: nodeidtest.ID(1), Name: "a", Session: true, Reachable: true, Leaving: true}
 	view := func(others Others) View {
@@ -50,7 +50,8 @@ func TestAllLeavingCountsTheOthers(t *testing.T) {
 	}
 }
 
-// TestAFounderIsOneCandidate: of two instances under one founder's name one is brought in.
+// TestAFounderIsOneCandidate checks that only one of two instances under one founder's name is
+// brought in.
 func TestAFounderIsOneCandidate(t *testing.T) {
 	v := View{Self: 1, Now: time.Minute, Settings: Settings{Voters: 5, Founders: []string{"a", "b", "c"}},
 		Config: Config{Voters: []ID{1}}, Fresh: 9}
@@ -65,7 +66,7 @@ func TestAFounderIsOneCandidate(t *testing.T) {
 	if s := look(v); s.eligible != 3 || len(s.candidates) != 2 {
 		t.Errorf("%d could vote, %d are candidates: %+v", s.eligible, len(s.candidates), s.candidates)
 	}
-	v.Settings.Founders = nil // and without founders each name is one
+	v.Settings.Founders = nil // and without founders each name counts once
 	for id := range uint64(20_000) {
 		add(id+10, "same")
 	}

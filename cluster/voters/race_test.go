@@ -2,6 +2,6 @@
 
 package voters
 
-// slowly is by how much the exhaustive tests are shortened: the race detector makes them five to
-// ten times as long and has nothing to see in them.
+// slowly is the factor by which the exhaustive tests are shortened. The race detector makes them
+// five to ten times as long and cannot find anything in them.
 const slowly = 10

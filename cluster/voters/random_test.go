@@ -9,15 +9,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// oneIn is true once in n times.
+// oneIn returns true once in n times.
 func oneIn(rng *rand.Rand, n int) bool { return rng.IntN(n) == 0 }
 
-// randomView makes a view up: mostly one that can be, with a few things that should not.
+// randomView returns a random view: mostly a possible one, with a few faults.
 func randomView(rng *rand.Rand) View {
 	v := View{Now: time.Hour, Fresh: 900, Settings: Settings{Voters: []int{1, 3, 3, 3, 5, 5, 7, 4}[rng.IntN(8)],
 		Durable: oneIn(rng, 4)}}
 	n := 1 + rng.IntN(7)
-	healthy := 1 + rng.IntN(6) // how rarely something is wrong
+	healthy := 1 + rng.IntN(6) // how rarely a fault occurs
 	for i := range n {
 		v.Registered = append(v.Registered, randomInstance(rng, i, healthy))
 	}
@@ -90,7 +90,7 @@ func randomReplica(rng *rand.Rand, id ID, who Instance, healthy int) Replica {
 	return r
 }
 
-// shuffled is the same view in another order.
+// shuffled returns the same view in another order.
 func shuffled(rng *rand.Rand, v View) View {
 	v.Config.Voters, v.Config.Learners = shuffle(rng, v.Config.Voters), shuffle(rng, v.Config.Learners)
 	v.Replicas, v.Registered, v.Prepared = shuffle(rng, v.Replicas), shuffle(rng, v.Registered),

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestRestlessFounders: three founders, of which one is killed every 5 s for two minutes. Each time
-// it is back, it votes again within 5 s although it was lost more than three times: the two others,
-// who are there all the time, never rest with one vote for all.
+// TestRestlessFounders kills one of three founders every 5 s for two minutes. Each time it returns,
+// it votes again within 5 s although it was lost more than three times. The two others, which run
+// all the time, never rest with a single vote.
 func TestRestlessFounders(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(seed, 3, Settings{Voters: 3, Founders: []string{"n0", "n1", "n2"}}, []string{"a"})
@@ -32,7 +32,7 @@ func TestRestlessFounders(t *testing.T) {
 	}
 }
 
-// restart kills the living process of a name and starts the next.
+// restart kills the living process of a name and starts the next one.
 func (w *world) restart(name string) {
 	for _, p := range w.living() {
 		if p.name == name {
@@ -52,9 +52,9 @@ func (w *world) votes(name string) bool {
 	return false
 }
 
-// TestThreeRollingRestarts kills each of three founders in turn, three times over within two
-// minutes, as fast as Ready lets it. In the third round all are restless; the majority is never
-// lost, nor is any process ever the only voter while all three are there and nothing is due.
+// TestThreeRollingRestarts kills each of three founders in turn, three times within two minutes, as
+// fast as Ready permits. In the third round all are restless. The majority is never lost, and while
+// all three run and nothing is due, no process is ever the only voter.
 func TestThreeRollingRestarts(t *testing.T) {
 	for seed := range uint64(40) {
 		w := newWorld(seed, 3, Settings{Voters: 3, Founders: []string{"n0", "n1", "n2"}}, []string{"a"})

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// scene makes a view of a line: voters | learners | other instances. A name with a star leads;
-// after slashes stands what is wrong with it.
+// scene makes a view from a line: voters | learners | other instances. The leader's name has a
+// star. Flags after slashes describe its state.
 func scene(t *testing.T, line string, settings Settings) View {
 	v := View{Now: time.Hour, Fresh: 99, Settings: settings}
 	for part, names := range strings.Split(line, "|") {
@@ -44,7 +44,7 @@ func scene(t *testing.T, line string, settings Settings) View {
 	return v
 }
 
-// wrong applies one word of a scene.
+// wrong applies one flag of a scene.
 func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 	silent := func(d time.Duration) { rep.Active, rep.SilentFor, reg.Reachable = false, d, false }
 	switch flag {
@@ -62,7 +62,7 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 	case "nosession":
 		reg.Session = false
 	case "gone":
-		reg.Instance = nodeidtest.ID(0) // nothing is known of it any more
+		reg.Instance = nodeidtest.ID(0) // nothing is known about it any more
 	case "behind":
 		rep.CaughtUp, rep.Full = false, false
 	case "unsettled":
@@ -94,7 +94,7 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 	return true
 }
 
-// said is a step in short.
+// said formats a step briefly.
 func said(v View, s Step) string {
 	name := func(id ID) string {
 		for _, r := range v.Replicas {
@@ -134,20 +134,21 @@ func TestRules(t *testing.T) {
 	}{
 		// Rule 8.
 		{"8: as it should be", three, "a* b c", "none"},
-		{"8: nobody votes for being there", three, "a* b c | | d e", "none"},
+		{"8: presence alone gives no vote", three, "a* b c | | d e", "none"},
 		{"8: a voter whose session ended stays while raft hears it", three, "a* b/nosession c/gone | | d", "none"},
 		{"8: founders only (S3)", abc, "a* | | d e f", "none"},
-		{"8: a voter that is no founder any more goes", abc, "a* b d | c |", "change +c -d"},
+		{"8: a voter that is no longer a founder is removed", abc, "a* b d | c |", "change +c -d"},
 		{"8: no majority, no change", three, "a* b/dead c/dead | d |", "none"},
 		{"8: 41: the new majority must be able to commit", five, "a* b/silent c/silent d/leaving e/leaving",
 			"change ~c -e"},
-		{"8: who leaves is not brought in", three, "a* | | b/leaving c/unreachable d/nosession", "none"},
-		{"8: zones: a third is chosen where nobody is", three,
+		{"8: a leaver is not brought in", three, "a* | | b/leaving c/unreachable d/nosession", "none"},
+		{"8: zones: a third is chosen in an empty zone", three,
 			"a*/zone=x b/zone=y c/dead/zone=y | | d/zone=x e/zone=y f/zone=z", "prepare f"},
 		{"8: zones: spread when all is quiet", three, "a*/zone=x b/zone=x c/zone=y | | d/zone=z", "prepare d"},
 		{"8: zones: exchanged in one change", three, "a*/zone=x b/zone=x c/zone=y | d/zone=z |", "change +d -b"},
 		{"8: zones: the leader stays where it is", three, "a/zone=x b*/zone=x c/zone=y | d/zone=z |", "change +d -a"},
-		{"8: zones: nobody comes back for them (43)", three, "a*/zone=x b/zone=x c/zone=y | | d/zone=z/lost1", "none"},
+		{"8: zones: an instance that was lost does not come back for them (43)", three, "a*/zone=x b/zone=x " +
+			"c/zone=y | | d/zone=z/lost1", "none"},
 		{"8: zones: an unknown zone is no reason", three, "a*/zone=x b/gone c/gone | | d/zone=z", "none"},
 		{"8: zones: not while a voter is silent", three, "a*/zone=x b/zone=x c/zone=y/silent | d/zone=z |", "none"},
 		// Rule 9.
@@ -155,25 +156,25 @@ func TestRules(t *testing.T) {
 		{"9: all are asked before one is added", three, "a* | | b/running c", "prepare c"},
 		{"9: then added", three, "a* b c/dead | | d/running", "add learner d"},
 		{"9: an answer is waited for", three, "a* b c/dead | | d/asked", "none"},
-		{"9: not for ever, the next is asked", three, "a* b c/dead | | d/asked/7s e", "prepare e"},
+		{"9: not forever, the next is asked", three, "a* b c/dead | | d/asked/7s e", "prepare e"},
 		{"9: after a while asked anew", three, "a* b c/dead | | d/asked/12s", "prepare d"},
 		{"9: S4, B1: an ID that has ended is not added", three, "a* b c/dead | | d/ended/7s", "prepare d"},
-		{"9: who refused is left alone for a while", three, "a* b c/dead | | d/refused", "change ~b -c"},
-		{"9: not promoted before it knows who the others are", three, "a* b c/dead | d/unsettled |", "none"},
+		{"9: one that refused is left alone for a while", three, "a* b c/dead | | d/refused", "change ~b -c"},
+		{"9: not promoted before it knows the others", three, "a* b c/dead | d/unsettled |", "none"},
 		{"9: 42: not promoted before it has caught up", three, "a* b c/dead | d/behind |", "none"},
 		{"9: nor without a session", three, "a* b c/dead | d/nosession |", "none"},
-		{"9: promoted, and whom it replaces removed, at once", three, "a* b c/dead | d |", "change +d -c"},
+		{"9: promoted, and the one it replaces removed, at once", three, "a* b c/dead | d |", "change +d -c"},
 		// Rule 10.
 		{"10: 1 to 3 in one change", three, "a* | b c |", "change +b +c"},
 		{"10: no even counts on the way", three, "a* | b | c", "prepare c"},
 		{"10: 2 instances: one votes, one learns", three, "a* | | b", "prepare b"},
 		{"10: 2 instances: at rest", three, "a* | b |", "none"},
-		{"10: 3 to 1: who lives on is a learner (L10)", three, "a* b c/dead", "change ~b -c"},
+		{"10: 3 to 1: the other live one is a learner (L10)", three, "a* b c/dead", "change ~b -c"},
 		{"10: 3 to 1: the leader is the one that votes", three, "a b c*/leaving", "transfer a"},
 		{"10: 3 to 5", five, "a* b c | d e |", "change +d +e"},
 		{"10: 5 to 3, one learns", five, "a* b c d e/dead", "change ~d -e"},
 		{"10: 5 to 3 by settings, the silent go first", three, "a* b/silent c d e", "change -b -e"},
-		{"10: two that nobody needs become one", three, "a* b", "change ~b"},
+		{"10: two voters, one becomes a learner", three, "a* b", "change ~b"},
 		// Rule 11.
 		{"11: 43: silence is not death at once", three, "a* b c/silent | d |", "none"},
 		{"11: 5 s of silence are", three, "a* b c/dead | d |", "change +d -c"},
@@ -188,17 +189,17 @@ func TestRules(t *testing.T) {
 		{"11: a spare is kept while a voter is silent", three, "a* b c/silent | d |", "none"},
 		{"11: and while one was lost lately (43)", three, "a* b c/lost1 | d |", "none"},
 		{"11: else it goes", three, "a* b c | d |", "change -d"},
-		{"11: who was lost three times stays out", five, "a* b c d | | e/lost3", "change ~d"},
+		{"11: one that was lost three times stays out", five, "a* b c d | | e/lost3", "change ~d"},
 		{"11: and makes no learner of itself (43)", three, "a* | | b/lost3", "none"},
-		{"11: but no majority of those who are there is given up for it", three, "a* | b | c/lost3", "prepare c"},
+		{"11: unless a majority of the present instances needs it", three, "a* | b | c/lost3", "prepare c"},
 		{"11: its place is kept meanwhile", three, "a* b c/over | | d/lost3/asked", "none"},
 		{"11: no more of them than that takes", three, "a* b c/over | d/lost3 | e/lost3", "change +d -c"},
 		{"11: nor any, if enough others are there", five, "a* b c/over d/over e | | f/lost3 g/lost3", "change -c -d"},
 		// Rule 12.
 		{"12: the lead first", three, "a*/leaving b c", "transfer b"},
-		{"12: to one who has everything", three, "a*/leaving b/notfull c", "transfer c"},
+		{"12: to one that has the whole log", three, "a*/leaving b/notfull c", "transfer c"},
 		{"12: or it waits", three, "a*/leaving b/notfull c/silent", "none"},
-		{"12: not to one that goes itself", three, "a*/leaving b/leaving c", "transfer c"},
+		{"12: not to one that leaves itself", three, "a*/leaving b/leaving c", "transfer c"},
 		{"12: last voter: a successor is brought in", three, "a*/leaving | | b", "prepare b"},
 		{"12: promoted beside it", three, "a*/leaving | b |", "change +b"},
 		{"12: then the lead", three, "a*/leaving b", "transfer b"},
@@ -206,7 +207,7 @@ func TestRules(t *testing.T) {
 		{"12: two successors keep the count odd", three, "a*/leaving | b c |", "change +b +c"},
 		{"12: all voters leave, one comes", three, "a*/leaving b/leaving c/leaving | d |", "change +d -c"},
 		{"12: a restless successor is better than none", three, "a*/leaving | | b/lost3", "prepare b"},
-		{"12: nobody is left", three, "a*/leaving b/leaving", "none"},
+		{"12: no instance is left", three, "a*/leaving b/leaving", "none"},
 		// Rule 13.
 		{"13: several leave in one change", three, "a* b/leaving c/leaving | d e |", "change +d +e -b -c"},
 		{"13: and none comes", five, "a* b c d/leaving e/leaving", "change -d -e"},
@@ -238,8 +239,8 @@ func TestOneChangeAtATime(t *testing.T) {
 	}
 }
 
-// One process, or one founder's name, has one vote: the second would make a majority out of too
-// few.
+// One process, or one founder's name, has one vote. A second vote could make a majority of too few
+// processes.
 func TestOneVoteEach(t *testing.T) {
 	v := scene(t, "a* b c | d e/unreachable |", Settings{Voters: 5})
 	v.Replicas[4].Instance = v.Replicas[1].Instance
@@ -249,7 +250,7 @@ func TestOneVoteEach(t *testing.T) {
 	v = scene(t, "a* | b c |", Settings{Voters: 3, Founders: []string{"a", "b", "c"}})
 	v.Registered[2].Name = "b"
 	if got := said(v, Reconcile(v)); strings.Contains(got, "+") {
-		t.Errorf("two processes that go by one founder's name: %s", got)
+		t.Errorf("two processes with one founder's name: %s", got)
 	}
 	v = scene(t, "a* b c/over | d |", Settings{Voters: 3, Founders: []string{"a", "b", "c"}})
 	v.Registered[3].Name = "c"
@@ -258,7 +259,7 @@ func TestOneVoteEach(t *testing.T) {
 	}
 }
 
-// Next names the moment at which something changes by the passing of time alone.
+// Next is the next time at which the passing of time alone changes something.
 func TestNext(t *testing.T) {
 	for scene_, want := range map[string]time.Duration{
 		"a* b c/silent | d |":       time.Second,
@@ -277,13 +278,14 @@ func TestNext(t *testing.T) {
 
 func TestSentences(t *testing.T) {
 	for line, want := range map[string]string{
-		"a* b c/dead | d |":            `"c" is removed (it is silent), "d" gets a vote`,
-		"a* b c/leaving":               `"b" goes on as a learner, "c" is removed (it leaves)`,
-		"a* b/dead c/dead":             "only 1 of 3 voters are heard of: no change can be committed",
-		"a* b c/silent":                `nothing is heard of "c"`,
-		"a* b c/dead | | d":            `"d" is asked to start a replica since there are 2 of 3`,
-		"a* | | b/lost3":               `1 of 1 eligible instances vote, as they should; "b" was lost 3 times in two minutes and is not brought in until it is steady`,
-		"a* b c/gone/dead | d/behind|": `replica 0000000000000003 cannot be replaced yet: waiting for somebody to take the place`,
+		"a* b c/dead | d |": `"c" is removed (it is silent), "d" gets a vote`,
+		"a* b c/leaving":    `"b" becomes a learner, "c" is removed (it leaves)`,
+		"a* b/dead c/dead":  "only 1 of 3 voters are in contact: no change can be committed",
+		"a* b c/silent":     `no contact with "c"`,
+		"a* b c/dead | | d": `"d" is asked to start a replica since there are 2 of 3`,
+		"a* | | b/lost3": `1 of 1 eligible instances vote, as they should; "b" was lost 3 times in ` +
+			`two minutes and is not brought in until it is steady`,
+		"a* b c/gone/dead | d/behind|": `replica 0000000000000003 cannot be replaced yet: waiting for a replacement`,
 	} {
 		if got := Reconcile(scene(t, line, Settings{Voters: 3})).Why; got != want {
 			t.Errorf("%q: %s, want %s", line, got, want)

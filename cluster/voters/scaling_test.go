@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// rollout changes the founders of a world by a rolling update: each process names some, and the
-// group adopts what all name that have a session and do not leave, if one of those named is among
-// them.
+// rollout changes the founders of a world by a rolling update. Each process has a list of founders.
+// The group adopts the list that all processes with a session that do not leave agree on, if one of
+// the listed is among them.
 type rollout struct {
 	*world
 	names map[*proc][]string
@@ -22,7 +22,7 @@ func foundersTo(n int) (names []string) {
 	return names
 }
 
-// accord adopts what all that stay name.
+// accord adopts the list that all processes that stay agree on.
 func (r *rollout) accord() {
 	var common []string
 	here := false
@@ -42,7 +42,7 @@ func (r *rollout) accord() {
 	}
 }
 
-// pass lets time pass until something holds, and fails the world if that takes longer than it may.
+// pass advances the time until a condition holds, and fails the world if that takes too long.
 func (r *rollout) pass(within time.Duration, what string, holds func() bool) {
 	for end := r.now + within; r.fault == "" && !holds(); {
 		if r.now > end {
@@ -62,8 +62,8 @@ func (r *rollout) enter(i, founders int) {
 	r.pass(20*time.Second, p.name+" is registered", func() bool { return p.leaving > 0 || p.sessionUntil > r.now })
 }
 
-// goes has a process leave, which must be allowed to stop within the time of Leave. The session
-// ends with it.
+// goes makes a process leave. It must be allowed to stop within the time of Leave. Its session ends
+// with it.
 func (r *rollout) goes(i int) {
 	at := slices.IndexFunc(r.procs, func(p *proc) bool { return p.alive && p.name == fmt.Sprint("n", i) })
 	p := r.procs[at]
@@ -73,7 +73,7 @@ func (r *rollout) goes(i int) {
 	p.sessionUntil = 0
 }
 
-// rest waits until all founders vote that should.
+// rest waits until all founders that should vote do.
 func (r *rollout) rest(founders int) {
 	r.pass(30*time.Second, fmt.Sprint("all founders vote, and no other, of ", founders), func() bool {
 		e := Explain(r.view())
@@ -82,7 +82,7 @@ func (r *rollout) rest(founders int) {
 	})
 }
 
-// scale goes from some founders to others, in an order at random where OPERATION.md leaves it open.
+// scale changes from some founders to others, in random order where OPERATION.md leaves it open.
 func (r *rollout) scale(from, to int) {
 	for i := from; i < to; i++ {
 		r.enter(i, to)
@@ -90,7 +90,7 @@ func (r *rollout) scale(from, to int) {
 	order := r.rng.Perm(min(from, to))
 	for _, i := range order {
 		if from < to && from > 1 || r.chance(0.5) {
-			r.rest(len(r.settings.Founders)) // Ready of the one before
+			r.rest(len(r.settings.Founders)) // Ready of the previous one
 		}
 		r.goes(i)
 		r.enter(i, to)
@@ -105,8 +105,8 @@ func (r *rollout) scale(from, to int) {
 	r.rest(to)
 }
 
-// TestScaling goes from one founder to three, to five and back: every leaver may stop in time, and
-// the majority of the voters of the moment is never lost.
+// TestScaling scales from one founder to three, to five and back. Every leaver may stop in time,
+// and the majority of the present voters is never lost.
 func TestScaling(t *testing.T) {
 	for seed := range budget(200) {
 		r := &rollout{names: map[*proc][]string{}}

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Steward is what a leader must remember to make a View of the Facts: whom it has asked, which
-// lives are over, who was lost lately, and by which name. It decides nothing itself, and there is
-// one for each instance, for all times that it leads. The zero value is ready. It belongs to one
-// goroutine.
+// Steward remembers what a leader needs to make a View of the Facts: which instances it has asked,
+// which lives are over, which replicas were lost lately, and their names. It decides nothing
+// itself. Each instance has one, for all its leads. The zero value is ready to use. A Steward
+// belongs to one goroutine.
 type Steward struct {
 	view   View
 	looked bool // view is of this lead
 	// prepared has one entry for each instance, the last.
 	prepared []Prepared
 	known    []Registered // the last registration of each instance of the configuration
-	retired  []ID         // replicas of the configuration, or asked for, that said so
+	retired  []ID         // replicas that reported it, and that are in the configuration or were asked for
 	vigils   []vigil
 	absences []absence
 	losses   []loss
-	beside   map[Instance]bool // those that have had the name of a replica beside it: they do not follow it
+	beside   map[Instance]bool // instances that have had the name of a replica beside it: they do not replace it
 }
 
-// Begin says that a new lead of this instance begins: what was asked and probed before means
-// nothing now. What an ID or an instance is for ever stays, and so do the counts of losses.
+// Begin starts a new lead of this instance. It forgets what was asked and probed before. It keeps
+// what is true of an ID or an instance forever, and the counts of losses.
 func (s *Steward) Begin() {
 	s.prepared = nil
 	s.view, s.looked = View{}, false
@@ -31,9 +31,10 @@ func (s *Steward) Begin() {
 	s.absences = slices.DeleteFunc(s.absences, func(a absence) bool { return !a.counted })
 }
 
-// Look is Reconcile of the facts and of what is remembered. fresh is a raft ID that was never used,
-// 0: none; a Prepare in the answer uses it, and is remembered as asked. The caller looks again as
-// Step says, and after Answered, Probed and Retired. After each Look come Probes.
+// Look returns Reconcile of the facts and of what is remembered. fresh is a raft ID that was never
+// used; zero means none. A Prepare in the answer uses it and is remembered as asked. The caller
+// must look again as Step says, and after Answered, Probed and Retired. It must call Probes after
+// each Look.
 func (s *Steward) Look(now time.Duration, f Facts, fresh ID) Step {
 	s.remember(f)
 	s.namesakes(f)
@@ -56,9 +57,9 @@ func (s *Steward) Look(now time.Duration, f Facts, fresh ID) Step {
 	return step
 }
 
-// Report is Explain of what the last Look saw. A voter whose stream has ended makes something due
-// also while it was heard of a moment ago, and nobody has said yet that its life is over: who stops
-// the next one now, since the last was replaced, would take the majority.
+// Report is Explain of what the last Look saw. It also sets Due if the stream with a voter has just
+// ended and its life is not yet known to be over. Otherwise an operator who stops the next
+// instance, because the last one was replaced, would take away the majority.
 func (s *Steward) Report() Report {
 	r := Explain(s.view)
 	if r.Due {
@@ -66,21 +67,22 @@ func (s *Steward) Report() Report {
 	}
 	for _, m := range look(s.view).voters {
 		if !m.self && !m.Linked {
-			r.Due, r.Next.Why = true, "the stream with "+m.label()+" has ended, and it is being asked whether it is still there"
+			r.Due, r.Next.Why = true, "the stream with "+m.label()+" has ended, and the leader is checking "+
+				"whether it still runs"
 			break
 		}
 	}
 	return r
 }
 
-// MayStop is MayStop of what the last Look saw. Before the first Look of a lead nobody may.
+// MayStop is MayStop of what the last Look saw. It is false before the first Look of a lead.
 func (s *Steward) MayStop(leaver ID) bool { return s.looked && MayStop(s.view, leaver) }
 
 // AllLeaving is AllLeaving of what the last Look saw.
 func (s *Steward) AllLeaving() bool { return AllLeaving(s.view) }
 
-// Answered says what became of a Prepare. An answer to a question that this lead has not asked, or
-// has asked anew since, is dropped: whoever answers the newer one has ended the older replica.
+// Answered records the answer to a Prepare. An answer to a question of another lead is dropped, and
+// so is one to a question that was asked again: the newer Prepare has ended the older replica.
 func (s *Steward) Answered(now time.Duration, id ID, state State) {
 	for i := range s.prepared {
 		p := &s.prepared[i]
@@ -90,8 +92,8 @@ func (s *Steward) Answered(now time.Duration, id ID, state State) {
 	}
 }
 
-// review ends the IDs that have been in a configuration or have retired, and forgets what means
-// nothing any more.
+// review marks IDs that have been in a configuration or have retired as Ended. It drops entries
+// that are no longer needed.
 func (s *Steward) review(now time.Duration, f Facts) {
 	for i := range s.prepared {
 		p := &s.prepared[i]
@@ -114,7 +116,7 @@ func (c Config) has(id ID) bool {
 	return slices.Contains(c.Voters, id) || slices.Contains(c.Outgoing, id) || slices.Contains(c.Learners, id)
 }
 
-// next is the time until the next look, given what Reconcile says.
+// next returns the time until the next look, at most least.
 func (s *Steward) next(least time.Duration) time.Duration {
 	at := func(moment time.Duration) {
 		if d := max(moment-s.view.Now, time.Millisecond); least == 0 || d < least {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// lead is a steward with what its leader sees: a line as in scene, with links as streams are, and
-// every name's order that of its place.
+// lead is a steward with what its leader sees: a line as in scene, with streams as links, and the
+// position of every name as its order.
 type lead struct {
 	Steward
 	t     *testing.T
@@ -67,17 +67,17 @@ func TestAsked(t *testing.T) {
 	l := newLead(t, "a* b c/dead | | d", three)
 	l.want(0, Prepare, 201, "rule 9")
 	l.want(time.Second, None, 0, "it is asked once")
-	l.Answered(l.now, 999, Running) // a stranger's
+	l.Answered(l.now, 999, Running) // not asked by this lead
 	l.want(time.Second, None, 0, "that was not asked")
 	l.Answered(l.now, 201, Running)
 	l.want(0, AddLearner, 201, "it runs")
-	l.want(20*time.Second, AddLearner, 201, "and goes on running")
+	l.want(20*time.Second, AddLearner, 201, "and keeps running")
 	l.Begin()
 	l.Answered(l.now, 201, Running)
 	l.want(0, Prepare, 206, "another leader may have had it end that replica")
 	l.want(11*time.Second, Prepare, 207, "no answer: asked anew")
 	l.Answered(l.now, 206, Running)
-	l.want(0, None, 0, "whoever answers the newer question has ended the older replica")
+	l.want(0, None, 0, "an answer to the newer question means that the older replica has ended")
 	l.Answered(l.now, 207, Running)
 	l.want(0, AddLearner, 207, "the newer is added")
 	l.Answered(l.now, 207, Ended)
@@ -91,12 +91,12 @@ func TestAsked(t *testing.T) {
 	}
 	l.see("a* b c/dead | | ", three)
 	if l.look(11 * time.Second); len(l.prepared) != 0 {
-		t.Errorf("questions are kept for ever: %v", l.prepared)
+		t.Errorf("questions are kept forever: %v", l.prepared)
 	}
 }
 
-// An ID has one stay in the configuration, whatever its instance says (S4, B1): it may have heard
-// of neither its addition nor its removal.
+// An ID is in the configuration only once, whatever its instance answers: it may have missed both
+// its addition and its removal.
 func TestUsedIDIsEnded(t *testing.T) {
 	l := newLead(t, "a* b c/dead | | d", three)
 	l.want(0, Prepare, 201, "rule 9")
@@ -147,7 +147,7 @@ func TestLifeOver(t *testing.T) {
 	}
 	l.want(0, Change, 0, "rule 11: it is replaced at once")
 	if linked(l, true); over(l, 0) {
-		t.Error("two processes go by one name, and both are there")
+		t.Error("two processes have one name, and both are present")
 	}
 	if linked(l, false); over(l, 0) {
 		t.Error("an instance that was there beside it is no later life of it")
@@ -200,8 +200,8 @@ func TestLifeOver(t *testing.T) {
 	}
 }
 
-// Ready waits by Report: the next of three that is stopped, because the last one was heard of a
-// moment ago, would be the end of the group.
+// Ready depends on Report: if the last of three was replaced and the next one is stopped a moment
+// later, the group ends.
 func TestAStreamThatEndedIsDue(t *testing.T) {
 	l := newLead(t, "a* b c | |", three)
 	if l.look(0); l.Report().Due {
@@ -243,7 +243,7 @@ func TestProbes(t *testing.T) {
 	probes(time.Second/10, 0, lossMemory-time.Second/10, "there is a stream; only a loss is to be forgotten")
 	linked(false)
 	probes(0, 0, 1400*time.Millisecond, "the one before is still under way")
-	l.Probed(l.now, 3, true) // what was asked before
+	l.Probed(l.now, 3, true) // the answer to the earlier question
 	if l.look(0); l.view.Replicas[2].LifeOver {
 		t.Fatal("an answer from before there was a stream again ends a life")
 	}
@@ -269,12 +269,12 @@ func TestProbes(t *testing.T) {
 	probes(2*time.Second, 1, 1500*time.Millisecond, "a new lead asks itself")
 	if l.f.Config, l.f.Replicas = (Config{Voters: []ID{1}}), l.f.Replicas[:1]; l.look(0).Kind == Change ||
 		len(l.Probes(l.now+time.Hour)) > 0 {
-		t.Fatal("who is gone is asked")
+		t.Fatal("a replica that is gone is probed")
 	}
 }
 
-// A leaver that has stopped closes its session before it is removed: it is remembered that it left,
-// and the group waits for nothing.
+// A leaver that has stopped closes its session before it is removed. Its leaving is remembered, so
+// the group waits for nothing.
 func TestRemembered(t *testing.T) {
 	l := newLead(t, "a* b c/leaving | |", three)
 	l.f.Pending = true
@@ -308,8 +308,8 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
-// What is remembered of an instance with several sessions is the sum of them; and it is remembered
-// as one without a session.
+// The memory of an instance with several sessions combines them, and counts as an instance without
+// a session.
 func TestRememberedTwice(t *testing.T) {
 	l := newLead(t, "a* b c/leaving/unreachable | |", three)
 	l.f.Registered = append(l.f.Registered, Registered{Instance: nodeidtest.ID(103), Name: "c", Session: true,
@@ -329,7 +329,7 @@ func TestRememberedTwice(t *testing.T) {
 	l.want(0, None, 0, "rule 8: d has lost its session")
 	l = newLead(t, "a* b c/gone/dead | |", three)
 	if l.look(0); len(l.losses) > 0 {
-		t.Error("somebody is lost of whom no name is known")
+		t.Error("a replica of unknown name counts as lost")
 	}
 }
 
@@ -355,11 +355,11 @@ func TestLosses(t *testing.T) {
 	lost("a* b c/dead | |", time.Second, 1, "and for the next leader, which is the same")
 	lost("a* b c | |", time.Second, 1, "back")
 	lost("a* b c/silent | |", time.Second, 1, "silent")
-	lost("a* b c | |", time.Second, 2, "silent for 5 s in all, which nobody saw before it was back")
+	lost("a* b c | |", time.Second, 2, "silent for 5 s in all, noticed only after it was back")
 	l.Begin()
 	lost("a* b c/silent | |", 0, 2, "kept")
 	l.Begin()
-	lost("a* b c | |", time.Minute, 2, "silent under an earlier leader: nobody knows for how long")
+	lost("a* b c | |", time.Minute, 2, "silent under an earlier leader, for an unknown time")
 	lost("a* b c/dead/leaving | |", time.Second, 2, "leaving is no loss")
 	lost("a* b | | d c", time.Second, 2, "the next life of the name has its losses")
 	l.see("a* | |", three)
@@ -375,8 +375,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// Three losses in two minutes keep an instance out, and it comes back by the passing of time alone:
-// Next says when.
+// Three losses in two minutes keep an instance out. It comes back by the passing of time alone, and
+// Next is that time.
 func TestBarredForTwoMinutes(t *testing.T) {
 	five := Settings{Voters: 5}
 	l := newLead(t, "a* b c d e | |", five)

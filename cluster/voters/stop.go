@@ -2,11 +2,11 @@ package voters
 
 import "slices"
 
-// MayStop is what a leader answers to a leaver that asks whether it may stop (rule 13). It may if a
-// configuration without it is applied here, it is another replica, and a majority of the voters
-// knows that this configuration is committed, among them every voter that is heard of. A joint
-// configuration still counts the leaver's vote, also where it has ended and only the leader knows;
-// see the package comment. leaver is its raft ID. Zero means it has none.
+// MayStop returns the leader's answer to a leaver that asks whether it may stop (rule 13). It may
+// if this is another replica, this replica has applied a configuration without it, and a majority
+// of the voters knows that this configuration is committed, including every voter that is heard
+// from. The reason is that a joint configuration still counts the leaver's vote, even if it has
+// ended and only the leader knows; see the package comment. leaver is its raft ID; zero means none.
 func MayStop(v View, leaver ID) bool {
 	if leaver == 0 {
 		return true
@@ -23,8 +23,8 @@ func MayStop(v View, leaver ID) bool {
 	return v.settled(v.Config.Voters) && v.settled(v.Config.Outgoing)
 }
 
-// settled reports whether a majority of these voters knows that the configuration is committed.
-// Without voters it is true.
+// settled reports whether a majority of these voters knows that the configuration is committed. It
+// is true for an empty list.
 func (v View) settled(voters []ID) bool {
 	know := 0
 	for _, r := range v.Replicas {
@@ -35,9 +35,9 @@ func (v View) settled(voters []ID) bool {
 	return len(voters) == 0 || know > len(voters)/2
 }
 
-// AllLeaving reports whether every instance in reach has said that it leaves (rule 13): there is no
-// successor to wait for, and each closes its session and stops at once. A voter that raft hears of
-// and whose session has ended has not said so.
+// AllLeaving reports whether every instance in reach has announced that it leaves (rule 13). Then
+// there is no successor to wait for, and each closes its session and stops at once. A voter that
+// raft hears from counts as staying if its session has ended.
 func AllLeaving(v View) bool {
 	s := look(v)
 	for _, m := range slices.Concat(s.voters, s.learners) {

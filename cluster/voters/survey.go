@@ -9,33 +9,31 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// member is one replica of the configuration, with all that is known of it.
+// member is one replica of the configuration, with everything that is known about it.
 type member struct {
 	Replica
 	who     Registered
-	known   bool // who is filled in
+	known   bool // it has registered
 	voter   bool
 	self    bool
 	dead    bool // rule 11
-	foreign bool // no founder, where only founders vote
-	double  bool // a learner beside a staying replica of the same process, or the same name
+	foreign bool // not a founder, and only founders vote
+	double  bool // a learner whose process or name has another replica that stays
 }
 
-// fit reports whether the member may stay. Being silent for a moment and having no session are no
-// reasons to go.
+// fit reports whether the member may stay. A short silence or a missing session does not matter.
 func (m *member) fit() bool {
 	return !m.dead && !m.who.Leaving && !m.foreign && !m.double
 }
 
 // promotable reports whether the member is a learner that can vote now. It must know the present
-// configuration, which names every replica that may get a vote with it: an instance ignores
-// messages under a raft ID of which it does not know whose it is. If the leader dies, replicas that
-// do not know each other could not elect the next, though they were a majority.
+// configuration, which names every replica that may get a vote with it, because an instance ignores
+// messages under an unknown raft ID. Otherwise, if the leader dies, replicas that do not know each
+// other could not elect the next one, though they are a majority.
 func (m *member) promotable() bool {
 	return !m.voter && m.fit() && m.Active && m.who.Session && m.CaughtUp && m.Settled
 }
 
-// label names the member for people.
 func (m *member) label() string {
 	if m.who.Name == "" {
 		if m.Addr != "" {
@@ -46,29 +44,30 @@ func (m *member) label() string {
 	return strconv.Quote(m.who.Name)
 }
 
-// survey is a View put in order: sorted, joined by instance, and judged by rules 8 and 11.
+// survey is a View in order: sorted, joined by instance, and judged by rules 8 and 11.
 type survey struct {
 	v          View
 	voters     []*member // by ID
 	learners   []*member // by ID
 	candidates []candidate
-	self       *member // nil: this replica has no vote
-	// eligible is how many instances could vote (rule 8); wanted is how many replicas there should
-	// be, target how many of them vote.
+	self       *member // nil if this replica has no vote
+	// eligible is how many instances could vote (rule 8). wanted is how many replicas there should
+	// be, target how many of them should vote.
 	eligible, wanted, target int
-	resting                  []string // who refused or did not answer, and is asked again later, for people
-	barred                   string   // who is left out for now although it is here, for people
-	namesakes                []string // which instances get no vote beside a voter of their name, for people
+	// for people: instances that refused or did not answer, and are asked again later
+	resting   []string
+	barred    string   // for people: an instance that is present and left out for now
+	namesakes []string // for people: instances that get no vote because a voter has their name
 }
 
 // The limits of rule 11.
 const (
 	silenceInMemory = 5 * time.Second
 	silenceDurable  = time.Minute
-	silenceNamed    = time.Second // and a later instance has registered under its name, which is a claim
+	silenceNamed    = time.Second // if a later instance has registered under its name, which is only a claim
 )
 
-// silence is how long a replica may be silent before it counts as dead.
+// silence returns how long a replica may be silent before it counts as dead.
 func (s *survey) silence() time.Duration {
 	if s.v.Settings.Durable {
 		return silenceDurable
@@ -101,7 +100,7 @@ func look(v View) *survey {
 	return s
 }
 
-// records joins the registrations by instance, sorted.
+// records returns the registrations merged by instance, sorted.
 func (s *survey) records() []Registered {
 	var all []Registered
 	list := slices.Clone(s.v.Registered)
@@ -144,26 +143,26 @@ func (s *survey) member(id ID, voter bool, records []Registered) *member {
 	return m
 }
 
-// founder reports whether a name may vote.
+// founder reports whether an instance of that name may vote.
 func (s *survey) founder(name string) bool {
 	return len(s.v.Settings.Founders) == 0 || slices.Contains(s.v.Settings.Founders, name)
 }
 
-// rivals reports whether two replicas must not both vote: they are the same process, or go by the
+// rivals reports whether two replicas must not both vote: they are the same process or have the
 // same name.
 func (s *survey) rivals(a, b Registered, x, y Instance) bool {
 	named := true
 	return !x.IsZero() && x == y || named && a.Name != "" && a.Name == b.Name
 }
 
-// sorted returns the IDs in order, each once.
+// sorted returns the IDs in order without duplicates.
 func sorted(ids []ID) []ID {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// where returns the members for which a condition holds.
+// where returns the members for which holds is true.
 func where(list []*member, holds func(*member) bool) []*member {
 	var some []*member
 	for _, m := range list {

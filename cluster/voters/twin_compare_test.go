@@ -23,7 +23,7 @@ func after(c Config, s Step) Config {
 	return next
 }
 
-// judge says what is wrong with a step, or nothing.
+// judge returns what is wrong with a step, or "".
 func (t *twin) judge(s Step) string {
 	if s.Why == "" {
 		return "a step without a reason"
@@ -77,21 +77,21 @@ func (t *twin) judgeTransfer(s Step) string {
 	}
 	switch {
 	case s.Kind == Transfer && (!t.isVoter(s.ID) || !full(s.ID)):
-		return "the lead goes to somebody who cannot take it"
+		return "the lead goes to a replica that cannot take it"
 	case s.Kind != Transfer && slices.ContainsFunc(t.v.Config.Voters, full), s.Kind == Change:
-		return "a leader that goes does not hand over first"
+		return "a leader that leaves does not hand over first"
 	}
 	return ""
 }
 
-// judgeRest: who is dropped and who is kept beside the voters (rules 10 and 11).
+// judgeRest checks which replicas are dropped and kept beside the voters (rules 10 and 11).
 func (t *twin) judgeRest(s Step, next Config) string {
 	if len(s.Promote)+len(s.Demote)+len(s.Remove) == 0 {
 		return "a change that changes nothing"
 	}
 	for _, id := range next.Learners {
 		if !t.sound(id) {
-			return fmt.Sprintf("learner %d is dead or goes, and is kept", id)
+			return fmt.Sprintf("learner %d is dead or leaving, and is kept", id)
 		}
 	}
 	kept := 0
@@ -111,7 +111,7 @@ func (t *twin) judgeRest(s Step, next Config) string {
 	return ""
 }
 
-// judgeComing: who is asked and added (rule 9), and that nobody is forgotten.
+// judgeComing checks which instances are asked and added (rule 9), and that none is forgotten.
 func (t *twin) judgeComing(s Step) string {
 	have, free := 0, 0
 	for _, id := range slices.Concat(t.v.Config.Voters, t.v.Config.Learners) {
@@ -134,28 +134,28 @@ func (t *twin) judgeComing(s Step) string {
 		isOpen = true
 		switch {
 		case s.Kind == AddLearner && (!runs || p.ID != s.ID):
-			return "somebody is added who runs nothing under that ID"
+			return "an instance is added that runs no replica with that ID"
 		case s.Kind == Prepare && (runs || waits):
-			return "somebody is asked twice"
+			return "an instance is asked twice"
 		case s.Kind == Prepare && s.ID != t.v.Fresh:
 			return "an ID that may have been used"
 		}
 	}
 	switch {
 	case s.Kind != None && !isOpen:
-		return "somebody is brought in who may not vote"
+		return "an instance is brought in that may not vote"
 	case s.Kind != None && have >= t.wanted && !t.quiet():
 		return "more are brought in than are wanted"
 	case s.Kind == None && have < t.wanted && free == len(t.open) && free > 0 && t.v.Fresh != 0:
-		return "a replica is missing, and nobody is asked"
+		return "a replica is missing, and no instance is asked"
 	case s.Kind == None && have >= t.wanted && slices.ContainsFunc(t.v.Config.Learners,
 		func(id ID) bool { return !t.sound(id) }):
-		return "a learner that is dead or goes is kept"
+		return "a learner that is dead or leaving is kept"
 	}
 	return ""
 }
 
-// budget is how many random cases a test looks at.
+// budget is how many random cases a test examines.
 func budget(few int) int {
 	if n, err := strconv.Atoi(os.Getenv("MORTISE_SEEDS")); err == nil {
 		return n

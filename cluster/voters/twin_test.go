@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// twin is the rules once more, slowly: it judges each replica by the words of the rules, enumerates
-// every set of voters that one change can reach, drops those that are forbidden, and says what the
-// best of them is worth. It shares nothing with the package but its types.
+// twin is a second, slow implementation of the rules. It judges each replica by the text of the
+// rules, enumerates every set of voters that one change can reach, drops the forbidden ones, and
+// returns the worth of the best. It shares only types with the package.
 type twin struct {
 	v                        View
 	eligible, wanted, target int
-	open                     []Registered // who could get a replica
-	judged                   map[ID]facts // the answers about each replica, since every set asks again
+	open                     []Registered // instances that could get a replica
+	judged                   map[ID]facts // cached facts of each replica, since every set asks again
 }
 
-// facts are the answers about one replica.
+// facts are the judgements of one replica.
 type facts struct {
 	sound, active, ready, known bool
 	zone                        string
@@ -63,14 +63,14 @@ func (t *twin) mayVote(r Registered) bool {
 	return len(t.v.Settings.Founders) == 0 || slices.Contains(t.v.Settings.Founders, r.Name)
 }
 
-// rivals: the same process, or the same name twice.
+// rivals reports whether two are the same process or have the same name.
 func (t *twin) rivals(a, b Instance) bool {
 	x, k1 := t.record(a)
 	y, k2 := t.record(b)
 	return !a.IsZero() && a == b || k1 && k2 && x.Name == y.Name && x.Name != ""
 }
 
-// soundAlone: rule 8 for one who is in the configuration.
+// soundAlone is rule 8 for a replica of the configuration.
 func (t *twin) soundAlone(id ID) bool {
 	r, known := t.record(t.replica(id).Instance)
 	return !t.dead(id) && !(known && (r.Leaving || !t.mayVote(r)))
@@ -106,7 +106,7 @@ func (t *twin) isReady(id ID) bool {
 		t.replica(id).Settled
 }
 
-// newest is what became of the last Prepare of an instance.
+// newest returns the last Prepare of an instance.
 func (t *twin) newest(who Instance) (p Prepared, asked bool) {
 	for _, x := range t.v.Prepared {
 		if x.Instance == who && (!asked || x.Since > p.Since || x.Since == p.Since && x.ID > p.ID) {
@@ -116,7 +116,7 @@ func (t *twin) newest(who Instance) (p Prepared, asked bool) {
 	return p, asked
 }
 
-// survey works out who is eligible.
+// survey finds the eligible instances.
 func (t *twin) survey() {
 	staying := 0
 	all := slices.Concat(t.v.Config.Voters, t.v.Config.Learners)
@@ -154,7 +154,7 @@ func (t *twin) survey() {
 	most := max(t.v.Settings.Voters-1+t.v.Settings.Voters%2, 1)
 	there := t.uneven(min(most, staying+t.names(slices.Concat(calm, wild))))
 	t.open, t.eligible = calm, staying+t.names(calm)
-	// the restless come where less than a majority would vote without them
+	// restless ones are added if fewer than a majority would vote without them
 	for 2*t.uneven(min(most, t.eligible)) <= there && there > 0 {
 		t.open = slices.Concat(calm, wild)
 		t.eligible++
@@ -163,7 +163,7 @@ func (t *twin) survey() {
 	t.target = t.uneven(t.wanted)
 }
 
-// uneven is the largest odd number up to n, or 0.
+// uneven returns the largest odd number up to n, or 0.
 func (t *twin) uneven(n int) int {
 	for n > 0 && n%2 == 0 {
 		n--
@@ -171,7 +171,7 @@ func (t *twin) uneven(n int) int {
 	return n
 }
 
-// names is how many of the instances could vote beside each other.
+// names returns how many of the instances could vote beside each other.
 func (t *twin) names(list []Registered) int {
 	n := 0
 	for i, r := range list {
@@ -204,7 +204,8 @@ func (t *twin) pairs(set []ID) int {
 	return n
 }
 
-// worth is what a set of voters is worth, lower is better: the first three make a change due.
+// worth returns the worth of a set of voters; lower is better. The first three numbers justify a
+// change.
 func (t *twin) worth(set []ID) (w [6]int) {
 	w[0] = 1 - len(set)%2
 	w[1] = max(len(set)-t.target, t.target-len(set))
@@ -223,7 +224,7 @@ func (t *twin) worth(set []ID) (w [6]int) {
 	return w
 }
 
-// forbidden says why a set of voters must not follow the one that is there, or nothing.
+// forbidden returns why a set of voters must not follow the present one, or "".
 func (t *twin) forbidden(set []ID) string {
 	if !slices.Contains(set, t.v.Self) {
 		return "the leader takes its own vote"
@@ -242,7 +243,7 @@ func (t *twin) forbidden(set []ID) string {
 		}
 	}
 	if !t.sound(t.v.Self) && !t.heir(set) {
-		return "the leader goes, and nobody there could follow it"
+		return "the leader leaves, and no voter there could follow it"
 	}
 	return ""
 }
@@ -258,7 +259,7 @@ func (t *twin) reachable(f func(set []ID)) {
 	set := make([]ID, 0, len(all))
 	for bits := 1; bits < 1<<len(all); bits++ {
 		if set = set[:0]; bits&(1<<self) == 0 {
-			continue // forbidden, and half of all
+			continue // forbidden, and half of all sets
 		}
 		for i, id := range all {
 			if bits&(1<<i) != 0 {
@@ -271,7 +272,7 @@ func (t *twin) reachable(f func(set []ID)) {
 	}
 }
 
-// best is the worth of the best set in reach.
+// best returns the worth of the best reachable set.
 func (t *twin) best() (best [6]int, some bool) {
 	t.reachable(func(set []ID) {
 		if w := t.worth(set); !some || slices.Compare(w[:], best[:]) < 0 {
@@ -281,7 +282,7 @@ func (t *twin) best() (best [6]int, some bool) {
 	return best, some
 }
 
-// quiet reports whether all voters are as they should be, so that zones may be looked at.
+// quiet reports whether all voters are as they should be, so that zones may count.
 func (t *twin) quiet() bool {
 	for _, id := range t.v.Config.Voters {
 		if r, _ := t.record(t.replica(id).Instance); !t.sound(id) || !t.active(id) || r.Lost > 0 {
@@ -291,8 +292,8 @@ func (t *twin) quiet() bool {
 	return len(t.v.Config.Voters) == t.target
 }
 
-// spread returns the fewest pairs of voters in one zone after one exchange for the sake of the
-// zones. Those who come are ready learners.
+// spread returns the fewest pairs of voters in one zone after one exchange for the zones. Only
+// ready learners come in.
 func (t *twin) spread() (best int, some bool) {
 	best = t.pairs(t.v.Config.Voters)
 	if !t.quiet() {
@@ -306,7 +307,8 @@ func (t *twin) spread() (best int, some bool) {
 	return best, some
 }
 
-// mayMove: who comes for the zones was not lost lately, and who goes is known.
+// mayMove reports whether a replica that comes in for the zones was not lost lately, and the one
+// that leaves has a known zone.
 func (t *twin) mayMove(set []ID) bool {
 	for _, id := range set {
 		if r, _ := t.record(t.replica(id).Instance); !t.isVoter(id) && r.Lost > 0 {

@@ -10,12 +10,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// living are the processes that run and do not leave.
+// living returns the processes that run and do not leave.
 func (w *world) living() []*proc {
 	return slices.DeleteFunc(slices.Clone(w.procs), func(p *proc) bool { return !p.alive || p.leaving > 0 })
 }
 
-// nemesis lets something happen, now and then.
+// nemesis causes a random event now and then.
 func (w *world) nemesis(most int) {
 	living := w.living()
 	if len(living) == 0 || !w.chance(0.03) || w.careful && w.now < w.struck+600*time.Millisecond {
@@ -57,12 +57,12 @@ func (w *world) nemesis(most int) {
 	}
 }
 
-// survives reports whether the group keeps its majorities, that of the change in flight too, if a
-// process goes.
+// survives reports whether the group keeps its majorities without a process, including that of a
+// change in flight.
 func (w *world) survives(p *proc) bool {
 	sets := [][]ID{w.config.Voters, w.config.Outgoing}
 	if len(w.config.Voters) == 1 && w.replicas[w.config.Voters[0]].of.leaving > 0 {
-		return false // two voters, which rule 12 needs then, stand no loss
+		return false // two voters, which rule 12 then needs, survive no loss
 	}
 	if w.flight != nil {
 		sets = append(sets, after(w.config, w.flight.step).Voters)
@@ -76,9 +76,9 @@ func (w *world) survives(p *proc) bool {
 	return true
 }
 
-// missed lets the leader of a careful world know at once that somebody is not heard of. Whoever
-// goes unseen can make any change hang that counts on it, if another is missing too: that is a
-// limit of the view, and not what these worlds are to find.
+// missed makes the leader of a careful world notice at once that a replica is not heard from. A
+// replica that disappears unnoticed can make any change hang that counts on it, if another is
+// missing too. That is a limit of the view, and not what these worlds test.
 func (w *world) missed(p *proc) {
 	for _, r := range w.replicas {
 		if r.of == p && w.careful {
@@ -87,7 +87,7 @@ func (w *world) missed(p *proc) {
 	}
 }
 
-// comeBack ends cuts and starts what is down again.
+// comeBack ends cuts and restarts what is down.
 func (w *world) comeBack(share float64) {
 	for _, p := range slices.Clone(w.procs) {
 		switch {
@@ -108,7 +108,7 @@ func (w *world) comeBack(share float64) {
 	}
 }
 
-// settle lets everything be well for a while and says what is not as it should be then, or nothing.
+// settle lets everything be well for a while and returns what is still wrong then, or "".
 func (w *world) settle() string {
 	w.quiet = true
 	w.comeBack(1)
@@ -128,7 +128,7 @@ func (w *world) settle() string {
 		}
 	}
 	if eligible == 0 {
-		return "" // nobody is left to be anything
+		return "" // no process is left to vote
 	}
 	wanted := min(w.settings.Voters, eligible)
 	for _, id := range slices.Concat(w.config.Voters, w.config.Learners) {
@@ -147,9 +147,8 @@ func (w *world) settle() string {
 
 func (w *world) dump() string { return strings.Join(w.trace[max(0, len(w.trace)-60):], "\n") }
 
-// TestWalk lets whole fleets live for a while, and then rest. In every second world so much is down
-// at most that the voters of the moment keep their majority: if it is lost there, it was a change
-// that lost it.
+// TestWalk lets whole fleets run for a while, and then rest. In every second world so few replicas
+// are down that the present voters keep their majority. If it is lost there, a change has lost it.
 func TestWalk(t *testing.T) {
 	runs, healed, changes := budget(500), 0, 0
 	for seed := range runs {
@@ -171,7 +170,7 @@ func TestWalk(t *testing.T) {
 		w.quiet = true
 		w.comeBack(1)
 		if !w.careful && (!w.majority(w.config.Voters) || !w.majority(w.config.Outgoing)) {
-			continue // too many were lost at a time; the instances found anew (rule 6)
+			continue // too many were lost at a time; the instances found a new group (rule 6 of package founding)
 		}
 		if wrong := w.settle(); wrong != "" && len(w.living()) > 0 && (w.careful || !w.over()) {
 			t.Fatalf("MORTISE_SEED=%d: %s (%+v)\n%s\n%+v\n%+v", seed, wrong, settings, w.dump(), w.view(),
@@ -186,6 +185,6 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// over reports whether the group has lost its majority, by the end of those who left, after the
-// world went quiet.
+// over reports whether the group has lost its majority through leavers that stopped after the world
+// went quiet.
 func (w *world) over() bool { return w.fault == "" && !w.majority(w.config.Voters) }

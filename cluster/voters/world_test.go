@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// world is a fleet and its group without raft: a change is committed as soon as the majorities that
-// it needs are up, and who is up, silent or gone is known to the leader late and in part. One seed
-// is one run.
+// world is a fleet and its group without raft. A change is committed as soon as the majorities that
+// it needs are up. The leader learns late and incompletely which replicas are up, silent or gone.
+// One seed is one run.
 type world struct {
 	rng       *rand.Rand
 	now       time.Duration
@@ -22,33 +22,33 @@ type world struct {
 	flight    *flight
 	leader    ID
 	since     time.Duration // the leader's
-	gone      time.Duration // when the last leader went
+	gone      time.Duration // when the last leader stopped leading
 	term      int           // counts the leads
 	errands   []errand
 	lastID    ID
 	lastInst  uint64
 	used      map[ID]bool // was ever in a configuration
 	lookAt    time.Duration
-	applied   time.Duration // when the last change was
-	struck    time.Duration // when something happened last
+	applied   time.Duration // when the last change was applied
+	struck    time.Duration // when the last event happened
 	seen      string
 	changes   int
 	fault     string
 	trace     []string
 	quiet     bool // no changes of leader, nothing lost
-	careful   bool // so little is down that no majority is lost, and leavers wait as long as it takes
-	uncounted bool // nobody counts losses
+	careful   bool // so little is down that no majority is lost, and leavers wait as long as necessary
+	uncounted bool // losses are not counted
 	mute      bool // a cut never looks like a process that is gone
 	fickle    bool // another leader after every change
 }
 
-// proc is one process; a restart in memory mode is a new one.
+// proc is one process. A restart in memory mode makes a new one.
 type proc struct {
 	who          Instance
 	name, zone   string
 	alive        bool
 	cut          bool
-	leaving      time.Duration // 0: no
+	leaving      time.Duration // zero means that it does not
 	diedAt       time.Duration
 	sessionUntil time.Duration
 	announced    bool // its address refuses
@@ -56,7 +56,7 @@ type proc struct {
 	asked        errand // the last Prepare that it answered
 }
 
-// errand is a question of a leader on its way.
+// errand is a question of a leader in flight.
 type errand struct {
 	term     int
 	by       *proc
@@ -68,12 +68,12 @@ type errand struct {
 // replica is one raft ID.
 type replica struct {
 	of       *proc
-	runs     bool // its data live
+	runs     bool // its data exist
 	caughtAt time.Duration
 	heard    time.Duration
 }
 
-// flight is a change on its way.
+// flight is a change in flight.
 type flight struct {
 	step  Step
 	joint bool
@@ -87,7 +87,7 @@ func newWorld(seed uint64, n int, settings Settings, zones []string) *world {
 	for i := range n {
 		w.start(fmt.Sprint("n", i), zones[i%len(zones)])
 	}
-	for _, p := range w.procs { // birth: the largest odd number of those who may
+	for _, p := range w.procs { // founding: the largest odd number of those that may vote
 		if (len(settings.Founders) == 0 || slices.Contains(settings.Founders, p.name)) &&
 			len(w.config.Voters) < odd(min(settings.Voters, n)) {
 			id := w.newReplica(p)
@@ -136,7 +136,7 @@ func (w *world) majority(ids []ID) bool {
 	return len(ids) == 0 || n > len(ids)/2
 }
 
-// crash is kill -9. In memory mode the data are gone.
+// crash is kill -9. In memory mode the data are lost.
 func (w *world) crash(p *proc) {
 	p.alive, p.diedAt = false, w.now
 	for _, r := range w.replicas {
@@ -146,8 +146,8 @@ func (w *world) crash(p *proc) {
 	}
 }
 
-// elect makes somebody leader who can be: in the configuration, with the majorities up, and with
-// the log.
+// elect makes a replica leader that can be one: it is in the configuration, the majorities are up,
+// and it has the log.
 func (w *world) elect() {
 	w.leader = 0
 	if !w.majority(w.config.Voters) || !w.majority(w.config.Outgoing) {
@@ -174,7 +174,7 @@ func (w *world) lead(id ID) {
 
 func (w *world) steward() *Steward { return &w.replicas[w.leader].of.steward }
 
-// facts is what the leader sees.
+// facts returns what the leader sees.
 func (w *world) facts() Facts {
 	f := Facts{Self: w.leader, Settings: w.settings, Config: w.config, Pending: w.flight != nil}
 	for _, id := range slices.Concat(w.config.Voters, w.config.Learners) {
@@ -198,7 +198,7 @@ func (w *world) facts() Facts {
 	return f
 }
 
-// view is what the leader made of it.
+// view returns the View that the leader made of it.
 func (w *world) view() View {
 	if w.leader == 0 {
 		return View{}

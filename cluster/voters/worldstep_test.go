@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// step lets one tick pass.
+// step advances the time by one tick.
 func (w *world) step() {
 	w.now += tick
 	for _, r := range w.replicas {
@@ -55,9 +55,9 @@ func (w *world) step() {
 	w.leave(st)
 }
 
-// fingerprint is the facts without the times: the steward looks when they change, when it is told
-// something, and when the last Next is over, not more often. So a Next that is missing shows as a
-// world that does not settle.
+// fingerprint formats the facts without times. The steward looks when they change, after an answer,
+// and when the last Next is over, but not more often. So a missing Next shows as a world that does
+// not settle.
 func (w *world) fingerprint(f Facts) string {
 	f.Replicas = slices.Clone(f.Replicas)
 	for i := range f.Replicas {
@@ -66,7 +66,7 @@ func (w *world) fingerprint(f Facts) string {
 	return fmt.Sprint(f)
 }
 
-// audit holds what the steward remembers to what is so.
+// audit compares what the steward remembers with the truth.
 func (w *world) audit(v View) {
 	for _, r := range v.Replicas {
 		if r.LifeOver && w.up(r.ID) {
@@ -80,7 +80,7 @@ func (w *world) audit(v View) {
 	}
 }
 
-// leave ends those that may stop, and those whose time is over.
+// leave ends the processes that may stop, and those whose time is over.
 func (w *world) leave(st *Steward) {
 	for _, p := range w.procs {
 		if p.leaving == 0 || !p.alive {
@@ -100,8 +100,8 @@ func (w *world) leave(st *Steward) {
 	}
 }
 
-// answer carries questions there and back. The answer to one of an earlier lead is heard by nobody,
-// or by the steward that has forgotten it.
+// answer carries questions and answers. The answer to a question of an earlier lead is lost, or
+// reaches the steward that has forgotten it.
 func (w *world) answer() {
 	var open []errand
 	for _, q := range w.errands {
@@ -135,7 +135,7 @@ func (w *world) probed(q errand, p *proc) {
 	}
 }
 
-// told gives an answer to whoever asked, if it lives.
+// told delivers an answer to the asker, if it lives.
 func (w *world) told(q errand, tell func(*Steward)) {
 	if q.by.alive && !q.by.cut {
 		tell(&q.by.steward)
@@ -143,7 +143,7 @@ func (w *world) told(q errand, tell func(*Steward)) {
 	}
 }
 
-// commit moves the change in flight on, if those whose votes it needs are up.
+// commit advances the change in flight, if the needed voters are up.
 func (w *world) commit() {
 	f := w.flight
 	switch {
@@ -184,7 +184,7 @@ func (w *world) ended() {
 	}
 }
 
-// carryOut does what Reconcile says, after a look at it.
+// carryOut checks and carries out the result of Reconcile.
 func (w *world) carryOut(v View, s Step) {
 	if w.lookAt = 0; s.Next > 0 {
 		w.lookAt = w.now + s.Next
@@ -203,7 +203,7 @@ func (w *world) carryOut(v View, s Step) {
 		w.errands = append(w.errands, errand{term: w.term, by: w.replicas[w.leader].of, id: s.ID, instance: s.Instance})
 	case AddLearner:
 		if w.used[s.ID] {
-			w.fail("raft ID %d gets a second stay in the configuration", s.ID)
+			w.fail("raft ID %d is added to the configuration a second time", s.ID)
 		}
 		if r := w.replicas[s.ID]; r == nil || !r.runs && r.of.alive {
 			w.fail("%d is added, and its instance runs no such replica", s.ID)
@@ -220,7 +220,7 @@ func (w *world) carryOut(v View, s Step) {
 	}
 }
 
-// check holds a change to what must be true of each.
+// check compares a change with what must be true of each.
 func (w *world) check(v View, s Step) {
 	t := &twin{v: v}
 	t.survey()
@@ -242,7 +242,7 @@ func (w *world) check(v View, s Step) {
 	}
 }
 
-// spareLosses is how many more of the voters that stay and are heard of may be lost.
+// spareLosses returns how many more of the voters that stay and are heard from may be lost.
 func (t *twin) spareLosses(set []ID) int {
 	n := 0
 	for _, id := range set {

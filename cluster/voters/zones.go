@@ -2,10 +2,10 @@ package voters
 
 import "slices"
 
-// A set of voters is spread the better, the fewer pairs of them share a zone. A replica whose
-// registration is not known shares none: what is not known is no reason for a change.
+// Voters are spread better if fewer pairs of them share a zone. A replica of unknown registration
+// shares none: missing information is no reason for a change.
 
-// load is how many of the members are in a zone.
+// load returns how many of the members are in a zone.
 func load(list []*member, zone string) int {
 	n := 0
 	for _, m := range list {
@@ -16,7 +16,7 @@ func load(list []*member, zone string) int {
 	return n
 }
 
-// pairs is how many pairs of the members share a zone.
+// pairs returns how many pairs of the members share a zone.
 func pairs(list []*member) int {
 	n := 0
 	for i, m := range list {
@@ -27,15 +27,15 @@ func pairs(list []*member) int {
 	return n
 }
 
-// settled reports whether the voters are right except, perhaps, for their zones.
+// settled reports whether the voters are right except perhaps for their zones.
 func (s *survey) settled() bool {
 	return len(s.voters) == s.target &&
 		len(where(s.voters, func(m *member) bool { return m.fit() && m.Active && m.who.Lost == 0 })) == len(s.voters)
 }
 
-// displaced returns the voter that an instance should take the place of for the sake of the zones,
-// or nil. The leader stays, so that zones never move the lead; and somebody who was lost lately
-// does not come back for them, since whoever replaced it would go and come by turns.
+// displaced returns the voter that an instance should replace to improve the zones, or nil. It
+// never returns the leader, so zones never move the lead. An instance that was lost lately replaces
+// none; otherwise it and its replacement would be exchanged by turns.
 func (s *survey) displaced(r Registered, who Instance) *member {
 	if !s.settled() || r.Lost > 0 {
 		return nil
@@ -65,7 +65,7 @@ func (s *survey) clash(list []*member, r Registered, who Instance) bool {
 	return false
 }
 
-// swap returns the voters with one exchanged for a learner, so that they are spread better, or nil.
+// swap returns the voters with one exchanged for a learner to improve the zones, or nil.
 func (s *survey) swap() []*member {
 	var in, out *member
 	best := pairs(s.voters)
@@ -85,7 +85,7 @@ func (s *survey) swap() []*member {
 	return exchange(s.voters, out, in)
 }
 
-// exchange returns the list with one member in the place of another.
+// exchange returns the list with one member replaced by another.
 func exchange(list []*member, out, in *member) []*member {
 	changed := make([]*member, 0, len(list))
 	for _, m := range list {
@@ -97,9 +97,9 @@ func exchange(list []*member, out, in *member) []*member {
 	return changed
 }
 
-// even exchanges members for others of the same kind, one or two at a time, as long as that spreads
-// them better. Taking each from the emptiest zone is not enough where some must be active and
-// others need not: the choice of one kind spoils that of the other.
+// even exchanges members for others of the same kind, one or two at a time, as long as that
+// improves the zones. Taking each from the emptiest zone is not enough if some must be active and
+// others need not: the choice of one kind can spoil that of the other.
 func (s *survey) even(chosen []*member) []*member {
 	for pairs(chosen) > 0 {
 		better := s.better(chosen, pairs(chosen), 2)
@@ -111,8 +111,8 @@ func (s *survey) even(chosen []*member) []*member {
 	return chosen
 }
 
-// better returns the members with at most so many exchanged that fewer than n pairs share a zone,
-// or nil.
+// better returns the members with at most that many exchanged, so that fewer than n pairs share a
+// zone, or nil.
 func (s *survey) better(list []*member, n, exchanges int) []*member {
 	for _, out := range list {
 		for _, in := range slices.Concat(s.voters, s.learners) {

@@ -205,6 +205,6 @@ func TestTheLockIsLostWithTheCluster(t *testing.T) {
 	if text := r.errs.String(); !strings.Contains(text, "the lock was lost") {
 		t.Errorf("it says %q", text)
 	}
-	f.mortise("run", "-n", "jobs/1", "--", "echo", "never").wants(t, exitNotReady, "connection refused")
+	f.mortise("run", "-n", "jobs/1", "--", "echo", "never").wants(t, exitNotReady, "no process listens there")
 	f.mortise("run", "-w", "200ms", "jobs/1", "--", "echo", "never").wants(t, exitNotReady)
 }

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// Beliefs judges promises 1 and 3 as a caller sees them: at any instant those who believe that they
-// hold a key fit beside each other; of those who want it alone there is one at most. Instants are
-// those of one global clock that nobody in the run can read; a belief lasts from Begin to just
-// before End, so that at one instant ends are to be told before beginnings. The zero value is ready
-// for use.
+// Beliefs judges mutual exclusion and sharing as callers see them: at any instant the callers that
+// believe to hold a key fit beside each other; at most one if it is exclusive. Instants are those
+// of one global clock, which nothing in the run can read. A belief lasts from Begin to just before
+// End, so at one instant ends must be reported before beginnings. The zero value is ready for use.
 //
-// A belief that ends by a clock (a lease that runs out) ends at the instant at which asking would
-// say so, whether or not anybody asks.
+// A belief that ends by a clock (a lease that runs out) ends at the instant at which a question
+// would return so, whether or not a question is asked.
 type Beliefs struct {
 	rule
 	now  time.Duration
@@ -25,7 +24,7 @@ type belief struct {
 	since time.Duration
 }
 
-// Begin is told that who believes, from at on, that it holds key on these terms.
+// Begin records that the caller who believes from at on that it holds key on these terms.
 func (b *Beliefs) Begin(key string, who Who, terms Terms, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -36,7 +35,8 @@ func (b *Beliefs) Begin(key string, who Who, terms Terms, at time.Duration) erro
 	}
 	if all.add(terms); !all.fits() {
 		last := b.held[key][len(b.held[key])-1]
-		return b.broken("beliefs: %v believes at %v that it holds %q, and so does %v since %v: together they have %d permits of %d",
+		return b.broken("beliefs: %v believes at %v that it holds %q, and so does %v since %v: "+
+			"together they have %d permits of %d",
 			who, at, key, last.who, last.since, all.taken, all.least)
 	}
 	if b.held == nil {
@@ -46,8 +46,8 @@ func (b *Beliefs) Begin(key string, who Who, terms Terms, at time.Duration) erro
 	return nil
 }
 
-// End is told that who no longer believes that it holds key. It does nothing if who did not, so
-// that a loss and a release of the same lock may both be told.
+// End records that the caller who no longer believes that it holds key. It does nothing without
+// such a belief, so that a loss and a release of the same lock may both be reported.
 func (b *Beliefs) End(key string, who Who, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -61,17 +61,17 @@ func (b *Beliefs) End(key string, who Who, at time.Duration) error {
 	return nil
 }
 
-// Believes reports whether who believes that it holds key.
+// Believes reports whether the caller who believes that it holds key.
 func (b *Beliefs) Believes(key string, who Who) bool {
 	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.who == who })
 }
 
-// Count returns how many keys somebody believes to hold.
+// Count returns the number of keys that any caller believes to hold.
 func (b *Beliefs) Count() int { return len(b.held) }
 
 func (b *Beliefs) at(at time.Duration) error {
 	if at < b.now {
-		return b.broken("beliefs: told of %v after %v: the judge needs the order of time", at, b.now)
+		return b.broken("beliefs: %v is reported after %v: the judge needs the order of time", at, b.now)
 	}
 	b.now = at
 	return b.err

@@ -11,7 +11,7 @@ import (
 
 var a, b = Who{"a", 1}, Who{"b", 1}
 
-// wantBroken fails unless err names the rule; and the judge must stay broken.
+// wantBroken fails unless err names the rule, and the judge keeps it.
 func wantBroken(t *testing.T, err error, judge interface{ Err() error }, rule string) {
 	t.Helper()
 	if err == nil || !strings.HasPrefix(err.Error(), rule+":") {
@@ -55,7 +55,7 @@ func TestFrontSeesEachEntryOnce(t *testing.T) {
 	}
 }
 
-// The kinds of the tests: a reader, and two permits of three.
+// Terms of the tests: a reader, and two permits of three.
 var shared, two = Terms{Permits: 1}, Terms{Permits: 2, Of: 3}
 
 func TestFIFO(t *testing.T) {
@@ -74,7 +74,7 @@ func TestFIFO(t *testing.T) {
 	j = FIFO{}
 	queue("x", 1, 2)
 	wantFine(t, j.Gone("x", 1), j.Granted("x", 2))
-	wantBroken(t, j.Granted("x", 1), &j, "fifo") // it was gone
+	wantBroken(t, j.Granted("x", 1), &j, "fifo") // it was over
 	j = FIFO{}
 	queue("x", 1)
 	wantFine(t, j.Granted("x", 1))
@@ -99,18 +99,18 @@ func TestFIFOOfKinds(t *testing.T) {
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, two, false), j.Granted("x", 1), j.Queued("x", 2, Terms{1, 3}, false),
 		j.Granted("x", 2), j.Queued("x", 3, Terms{1, 3}, false))
-	wantBroken(t, j.Granted("x", 3), &j, "fifo") // nothing is left
+	wantBroken(t, j.Granted("x", 3), &j, "fifo") // no permits are left
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{2, 4}, false), j.Granted("x", 1), j.Queued("x", 2, two, true))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo") // the lowest word counts
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // the lowest total counts
 	j = FIFO{}
-	// 1 waited elsewhere
+	// 1 waited for another key
 	wantFine(t, j.Queued("x", 1, shared, true), j.Queued("x", 2, shared, false), j.Granted("x", 2), j.Granted("x", 1))
 	wantFine(t, j.Queued("x", 3, shared, false), j.Queued("x", 4, shared, true))
-	wantBroken(t, j.Granted("x", 4), &j, "fifo") // 3 waits for nothing else
+	wantBroken(t, j.Granted("x", 4), &j, "fifo") // 3 waits for no other key
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{}, true), j.Queued("x", 2, shared, false))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo") // 1 waits elsewhere, and leaves no room
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // 1 waits for another key, and leaves no room
 }
 
 func TestBeliefs(t *testing.T) {
@@ -119,11 +119,11 @@ func TestBeliefs(t *testing.T) {
 	wantFine(t, j.End("x", a, 0), j.Begin("x", a, alone, 1), j.Begin("y", b, alone, 1), j.End("x", a, 5),
 		j.End("x", a, 5), j.Begin("x", b, alone, 5))
 	if !j.Believes("x", b) || j.Believes("x", a) || j.Believes("z", Who{}) || j.Count() != 2 {
-		t.Fatal("who believes what is wrong")
+		t.Fatal("the beliefs are wrong")
 	}
 	wantBroken(t, j.Begin("x", a, alone, 6), &j, "beliefs")
 	j = Beliefs{}
-	wantFine(t, j.Begin("x", a, alone, 1), j.End("x", b, 2)) // not his to end
+	wantFine(t, j.Begin("x", a, alone, 1), j.End("x", b, 2)) // b has no belief
 	wantBroken(t, j.Begin("x", b, alone, 3), &j, "beliefs")
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, alone, 7))
@@ -151,14 +151,14 @@ func TestRegister(t *testing.T) {
 		}
 	}
 	write("x", a, 5, true, true)
-	write("x", a, 5, false, true) // late, and nobody else was there
+	write("x", a, 5, false, true) // late, and no other caller wrote
 	write("x", b, 7, true, true)
-	write("x", a, 5, false, false) // what tokens are for
+	write("x", a, 5, false, false) // the purpose of tokens
 	write("y", a, 6, true, true)
 	if j.Refused() != 1 {
 		t.Fatalf("%d refused", j.Refused())
 	}
-	_, err := j.Write("x", a, 5, true) // it believes rightly, and is refused: its token is too low
+	_, err := j.Write("x", a, 5, true) // it rightly believes, and is refused: its token is too low
 	wantBroken(t, err, &j, "register")
 	j = Register{}
 	write("x", a, 5, true, true)
@@ -170,7 +170,7 @@ func TestRegister(t *testing.T) {
 	j = Register{}
 	write("x", a, 5, true, true)
 	wantFine(t, j.Read("x", b, 6, true), j.Read("x", b, 4, false), j.Read("y", b, 1, true))
-	wantBroken(t, j.Read("x", b, 4, true), &j, "register") // somebody has written beside a reader
+	wantBroken(t, j.Read("x", b, 4, true), &j, "register") // a write beside a reader
 }
 
 func TestHashes(t *testing.T) {
@@ -214,12 +214,12 @@ func TestGroups(t *testing.T) {
 	var j Groups
 	wantFine(t, j.Born(1, 100, 11, 12, 13))
 	j.Ended(1, 11)
-	j.EndedEverywhere(12) // one of three lives
+	j.EndedEverywhere(12) // one of three voters
 	wantFine(t, j.Born(2, 200, 13, 21, 22))
 	if j.Count() != 2 {
-		t.Fatal("two groups were born")
+		t.Fatal("Count is not 2")
 	}
-	wantBroken(t, j.Born(3, 300, 31), &j, "groups") // two of the second group's three live
+	wantBroken(t, j.Born(3, 300, 31), &j, "groups") // two of the second group's three are alive
 	j = Groups{}
 	wantFine(t, j.Born(1, 100, 11))
 	j.Ended(1, 11)
@@ -241,7 +241,7 @@ func TestServed(t *testing.T) {
 	x, y := []string{"x"}, []string{"y"}
 	j := Served{Bound: 10 * s}
 	j.Waits(x, a, false, 0)
-	wantFine(t, j.Check(100*s)) // there is trouble
+	wantFine(t, j.Check(100*s)) // the faults have not ended
 	j.Heal(100 * s)
 	wantFine(t, j.Check(110*s), j.Answered(a, true, 110*s))
 	j.Waits(x, b, false, 110*s)
@@ -298,16 +298,16 @@ func TestAcks(t *testing.T) {
 	wantFine(t, j.Replica("slow", 4, nil), j.Replica("r", 5, held(50)), j.Replica("ahead", 9, held(60)))
 	j.Ended(7, "x", alone, 50, "release")
 	wantFine(t, j.Released(7, "x", 50), j.Replica("slow", 6, held(50)), j.Replica("r", 7, nil))
-	j.Ended(12, "x", alone, 60, "expire") // of a grant that nobody was told of
+	j.Ended(12, "x", alone, 60, "expire") // of an unacknowledged grant
 	wantFine(t, j.Replica("slow", 8, held(60)), j.Replica("slow", 6, held(50)), j.Replica("r", 12, nil))
 	j.Granted(13, "x", shared, 70)
 	j.Granted(14, "x", shared, 80)
 	j.Ended(15, "x", shared, 80, "release")
 	wantFine(t, j.Replica("r", 14, held(70, 80)), j.Replica("r", 15, held(70)), j.Replica("r", 15, held(70, 90)))
-	for i := range uint64(1000) { // what is over is forgotten
+	for i := range uint64(1000) { // ended grants are forgotten
 		j.Ended(20+i, "x", shared, lockfsm.Token(100+i), "release")
 	}
-	j.Granted(1020, "x", shared, 100) // told late
+	j.Granted(1020, "x", shared, 100) // acknowledged late
 	wantFine(t, j.Replica("r", 1020, held(70)))
 	if len(j.keys["x"].grants) > remembered+1 {
 		t.Errorf("%d grants are kept", len(j.keys["x"].grants))

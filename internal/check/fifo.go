@@ -7,19 +7,19 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FIFO judges promise 5, and the rule of sharing, for one group: of a queue those can hold the
-// lock, from the front, who fit beside each other. So a request is granted only if all that came
-// before it and are not over leave room for it, whether they hold the lock or wait for another one;
-// and of those who wait for this lock alone none is passed. The zero value is ready for use.
+// FIFO judges the order of grants and the rule of sharing for one group: the requests at the front
+// of a queue that fit beside each other can hold the lock. So a request is granted only if all
+// unfinished requests before it leave room for it, whether they hold the lock or wait for another
+// one. No request that waits for this lock alone is passed. The zero value is ready for use.
 type FIFO struct {
 	rule
 	queues map[string]*queue
 }
 
-// queue is what is in the queue of one key, in the order of places.
+// queue is the queue of one key, in the order of places.
 type queue struct {
 	row    []place
-	newest lockfsm.Revision // ever queued
+	newest lockfsm.Revision // the last one ever queued
 }
 
 type place struct {
@@ -45,8 +45,8 @@ func (q *queue) find(at lockfsm.Revision) (int, bool) {
 	return slices.BinarySearchFunc(q.row, at, func(p place, at lockfsm.Revision) int { return cmp.Compare(p.at, at) })
 }
 
-// Queued is told each request that is taken in, also one that is granted at once, with its place,
-// the revision at which it was committed. several says that it waits for other keys too.
+// Queued records each accepted request, also one that is granted at once, with its place, the
+// revision at which it was committed. several means that it waits for other keys too.
 func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool) error {
 	if f.err != nil {
 		return f.err
@@ -60,7 +60,7 @@ func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool
 	return nil
 }
 
-// Gone is told each request that is over, whether or not it was granted.
+// Gone records each request that is over, whether or not it was granted.
 func (f *FIFO) Gone(key string, at lockfsm.Revision) error {
 	q := f.queue(key)
 	if i, found := q.find(at); found {
@@ -69,7 +69,7 @@ func (f *FIFO) Gone(key string, at lockfsm.Revision) error {
 	return f.err
 }
 
-// Granted is told each grant.
+// Granted judges each grant.
 func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	if f.err != nil {
 		return f.err
@@ -77,7 +77,7 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	q := f.queue(key)
 	i, found := q.find(at)
 	if !found || q.row[i].granted {
-		return f.broken("fifo: key %q: the request at place %d is granted and does not wait", key, at)
+		return f.broken("fifo: key %q: the request at place %d is granted, but does not wait", key, at)
 	}
 	var before sum
 	for _, p := range q.row[:i] {
@@ -86,13 +86,14 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 		}
 	}
 	if before.add(q.row[i].terms); !before.fits() {
-		return f.broken("fifo: key %q: the request at place %d is granted, and with those before it it has %d permits of %d", key, at, before.taken, before.least)
+		return f.broken("fifo: key %q: the request at place %d is granted, "+
+			"and with those before it it has %d permits of %d", key, at, before.taken, before.least)
 	}
 	q.row[i].granted = true
 	return nil
 }
 
-// Waits reports whether somebody waits for a key who does not fit beside a holder on these terms.
+// Waits reports whether a request waits for a key that does not fit beside a holder on these terms.
 func (f *FIFO) Waits(key string, holder Terms) bool {
 	for _, p := range f.queue(key).row {
 		if !p.granted && !holder.Beside(p.terms) {

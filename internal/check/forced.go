@@ -2,12 +2,12 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Forced judges ends by force: a hold ends so only if somebody has asked for that, by one of its
-// keys and by its token, and its holder is told so only then. So an order that comes late hits
-// nobody: whoever has the key by then has another token. The zero value is ready for use.
+// Forced judges ends by force. A hold ends so only after an order that named one of its keys and
+// its token, and only then is its holder told so. A late order hits no other hold, since the next
+// holder has another token. The zero value is ready for use.
 //
-// A hold that was ended by force is over from that moment, whatever its holder believes until he is
-// told; see [Forced.Over].
+// A hold that was ended by force is over from that moment, even while its holder has not been told;
+// see [Forced.Over].
 type Forced struct {
 	rule
 	asked map[grip]bool
@@ -20,7 +20,7 @@ type grip struct {
 	token lockfsm.Token
 }
 
-// Asked is told of each order, before it can be carried out.
+// Asked records each order, before it can be carried out.
 func (f *Forced) Asked(key string, token lockfsm.Token) {
 	if f.asked == nil {
 		f.asked, f.over = map[grip]bool{}, map[lockfsm.Token]bool{}
@@ -28,7 +28,7 @@ func (f *Forced) Asked(key string, token lockfsm.Token) {
 	f.asked[grip{key, token}] = true
 }
 
-// Ended is told each hold that the state has ended by force, with all its keys.
+// Ended judges each hold that the state has ended by force, with all its keys.
 func (f *Forced) Ended(keys []string, token lockfsm.Token) error {
 	if err := f.judge("is ended by force", keys, token); err != nil {
 		return err
@@ -37,9 +37,9 @@ func (f *Forced) Ended(keys []string, token lockfsm.Token) error {
 	return nil
 }
 
-// Told is told that a holder was told that others have ended his hold.
+// Told judges that a holder was told that its hold was ended by force.
 func (f *Forced) Told(keys []string, token lockfsm.Token) error {
-	return f.judge("is said to be ended by force", keys, token)
+	return f.judge("is reported as ended by force", keys, token)
 }
 
 // Over reports whether the hold with that token was ended by force.
@@ -51,5 +51,5 @@ func (f *Forced) judge(what string, keys []string, token lockfsm.Token) error {
 			return f.err
 		}
 	}
-	return f.broken("forced: the hold of %q with token %d %s, and nobody has asked for that", keys, token, what)
+	return f.broken("forced: the hold of %q with token %d %s, but there was no order for it", keys, token, what)
 }

@@ -2,28 +2,28 @@ package check
 
 import "slices"
 
-// Groups judges that there are never two groups that could both grant: of all groups that are born,
-// at most one has a majority of its voters alive, as the very lives that its charter, or its newest
-// configuration, names. A voter in memory that has restarted is somebody else, and can never again
-// take part in the old group; one with a directory is the same life as long as the directory is
-// there, also while its process is down. The zero value is ready for use.
+// Groups judges that there are never two groups that could both grant: at most one born group has a
+// majority of its voters alive. Only the incarnations count that its charter, or its newest
+// configuration, names. A restarted voter without a directory is another incarnation and can never
+// take part in the old group again. A voter with a directory stays the same one as long as its
+// directory exists, also while its process is down. The zero value is ready for use.
 type Groups struct {
 	rule
-	born []group // in the order of birth
+	born []group // in the order of their foundings
 }
 
 type group struct {
 	id       uint64
 	voters   []uint64 // instances
-	outgoing []uint64 // of the other majority, while the configuration is joint
+	outgoing []uint64 // voters of the old majority, while the configuration is joint
 	at       uint64   // index of the configuration
 	ended    map[uint64]bool
 	founded  int64
-	lost     bool // it had no majority once
+	lost     bool // it has had no majority at some time
 }
 
-// Born is told the birth of a group once, with the instances that vote in it and its founding time.
-// Tokens start at the founding time, so it must be above that of every group before.
+// Born records the founding of a group, once, with its voting instances and its founding time.
+// Tokens start at the founding time, so it must be above that of every earlier group.
 func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	if g.err != nil {
 		return g.err
@@ -44,9 +44,9 @@ func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	return g.check()
 }
 
-// Configured is told that a configuration is applied somewhere, by the instances that vote in it;
-// outgoing are those of the other majority while it is joint. Of two the one with the higher index
-// counts.
+// Configured records that a configuration with these voting instances is applied somewhere.
+// outgoing are the voters of the other majority while it is joint. The configuration with the
+// highest index counts.
 func (g *Groups) Configured(id, at uint64, voters, outgoing []uint64) {
 	for i := range g.born {
 		if group := &g.born[i]; group.id == id && at > group.at {
@@ -56,12 +56,13 @@ func (g *Groups) Configured(id, at uint64, voters, outgoing []uint64) {
 	}
 }
 
-// Able reports whether a majority of the voters of a group that is born is alive.
+// Able reports whether a majority of the voters of a born group is alive.
 func (g *Groups) Able(id uint64) bool {
 	return slices.ContainsFunc(g.born, func(group group) bool { return group.id == id && group.able() })
 }
 
-// Lost returns the groups that have no majority of their voters alive, in the order of their birth.
+// Lost returns the groups without a living majority of their voters, in the order of their
+// foundings.
 func (g *Groups) Lost() []uint64 {
 	var lost []uint64
 	for _, group := range g.born {
@@ -72,7 +73,7 @@ func (g *Groups) Lost() []uint64 {
 	return lost
 }
 
-// Bears reports whether all groups that have a majority have one without that life too.
+// It reports whether every group with a majority keeps one without that instance.
 func (g *Groups) Bears(instance uint64) bool {
 	for _, group := range g.born {
 		if !group.able() || group.ended[instance] {
@@ -88,8 +89,8 @@ func (g *Groups) Bears(instance uint64) bool {
 	return true
 }
 
-// Needless returns how many groups were given up though they had a majority of their voters alive
-// all the time.
+// Needless returns the number of groups that were given up although they always had a living
+// majority of their voters.
 func (g *Groups) Needless() int {
 	n := 0
 	for _, group := range g.born[:max(0, len(g.born)-1)] {
@@ -116,8 +117,8 @@ func (g *group) majority(voters []uint64) bool {
 
 func (g *group) note() { g.lost = g.lost || !g.able() }
 
-// Ended is told that the life of an instance is over for good in that group: its process ended and
-// had no directory, it started anew in place, or its directory is lost.
+// Ended records that an incarnation is over for good in that group: its process ended without a
+// directory, it restarted in place, or its directory is lost.
 func (g *Groups) Ended(id, instance uint64) {
 	for i := range g.born {
 		if group := &g.born[i]; group.id == id {
@@ -135,11 +136,11 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 	}
 }
 
-// Count returns how many groups were born.
+// Count returns the number of born groups.
 func (g *Groups) Count() int { return len(g.born) }
 
-// check looks for two groups with a majority. It is enough to look at births: a life that is over
-// does not come back.
+// check searches for two groups with a majority. It is enough to do so at foundings: an incarnation
+// that is over does not come back.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {
@@ -148,7 +149,7 @@ func (g *Groups) check() error {
 		}
 	}
 	if len(able) > 1 {
-		return g.broken("groups: %d groups that are born could have a leader: %x", len(able), able)
+		return g.broken("groups: %d born groups could have a leader: %x", len(able), able)
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ func TestForced(t *testing.T) {
 	x, both := []string{"x"}, []string{"x", "y"}
 	var j Forced
 	j.Asked("y", 7)
-	wantFine(t, j.Told(both, 7), j.Ended(both, 7), j.Told(both, 7)) // whoever is told first may be in front
+	wantFine(t, j.Told(both, 7), j.Ended(both, 7), j.Told(both, 7)) // Told may come before Ended
 	if !j.Over(7) || j.Over(8) {
-		t.Fatal("what is over is wrong")
+		t.Fatal("Over is wrong")
 	}
 	j.Asked("x", 8)
 	wantFine(t, j.Ended(x, 8))
@@ -27,10 +27,10 @@ func TestDelays(t *testing.T) {
 	const s = time.Second
 	j := Delays{Drift: 0.01}
 	j.Expired(1, 10*s)
-	j.Expired(1, 40*s) // once more, when the delay is over
+	j.Expired(1, 40*s) // again, when the delay is over
 	wantFine(t, j.Ended(1, "x", 7, 30*s, 40*s), j.Ended(1, "y", 7, 0, 10*s))
 	j.Expired(2, 100*s)
-	wantFine(t, j.Ended(2, "x", 8, 10*s, 100*s+9902*time.Millisecond)) // by a clock that is fast
+	wantFine(t, j.Ended(2, "x", 8, 10*s, 100*s+9902*time.Millisecond)) // by a fast clock
 	wantBroken(t, j.Ended(2, "x", 8, 10*s, 100*s+9900*time.Millisecond), &j, "delays")
 	j = Delays{}
 	wantBroken(t, j.Ended(1, "x", 7, s, 100*s), &j, "delays") // it has not expired
@@ -39,12 +39,12 @@ func TestDelays(t *testing.T) {
 func TestNotices(t *testing.T) {
 	const s = time.Second
 	var j Notices
-	wantFine(t, j.Renewed(a, 5*s)) // nobody waits
+	wantFine(t, j.Renewed(a, 5*s)) // no request waits
 	j.Wanted(a, 6*s)
 	j.Wanted(b, 6*s)
 	j.Over(b)
 	wantFine(t, j.Renewed(a, 6*s), j.Renewed(b, 7*s))
-	j.Wanted(a, 9*s) // one more
+	j.Wanted(a, 9*s) // another waiter
 	wantBroken(t, j.Renewed(a, 7*s), &j, "notices")
 }
 
@@ -62,17 +62,17 @@ func TestLongest(t *testing.T) {
 	j.Begins(a, 10*s)
 	wantBroken(t, j.Overdue(a, 9*s), &j, "longest")
 	j = Longest{}
-	wantBroken(t, j.Overdue(a, 9*s), &j, "longest") // it was to last for ever
+	wantBroken(t, j.Overdue(a, 9*s), &j, "longest") // it has no longest duration
 }
 
 func TestReentry(t *testing.T) {
 	var j Reentry
 	wantFine(t, j.Enter("x", a, 5), j.Enter("x", a, 5), j.Enter("y", b, 4), j.Leave("x", a))
 	if j.Count("x") != 1 || j.Count("y") != 1 || j.Count("z") != 0 {
-		t.Fatal("who is inside is wrong")
+		t.Fatal("Count is wrong")
 	}
 	wantFine(t, j.Leave("x", a), j.Enter("x", b, 6), j.Leave("x", b))
-	wantBroken(t, j.Enter("x", a, 6), &j, "reentry") // the token of the one before
+	wantBroken(t, j.Enter("x", a, 6), &j, "reentry") // the token of the previous owner
 	for name, broken := range map[string]func(j *Reentry) error{
 		"while another is inside":   func(j *Reentry) error { return j.Enter("x", b, 7) },
 		"again, with another token": func(j *Reentry) error { return j.Enter("x", a, 7) },
@@ -90,7 +90,7 @@ func TestReentry(t *testing.T) {
 
 func last(all ...error) error { return all[len(all)-1] }
 
-func TestWhoFitsBesideAHolder(t *testing.T) {
+func TestTermsBesideAHolder(t *testing.T) {
 	for _, c := range []struct {
 		a, b   Terms
 		beside bool
@@ -103,6 +103,6 @@ func TestWhoFitsBesideAHolder(t *testing.T) {
 	var f FIFO
 	wantFine(t, f.Queued("x", 1, shared, false), f.Granted("x", 1), f.Queued("x", 2, shared, true))
 	if f.Waits("x", shared) || !f.Waits("x", Terms{}) || f.Waits("y", Terms{}) {
-		t.Error("a reader who waits elsewhere waits for a writer, and for no reader")
+		t.Error("a queued reader must wait for a writer, and not for a reader")
 	}
 }

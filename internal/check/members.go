@@ -5,12 +5,12 @@ import "slices"
 // Member is one replica of a configuration.
 type Member struct {
 	ID       uint64 // its raft ID
-	Instance uint64 // whose it is
+	Instance uint64 // the instance that it belongs to
 }
 
-// Members judges who replicates a group's log. A raft ID belongs to one instance, has one stay in
-// the configuration and one life of its data: it begins empty once. What a configuration is does
-// not depend on who says it, and nobody votes twice in one. The zero value is ready for use.
+// Members judges the replicas of a group's log. A raft ID belongs to one instance, has one stay in
+// the configuration and one life of its data: it begins empty once. All replicas report the same
+// configuration at an index, and no instance votes twice in one. The zero value is ready for use.
 type Members struct {
 	rule
 	groups map[uint64]*membership
@@ -40,8 +40,8 @@ func (m *Members) group(id uint64) *membership {
 	return g
 }
 
-// Begins is told that an instance runs a replica under a raft ID, from now on; empty says that it
-// begins without data, and not with what it has kept.
+// Begins records that an instance runs a replica under a raft ID from now on. empty means that it
+// begins without data.
 func (m *Members) Begins(group, id, instance uint64, empty bool) error {
 	if m.err != nil {
 		return m.err
@@ -64,9 +64,9 @@ func (m *Members) owned(g *membership, group uint64, who Member) error {
 	return nil
 }
 
-// Configured is told that a replica has applied the configuration that the entry at an index has
-// made: all its members, and which of them vote in the majority that is to come. It may be told in
-// any order and again and again. It reports whether this one was news.
+// Configured records that a replica has applied the configuration of the entry at an index: all its
+// members, and the voters of its incoming majority. It may be called in any order and repeatedly.
+// It reports whether the configuration was new.
 func (m *Members) Configured(group, at uint64, members []Member, voters []uint64) (fresh bool, err error) {
 	if m.err != nil {
 		return false, m.err
@@ -88,7 +88,8 @@ func (m *Members) Configured(group, at uint64, members []Member, voters []uint64
 			return true, err
 		}
 		if stays := g.stays(who.ID); stays > 1 {
-			return true, m.broken("members: replica %x of group %x is in the configuration at index %d, and had left it before", who.ID, group, at)
+			return true, m.broken("members: replica %x of group %x is in the configuration at index %d, "+
+				"and had left it before", who.ID, group, at)
 		}
 	}
 	for i, v := range voters {
@@ -102,7 +103,7 @@ func (m *Members) Configured(group, at uint64, members []Member, voters []uint64
 	return true, nil
 }
 
-// stays returns how many times a replica came into the configuration.
+// stays returns how many times a replica entered the configuration.
 func (g *membership) stays(id uint64) int {
 	stays, in := 0, false
 	for _, c := range g.configs {

@@ -13,17 +13,17 @@ func TestMembers(t *testing.T) {
 		j.Begins(9, 1, 11, false))
 	wantFine(t, j.Begins(8, 1, 14, true)) // another group
 	if fresh, err := j.Configured(9, 1, []Member{one, two}, []uint64{1, 2}); fresh || err != nil {
-		t.Fatal("the same again is news", err)
+		t.Fatal("a repeated configuration is reported as new", err)
 	}
 	if fresh, err := j.Configured(9, 7, []Member{one, three}, []uint64{1}); !fresh || err != nil {
-		t.Fatal("a new one is no news", err)
+		t.Fatal("a new configuration is not reported as new", err)
 	}
-	wantFine(t, configured(&j, 5, []Member{one, two, three}, 1, 2))        // by somebody who lags
+	wantFine(t, configured(&j, 5, []Member{one, two, three}, 1, 2))        // from a lagging replica
 	wantBroken(t, configured(&j, 9, []Member{one, two}, 1), &j, "members") // 2 had left
 
 	j = Members{}
 	wantFine(t, configured(&j, 1, []Member{one, two}, 1, 2), configured(&j, 9, []Member{one, two}, 1, 2))
-	wantFine(t, configured(&j, 5, []Member{one}, 1)) // which is told late, and shows that 2 came back
+	wantFine(t, configured(&j, 5, []Member{one}, 1)) // reported late: it shows that 2 came back
 	wantBroken(t, configured(&j, 10, []Member{one, two}, 1, 2), &j, "members")
 
 	j = Members{}

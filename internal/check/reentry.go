@@ -2,10 +2,10 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Reentry judges locks that their owner can enter again, as a counted mutex: nobody else is inside
-// until the owner has left as often as he has entered; he enters again with the token that he has;
-// and whoever enters next has a higher one. An owner is whoever the locks take for one: a thread,
-// or, in mortise, all that is done under the context of one lock. The zero value is ready for use.
+// Reentry judges locks that their owner can enter again, as a counted mutex. No other owner is
+// inside until the owner has left as often as it has entered. It enters again with the same token,
+// and the next owner has a higher one. An owner is what the locks take for one: a thread or, in
+// mortise, everything under the context of one lock. The zero value is ready for use.
 type Reentry struct {
 	rule
 	inside map[string]visit
@@ -19,7 +19,7 @@ type visit struct {
 	count int
 }
 
-// Enter is told each entry, after it was granted.
+// Enter judges each entry, after it was granted.
 func (r *Reentry) Enter(key string, owner Who, token lockfsm.Token) error {
 	if r.err != nil {
 		return r.err
@@ -41,11 +41,11 @@ func (r *Reentry) Enter(key string, owner Who, token lockfsm.Token) error {
 	return nil
 }
 
-// Leave is told each exit, before it can be seen by others.
+// Leave judges each exit, before other owners can see it.
 func (r *Reentry) Leave(key string, owner Who) error {
 	v := r.inside[key]
 	if r.err == nil && (v.count == 0 || v.owner != owner) {
-		return r.broken("reentry: %v leaves %q, and is not inside", owner, key)
+		return r.broken("reentry: %v leaves %q, but is not inside", owner, key)
 	}
 	if v.count--; r.err == nil {
 		r.inside[key] = v
@@ -53,5 +53,5 @@ func (r *Reentry) Leave(key string, owner Who) error {
 	return r.err
 }
 
-// Count returns how often somebody is inside key.
+// Count returns how often the owner inside key has entered it.
 func (r *Reentry) Count(key string) int { return r.inside[key].count }

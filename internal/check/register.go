@@ -2,12 +2,12 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Register judges tokens by what they are for: a resource that remembers the highest token and
-// refuses lower ones. Such a resource is written in the order of tokens whatever the locks do, so
-// that alone proves nothing. What can fail, and is judged: a caller that believes rightly that it
-// holds the lock must not be refused, which happens if its token is not the highest; one token must
-// not be used by two; and, with Observed, that a resource of somebody else's really compares. The
-// zero value is ready for use.
+// Register judges tokens by their purpose: a resource that remembers the highest token and refuses
+// lower ones. Such a resource is written in the order of tokens whatever the locks do, so that
+// alone proves nothing. It judges what can fail. A caller that rightly believes to hold the lock
+// must not be refused, which happens if its token is not the highest. Two callers must not use one
+// token. With Observed, a resource outside this package must really compare. The zero value is
+// ready for use.
 type Register struct {
 	rule
 	last    map[string]write
@@ -19,15 +19,15 @@ type write struct {
 	token lockfsm.Token
 }
 
-// Write lets who write to the resource that key protects, and reports whether the resource accepts.
-// believes says that, at the moment at which the write arrives, who's belief has not ended (ask
-// [Beliefs.Believes]); a write that arrives later may be refused.
+// Write writes to the resource that key protects as the caller who, and reports whether the
+// resource accepts. believes must report whether its belief still lasts when the write arrives (see
+// [Beliefs.Believes]). A later write may be refused.
 func (r *Register) Write(key string, who Who, token lockfsm.Token, believes bool) (accepted bool, err error) {
 	accepted = token >= r.last[key].token
 	return accepted, r.Observed(key, who, token, believes, accepted)
 }
 
-// Observed is told of a write to a resource that compares by itself.
+// Observed judges a write to a resource that compares by itself.
 func (r *Register) Observed(key string, who Who, token lockfsm.Token, believes, accepted bool) error {
 	if r.err != nil {
 		return r.err
@@ -53,8 +53,8 @@ func (r *Register) Observed(key string, who Who, token lockfsm.Token, believes, 
 	return nil
 }
 
-// Read is what whoever shares the lock does: it does not write. While it believes rightly, nobody
-// can have written who was granted the lock after it, since whoever writes holds it alone.
+// Read judges a caller that shares the lock and only reads. While it rightly believes to hold it,
+// no caller that was granted the lock later can have written, since a writer is exclusive.
 func (r *Register) Read(key string, who Who, token lockfsm.Token, believes bool) error {
 	if last := r.last[key]; r.err == nil && believes && last.token >= token {
 		return r.broken("register: %v shares %q with token %d, and %v has written with token %d", who, key, token,
@@ -63,6 +63,6 @@ func (r *Register) Read(key string, who Who, token lockfsm.Token, believes bool)
 	return r.err
 }
 
-// Refused returns how many writes were rightly refused: a run in which it stays 0 has not tried
-// what tokens are for.
+// Refused returns how many writes were rightly refused. A run in which it stays 0 has not tested
+// the purpose of tokens.
 func (r *Register) Refused() int { return r.refused }

@@ -17,8 +17,8 @@ type hashed struct {
 	who string
 }
 
-// Applied is told that a replica stands at index of its group with a state of that sum (see [Sum];
-// of its snapshot, say).
+// Applied judges a replica that stands at index of its group with a state of that sum (the [Sum] of
+// its snapshot, for example).
 func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	if h.err != nil {
 		return h.err
@@ -38,14 +38,15 @@ func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	return nil
 }
 
-// Sum is a sum of bytes that is the same in every run and on every machine.
+// Sum returns a sum of bytes that is the same in every run and on every machine.
 func Sum(b []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(b) // never fails
 	return h.Sum64()
 }
 
-// Raft judges what Raft promises, from what voters say and commit. The zero value is ready for use.
+// Raft judges what Raft guarantees, from what voters send and commit. The zero value is ready for
+// use.
 type Raft struct {
 	rule
 	leaders map[term]uint64
@@ -62,7 +63,7 @@ type entry struct {
 	who       string
 }
 
-// Leads is told that a raft ID acts as the leader of a term: it believes so, or sends what only a
+// Leads judges that a raft ID acts as the leader of a term: it believes so, or sends what only a
 // leader sends.
 func (r *Raft) Leads(group, t, id uint64) error {
 	if r.err != nil {
@@ -79,8 +80,8 @@ func (r *Raft) Leads(group, t, id uint64) error {
 	return nil
 }
 
-// Votes is told that a raft ID has voted for a candidate: in a message (a granted vote, not a
-// pre-vote), or in a hard state that it stores. Candidate 0, no vote, is passed over.
+// Votes judges that a raft ID has voted for a candidate: in a message (a granted vote, not a
+// pre-vote), or in a hard state that it stores. Candidate 0, no vote, is ignored.
 func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	if r.err != nil || candidate == 0 {
 		return r.err
@@ -97,7 +98,7 @@ func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	return nil
 }
 
-// Committed is told each entry that a voter applies, with the [Sum] of its data.
+// Committed judges each entry that a voter applies, with the [Sum] of its data.
 func (r *Raft) Committed(group, index, t, sum uint64, who string) error {
 	if r.err != nil {
 		return r.err
@@ -105,7 +106,8 @@ func (r *Raft) Committed(group, index, t, sum uint64, who string) error {
 	place := at{group, index}
 	before, seen := r.entries[place]
 	if seen && (before.term != t || before.sum != sum) {
-		return r.broken("raft: group %x at index %d: %s applies an entry of term %d with sum %016x, %s one of term %d with sum %016x",
+		return r.broken("raft: group %x at index %d: %s applies an entry of term %d with sum %016x, "+
+			"%s one of term %d with sum %016x",
 			group, index, who, t, sum, before.who, before.term, before.sum)
 	}
 	if !seen {
@@ -117,20 +119,19 @@ func (r *Raft) Committed(group, index, t, sum uint64, who string) error {
 	return nil
 }
 
-// Progress is what of a replica may only rise.
+// Progress holds the numbers of a replica that may only rise.
 type Progress struct {
 	Term, Commit, Applied, Revision uint64
 }
 
-// Rising judges that nothing of a replica goes back while it lives. The zero value is ready for
-// use.
+// Rising judges that no number of a replica falls while it lives. The zero value is ready for use.
 type Rising struct {
 	rule
 	seen map[string]Progress
 }
 
-// Observed is told where the replica of that name stands. A replica that starts anew is another
-// one, unless it kept its disk: then its name may stay, if what is told of it had been stored.
+// Observed judges the progress of the replica of that name. A restarted replica needs another name,
+// unless it kept its disk and the reported numbers had been stored.
 func (r *Rising) Observed(who string, p Progress) error {
 	if r.err != nil {
 		return r.err
@@ -155,5 +156,5 @@ func (r *Rising) Observed(who string, p Progress) error {
 	return nil
 }
 
-// Forget ends a replica: the next of its name may start anywhere.
+// Forget ends a replica: the next one of its name may start anywhere.
 func (r *Rising) Forget(who string) { delete(r.seen, who) }

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Who is somebody who can hold a lock: a call on a node. What the numbers mean is the caller's
-// affair; they must tell two lives of one node apart.
+// Who names a caller that can hold a lock: a call on a node. The user of the judges chooses the
+// numbers, which must differ for two incarnations of a node.
 type Who struct {
 	Node string
 	Op   uint64
@@ -14,15 +14,15 @@ type Who struct {
 
 func (w Who) String() string { return fmt.Sprintf("%s#%d", w.Node, w.Op) }
 
-// Terms says how much of a lock somebody takes, as lockfsm.Command does: the zero value is the
-// whole lock, Permits 1 of 0 is a share of it beside any number of others, and else it is a
+// Terms is how much of a lock a request takes, as in lockfsm.Command. The zero value is the whole
+// lock. Permits 1 of 0 is a share of it beside any number of others. Anything else is a
 // semaphore's.
 type Terms struct{ Permits, Of uint32 }
 
-// Alone reports whether nobody else can hold the lock meanwhile.
+// Alone reports whether the lock is held exclusively.
 func (t Terms) Alone() bool { return t.Permits == 0 }
 
-// Beside reports whether two can hold the lock at the same time, if nobody else does.
+// Beside reports whether two requests alone can hold the lock at the same time.
 func (t Terms) Beside(other Terms) bool {
 	var both sum
 	both.add(t)
@@ -40,8 +40,8 @@ func (t Terms) count() (permits, of uint64) {
 	return 1, 1
 }
 
-// sum adds up a row of those who hold a lock: they fit beside each other if all their permits are
-// no more than any of them says there are.
+// sum adds up a row of holders: they fit beside each other if all their permits are at most the
+// lowest total that any of them names.
 type sum struct {
 	taken, least uint64
 	many         bool
@@ -58,13 +58,13 @@ func (s *sum) add(t Terms) {
 
 func (s *sum) fits() bool { return !s.many || s.taken <= s.least }
 
-// rule is the part that all judges share: the first violation stays.
+// rule is the part that all judges share: it keeps the first violation.
 type rule struct{ err error }
 
 // Err returns the first violation, or nil.
 func (r *rule) Err() error { return r.err }
 
-// broken notes a violation, if it is the first, and returns the first.
+// broken records a violation, if it is the first, and returns the first.
 func (r *rule) broken(format string, args ...any) error {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
@@ -72,12 +72,12 @@ func (r *rule) broken(format string, args ...any) error {
 	return r.err
 }
 
-// Front tells the first replica that applies an entry from those that follow it. What all replicas
-// agree on, such as grants, is to be told to the judges of order once: by whoever is in front. The
-// zero value is ready for use.
+// Front distinguishes the first replica that applies an entry from those that follow. Events on
+// which all replicas agree, such as grants, must be reported to the judges of order once: by the
+// replica in front. The zero value is ready for use.
 type Front struct{ applied map[uint64]uint64 }
 
-// First reports whether index is the next of its group that nobody has applied before.
+// First reports whether no replica of the group has applied index before.
 func (f *Front) First(group, index uint64) bool {
 	if index <= f.applied[group] {
 		return false

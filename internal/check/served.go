@@ -8,26 +8,26 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Served judges promises 4 and 7 once the trouble is over: a key that somebody waits for and nobody
-// alive holds is granted within Bound, and every call that needs no lock (a cancelled one, a try,
-// an unlock) is answered within Bound. A holder that lives may hold as long as it likes; that its
-// hold ends is the run's affair. So is, where a call waits for several keys, that those of one whom
-// it waits for come free, who waits elsewhere: all keys that waiting calls connect must be free.
-// Make one with the bound: TTL, one failover and some slack.
+// Served judges liveness after the faults have ended. A key that a call waits for and no live
+// caller holds is granted within Bound, and every call that needs no lock (a cancelled one, a try,
+// an unlock) is answered within Bound. A live holder may hold as long as it likes; the run must end
+// its hold. If calls wait for several keys, Bound counts from when all keys are free that waiting
+// calls connect, and the run must free these too. Make one with the bound: TTL, one failover and
+// some slack.
 type Served struct {
 	Bound time.Duration
 
 	rule
 	healed  bool
-	since   time.Duration // of the healing
+	since   time.Duration // when the faults ended
 	keys    map[string]*wanted
 	waiting []waiting // in the order in which they began
 }
 
-// wanted is a key that somebody has wanted.
+// wanted is a key that a call has waited for.
 type wanted struct {
 	held []Who
-	free time.Duration // since when nobody who lives holds it
+	free time.Duration // since when no live caller holds it
 }
 
 type waiting struct {
@@ -49,17 +49,16 @@ func (s *Served) key(key string) *wanted {
 	return w
 }
 
-// Heal is told that the trouble is over.
+// Heal records that the faults have ended.
 func (s *Served) Heal(at time.Duration) { s.healed, s.since = true, at }
 
-// Waits is told of a call that begins to wait for all of keys. soon says that it is to be answered
-// whether or not somebody holds them.
+// Waits records a call that begins to wait for all of keys. soon means that it must be answered
+// even if the keys are held.
 func (s *Served) Waits(keys []string, who Who, soon bool, at time.Duration) {
 	s.waiting = append(s.waiting, waiting{who, keys, at, soon})
 }
 
-// Soon is told that a waiting call is from now on to be answered in any case: its context has
-// ended.
+// Soon records that a waiting call must be answered in any case from now on: its context has ended.
 func (s *Served) Soon(who Who, at time.Duration) {
 	for i := range s.waiting {
 		if s.waiting[i].who == who {
@@ -68,7 +67,7 @@ func (s *Served) Soon(who Who, at time.Duration) {
 	}
 }
 
-// Answered is told that a call returned, or that its process died. granted says that it now holds
+// Answered judges that a call returned, or that its process died. granted means that it now holds
 // its keys.
 func (s *Served) Answered(who Who, granted bool, at time.Duration) error {
 	i := slices.IndexFunc(s.waiting, func(o waiting) bool { return o.who == who })
@@ -86,15 +85,15 @@ func (s *Served) Answered(who Who, granted bool, at time.Duration) error {
 	return s.err
 }
 
-// Freed is told that a holder of key has released or lost it, or has died. After a death Bound
-// counts from the death, so it must have room for a TTL.
+// Freed records that a holder of key has released or lost it, or has died. After a death Bound
+// counts from the death, so it must include a TTL.
 func (s *Served) Freed(key string, who Who, at time.Duration) {
 	w := s.key(key)
 	w.held = slices.DeleteFunc(w.held, func(o Who) bool { return o == who })
 	w.free = at
 }
 
-// Check is called now and then, and at the end.
+// Check must be called now and then, and at the end.
 func (s *Served) Check(at time.Duration) error {
 	for i := range s.waiting {
 		s.judge(&s.waiting[i], at)
@@ -114,12 +113,13 @@ func (s *Served) judge(c *waiting, at time.Duration) {
 			return
 		}
 	}
-	_ = s.broken("served: %v has not been answered for %q at %v: it waits since %v, all that is free since %v, all is well since %v",
+	_ = s.broken("served: %v has not been answered for %q at %v: it waits since %v, "+
+		"its keys are free since %v, the faults ended at %v",
 		c.who, c.keys, at, c.since, free, s.since)
 }
 
-// free says since when all keys are free that these are connected with by waiting calls, or that
-// one of them is held.
+// free returns since when all keys are free that waiting calls connect with these. held reports
+// that one of them is held.
 func (s *Served) free(keys []string) (since time.Duration, held bool) {
 	all := slices.Clone(keys)
 	for i := 0; i < len(all); i++ {
@@ -141,11 +141,10 @@ func (s *Served) free(keys []string) (since time.Duration, held bool) {
 	return since, false
 }
 
-// Waiting returns how many calls have not been answered.
+// Waiting returns the number of unanswered calls.
 func (s *Served) Waiting() int { return len(s.waiting) }
 
-// Left judges what is left when all calls are over: nothing, but for the sessions of the instances
-// that live.
+// Left judges what is left when all calls are over: only the sessions of the live instances.
 func Left(who string, is lockfsm.Counts, sessions int) error {
 	if is != (lockfsm.Counts{Sessions: sessions}) {
 		return fmt.Errorf("left: %s keeps %+v after the last call, want %d sessions and nothing else", who, is,

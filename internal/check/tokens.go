@@ -2,15 +2,15 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Tokens judges promise 2: of two grants of a key, the later has the higher token; over changes of
+// Tokens judges fencing: the later of two grants of a key has the higher token, over changes of
 // leader, restarts and groups. The zero value is ready for use.
 type Tokens struct {
 	rule
 	highest map[string]lockfsm.Token
 }
 
-// Grant is told every grant once, in the order of granting: from the front of the log (see
-// [Front]), or from successful calls in the order in which they returned.
+// Grant judges every grant once, in the order of granting: from the front of the log (see [Front]),
+// or from successful calls in the order in which they returned.
 func (t *Tokens) Grant(key string, token lockfsm.Token) error {
 	if t.err != nil {
 		return t.err

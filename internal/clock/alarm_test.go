@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// jumpClock is the bubble's clock and a leap of the test's.
+// jumpClock is the bubble's clock plus a jump that the test controls.
 type jumpClock struct {
 	Clock
 	leap Manual
@@ -14,8 +14,8 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// An alarm fires no later than it was last set to. After a machine was suspended it fires as soon
-// as its clock says, though its timer stood still meanwhile.
+// TestAlarm: an alarm fires no later than it was last set to, also after a suspension in which the
+// clock advanced and the timer did not.
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &jumpClock{Clock: Monotonic()}
@@ -29,13 +29,13 @@ func TestAlarm(t *testing.T) {
 			<-a.C
 			a.Fired()
 			if took := time.Since(began); took != want {
-				t.Errorf("asked to ring after %v it rang after %v, want %v", d, took, want)
+				t.Errorf("an alarm set to %v fired after %v, want %v", d, took, want)
 			}
 		}
 		after(time.Second, time.Second)
-		after(-time.Second, time.Millisecond) // never a loop
+		after(-time.Second, time.Millisecond) // no busy loop
 		a.Set(c.Now(), c.Now().Add(time.Second))
-		after(time.Minute, time.Second) // it is set early enough
+		after(time.Minute, time.Second) // it is already set early enough
 		a.Set(c.Now(), c.Now().Add(time.Minute))
 		after(time.Second, time.Second)
 		a.Set(c.Now(), c.Now().Add(time.Minute))
@@ -45,7 +45,7 @@ func TestAlarm(t *testing.T) {
 		time.Sleep(time.Hour)
 		select {
 		case <-a.C:
-			t.Error("told nothing it rang")
+			t.Error("an alarm that was not set fired")
 		default:
 		}
 	})

@@ -1,15 +1,15 @@
-// Package clock is the clock of leases: nanoseconds since the machine booted.
+// Package clock provides the clock of leases: nanoseconds since the machine booted.
 //
-// A lease is a promise about elapsed time, so it must be measured by a clock that nobody sets and
-// that does not stop. The wall clock is set; Go's monotonic clock stops while a machine is
-// suspended, and a holder that slept through its own expiry would believe in its lock when it woke.
-// On Linux [Boot] reads CLOCK_BOOTTIME, which counts suspended time too. Elsewhere it falls back to
-// Go's monotonic clock: there a suspended machine can believe in a lease for as long as it slept,
-// and only fencing tokens protect the resource. The README says so.
+// A lease is a promise about elapsed time, so its clock must not be adjusted and must not stop. The
+// wall clock is adjusted. Go's monotonic clock stops while a machine is suspended, so a holder that
+// was suspended past its expiry would still consider its lock valid. On Linux [Boot] reads
+// CLOCK_BOOTTIME, which includes suspended time. Elsewhere it falls back to Go's monotonic clock:
+// after a suspension a lease there seems valid for as much longer, and only fencing tokens protect
+// the resource. The README states that.
 //
-// Guarantees: a Time never goes back within one machine and one boot. Times of two machines have
-// nothing to do with each other, and no rule of mortise compares them; clocks are assumed to run at
-// rates at most 1% apart.
+// Guarantees: a Time never goes back within one boot of one machine. Times of different machines
+// are not comparable, and no rule of mortise compares them. The rates of clocks are assumed to
+// differ by at most 1%.
 //
 // Concurrency: every Clock is safe for concurrent use.
 //
@@ -17,9 +17,9 @@
 //
 // Limits: 292 years of uptime.
 //
-// Refused alternative: a full clock interface with timers. Shells wait with ordinary timers, which
-// testing/synctest fakes, and decide by the value read when they wake; so a late or early timer can
-// delay a decision but never falsify one.
+// Refused alternative: a clock interface with timers. Shells wait with ordinary timers, which
+// testing/synctest fakes, and decide by the clock that they read when they wake. So a late or early
+// timer may delay a decision but never makes it wrong.
 package clock
 
 import (
@@ -28,7 +28,7 @@ import (
 )
 
 // Time is a point on the boot-time clock of one machine, in nanoseconds since an origin that is
-// fixed until the next boot. The zero value is that origin and never comes from a running clock, so
+// fixed until the next boot. The zero value is that origin, which a running clock never returns, so
 // it can stand for "never".
 type Time int64
 
@@ -38,20 +38,19 @@ func (t Time) Add(d time.Duration) Time { return t + Time(d) }
 // Sub returns the time elapsed from u to t.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
 
-// Before reports whether t lies before u.
+// Before reports whether t is before u.
 func (t Time) Before(u Time) bool { return t < u }
 
-// After reports whether t lies after u.
+// After reports whether t is after u.
 func (t Time) After(u Time) bool { return t > u }
 
-// Clock tells the time. Implementations are safe for concurrent use and cheap enough to be read at
+// Clock returns the time. Implementations must be safe for concurrent use and cheap enough for
 // every call of Lock.Err.
 type Clock interface {
 	Now() Time
 }
 
-// Boot returns the clock that leases are measured by: CLOCK_BOOTTIME on Linux, Go's monotonic clock
-// elsewhere.
+// Boot returns the clock of leases: CLOCK_BOOTTIME on Linux, Go's monotonic clock elsewhere.
 func Boot() Clock { return boot() }
 
 // Monotonic returns a clock that follows Go's monotonic clock from an origin one hour before the
@@ -62,14 +61,14 @@ type monotonic struct{ origin time.Time }
 
 func (m monotonic) Now() Time { return Time(time.Since(m.origin)) }
 
-// Manual is a clock that moves only when it is told to, for tests. The zero value stands at zero
-// and is ready to use.
+// Manual is a clock for tests that only Advance moves. The zero value starts at zero and is ready
+// to use.
 type Manual struct {
 	mu  sync.Mutex // guards now
 	now Time
 }
 
-// Now returns the time that was set last.
+// Now returns the present time of m.
 func (m *Manual) Now() Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

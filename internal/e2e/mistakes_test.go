@@ -166,9 +166,9 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 		"Founders that match no instance": {three,
 			`this instance is not one of the Founders: it joins as soon as it meets a member of a group that has a leader; ` +
 				`it has met none of them \("n1", "n2", "n3"\), and sees "node-[12]" \(ADDR\), "node-[12]" \(ADDR\): ` +
-				`if these are to found, the Name of each \(the host name by default\) has to stand in Founders, and that of this one \("node-0"\) too`},
+				`to let these found the group, list the Name of each \(the host name by default\) in Founders, and that of this one \("node-0"\) too`},
 		"one Name and Replicas": {oneName,
-			`birth waits: the instances at ADDR and ADDR are both called "orders": give each instance a Name of its own`},
+			`founding waits: the instances at ADDR and ADDR are both called "orders": give each instance a Name of its own`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -70,7 +70,7 @@ func (l *lines) matching(part string) []string {
 // the group has none is refused, with the reason on each side, and the group does not suffer.
 func TestStrangersStayOutside(t *testing.T) {
 	const addrs = `10\.0\.0\.1:7947, 10\.0\.0\.2:7947, 10\.0\.0\.3:7947`
-	other := `birth waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); another cluster or another program listens at ` + addrs + ` \(`
+	other := `founding waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); another cluster or another program listens at ` + addrs + ` \(`
 	for _, c := range []struct {
 		name           string
 		group, changed func(*mortise.Config)
@@ -78,9 +78,9 @@ func TestStrangersStayOutside(t *testing.T) {
 	}{
 		{"wrong secret", withSecret(secretA), withSecret(secretB), other +
 			`the other side has another secret \("mortise authority [0-9a-f]{16}"\): set the same Config\.Secret and .*\)`},
-		{"no secret", withSecret(secretA), func(*mortise.Config) {}, `birth waits: ` + addrs + ` cannot be asked: ` +
+		{"no secret", withSecret(secretA), func(*mortise.Config) {}, `founding waits: ` + addrs + ` cannot be asked: ` +
 			regexp.QuoteMeta(credentials.OwnPlain)},
-		{"a secret where the group has none", func(*mortise.Config) {}, withSecret(secretA), `birth waits: ` + addrs +
+		{"a secret where the group has none", func(*mortise.Config) {}, withSecret(secretA), `founding waits: ` + addrs +
 			` cannot be asked: ` + regexp.QuoteMeta(credentials.OtherPlain)},
 		{"another cluster", withSecret(secretA),
 			func(c *mortise.Config) { withSecret(secretA)(c); c.Cluster = "other" }, other +

@@ -7,15 +7,15 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// account is what all voters say of one group's log.
+// account is the joined account of one group's log by all voters.
 type account struct {
 	group  Group
 	runs   []run
 	steps  []step           // all runs joined
-	first  lockfsm.Revision // where it begins
-	held   bool             // some voter began with a lock that was held
-	last   int64            // time of the last word of any voter
-	covers lockfsm.Revision // how far it comes
+	first  lockfsm.Revision // the revision at which it begins
+	held   bool             // a voter began with a held lock
+	last   int64            // time of the last event of any voter
+	covers lockfsm.Revision // the revision that it reaches
 }
 
 // silent reports whether nothing was ever granted in the group.
@@ -23,13 +23,13 @@ func (a *account) silent() bool {
 	return !a.held && !slices.ContainsFunc(a.runs, func(r run) bool { return len(r.steps) > 0 })
 }
 
-// run is what one voter says between two beginnings, in order.
+// run is the account of one voter from one beginning to the next, in order.
 type run struct {
 	from, to lockfsm.Revision
 	steps    []step
 }
 
-// step is one grant or end, by the place of its entry in the log.
+// step is one grant or end, at the place of its entry in the log.
 type step struct {
 	index uint64
 	seq   uint32
@@ -51,7 +51,7 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 		}
 		s.account = a
 		if e.Kind != Begin {
-			return unknown("%s speaks of group %x without a beginning", e.Node, uint64(e.Group))
+			return unknown("%s has events of group %x before a begin", e.Node, uint64(e.Group))
 		}
 	}
 	a.last = max(a.last, e.At)
@@ -81,7 +81,7 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 	return nil
 }
 
-// joinAccounts makes one account of what the voters of each group say, and finds holes.
+// joinAccounts joins the accounts of each group's voters, and finds holes.
 func (j *judge) joinAccounts() error {
 	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() }) // most of them were never born
 	slices.SortFunc(j.groups, func(a, b *account) int {
@@ -93,7 +93,7 @@ func (j *judge) joinAccounts() error {
 		a.covers = a.first
 		for _, r := range a.runs {
 			if r.from > a.covers {
-				return unknown("no voter says what group %x did between revisions %d and %d: is a file missing?",
+				return unknown("no voter recorded group %x between revisions %d and %d: is a file missing?",
 					uint64(a.group), a.covers, r.from)
 			}
 			a.covers = max(a.covers, r.to)
@@ -102,7 +102,7 @@ func (j *judge) joinAccounts() error {
 		for _, r := range a.runs {
 			runs = append(runs, r.steps)
 		}
-		for len(runs) > 1 { // by pairs, so that many short lives cost no more than few long ones
+		for len(runs) > 1 { // by pairs, so that many short runs cost no more than few long ones
 			half := runs[:0]
 			for i := 0; i < len(runs); i += 2 {
 				if i+1 == len(runs) {

@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// after looks for what is missing when all was replayed.
+// after searches for what is missing after the replay.
 func (j *judge) after() error {
 	if err := j.checkCarried(); err != nil {
 		return err
@@ -31,8 +31,8 @@ func (j *judge) after() error {
 	return j.holes
 }
 
-// strangers finds sessions that released locks and of whose calls none is in the history. A crash
-// may take the last lines of a file with it, not all that its node did: a file is missing.
+// strangers finds sessions that released locks but have no calls in the history. A crash may lose
+// the last lines of a file, not all of a node's: a file is missing.
 func (j *judge) strangers() {
 	known := map[lockfsm.SessionID]bool{}
 	for i := range j.grants {
@@ -43,14 +43,15 @@ func (j *judge) strangers() {
 	for i := range j.grants {
 		g := &j.grants[i]
 		if e := &j.events[g.event]; g.end >= 0 && j.events[g.end].How == ByRelease && !known[e.Session] {
-			j.unsure("session %d has released token %d, and no file has its calls: one is missing", e.Session, e.Token)
+			j.unsure("session %d has released token %d, and no file has its calls: is a file missing?",
+				e.Session, e.Token)
 			return
 		}
 	}
 }
 
-// checkCarried judges what voters began with, from a snapshot, against what the others did up to
-// there.
+// checkCarried compares what voters began with, from a snapshot, with the account of the others up
+// to there.
 func (j *judge) checkCarried() error {
 	for _, i := range j.carried {
 		e := &j.events[i]
@@ -64,15 +65,15 @@ func (j *judge) checkCarried() error {
 		if granted.Group != e.Group || !granted.alike(e) || granted.Index > e.Index ||
 			g.end >= 0 && j.events[g.end].Rev <= e.Rev {
 			return j.broken(Agree, []int32{g.event, g.end, i},
-				"a voter begins with %s held with token %d, which at that index it was not", j.sets[g.set].name,
+				"a voter begins with %s held with token %d, but it was not held so at that index", j.sets[g.set].name,
 				e.Token)
 		}
 	}
 	return nil
 }
 
-// others finds, for all that is asked for, the last call that failed, and whether a call has no
-// answer: they could be the owners of a grant that nobody was told of.
+// others finds, for each set, the last call that failed, and whether a call has no answer. Such
+// calls could own a grant that no caller was told of.
 func (j *judge) others() (failed []int32, pending []bool) {
 	failed, pending = make([]int32, len(j.sets)), make([]bool, len(j.sets))
 	for k := range failed {
@@ -96,15 +97,15 @@ func (j *judge) others() (failed []int32, pending []bool) {
 	return failed, pending
 }
 
-// late reports whether something that should have followed at can be missed: because the recording
-// is complete, or the voters went on for long enough after it. What a group has that was followed
-// by another is gone with it.
+// late reports whether an event that should have followed at can be missed: because the recording
+// is complete, or because the voters went on long enough after it. In a group that was followed by
+// another nothing can be missed: its state is gone.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }
 
-// orphan judges a grant that never ended, nobody was told of, and all who asked were told that they
-// hold nothing.
+// orphan judges a grant that never ended and that no caller was told of, when all callers were told
+// that they hold nothing.
 func (j *judge) orphan(g *grant, failed int32) error {
 	at := g.at
 	if failed >= 0 {
@@ -114,7 +115,7 @@ func (j *judge) orphan(g *grant, failed int32) error {
 		return nil
 	}
 	return j.broken(Kept, []int32{g.event, failed},
-		"%s was granted with token %d to a call that was told that it holds nothing, and the state keeps it",
+		"%s was granted with token %d to a call that was told that it holds nothing, but the state keeps it",
 		j.sets[g.set].name, j.events[g.event].Token)
 }
 
@@ -122,20 +123,21 @@ func (j *judge) orphan(g *grant, failed int32) error {
 func (j *judge) unended(g *grant) error {
 	at, because := g.owner.believed()
 	if because < 0 {
-		return nil // he holds it still, or has crashed
+		return nil // its owner still holds it, or has crashed
 	}
 	events := []int32{g.event, because, g.owner.unlocked}
 	if j.late(g, at) {
-		return j.broken(Kept, events, "%s with token %d is over for its caller, and the state keeps it",
+		return j.broken(Kept, events, "%s with token %d is over for its caller, but the state keeps it",
 			j.sets[g.set].name, j.events[g.event].Token)
 	}
 	if u := g.owner.unlocked; u >= 0 && j.events[u].Err == "" && int(g.group) == len(j.groups)-1 {
-		j.unsure("the account ends before the release of token %d, which was confirmed", j.events[g.event].Token)
+		j.unsure("the voters' account ends before the release of token %d, which was confirmed", j.events[g.event].Token)
 	}
 	return nil
 }
 
-// zombie judges a grant that ended, and whose owner was not told although his node lived on.
+// zombie judges a grant that ended without its owner being told, although the owner's node lived
+// on.
 func (j *judge) zombie(g *grant) error {
 	_, because := g.owner.believed()
 	node := &j.streams[j.events[g.owner.ret].Stream]
@@ -143,5 +145,5 @@ func (j *judge) zombie(g *grant) error {
 		return nil
 	}
 	return j.broken(Zombie, []int32{g.owner.ret, g.event, g.end},
-		"%s with token %d has ended, and its caller was not told", j.sets[g.set].name, j.events[g.event].Token)
+		"%s with token %d has ended, but its caller was not told", j.sets[g.set].name, j.events[g.event].Token)
 }

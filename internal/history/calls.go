@@ -2,15 +2,15 @@ package history
 
 import "math"
 
-// stream is what one life of one node recorded.
+// stream is what one incarnation of one node recorded.
 type stream struct {
-	calls   []call   // by op; the first is none's
+	calls   []call   // by op; the first is unused
 	last    int64    // time of its last event
-	account *account // the group that it speaks of, if it is a voter's
-	run     int      // and its present run there
+	account *account // of its group, if it is a voter
+	run     int      // its present run there
 }
 
-// call is one call for a key, and what became of its lock. The events are -1 where there are none.
+// call is one call for a key, and what became of its lock. An event that is missing is -1.
 type call struct {
 	set                                   int32 // what it asks for
 	called, ret, unlock, unlocked, lost   int32 // events
@@ -24,8 +24,8 @@ func newCall() call {
 	}
 }
 
-// believed returns when the belief in the lock ended, and the event that says so; -1 if nobody
-// says.
+// believed returns when the belief in the lock ended, and the event that ended it, or -1 if there
+// is none.
 func (c *call) believed() (int64, int32) {
 	if c.released <= c.until {
 		return c.released, c.unlock
@@ -33,7 +33,7 @@ func (c *call) believed() (int64, int32) {
 	return c.until, c.lost
 }
 
-// readAll sorts the events by what they are.
+// readAll sorts the events by their kinds.
 func (j *judge) readAll() error {
 	j.keys, j.mutexes, j.kinds = map[string]int32{}, map[string]int32{}, map[string]int32{}
 	accounts := map[Group]*account{}
@@ -102,7 +102,7 @@ func (j *judge) readCall(s *stream, i int32, e *Event) error {
 			}
 		}
 	default:
-		return unknown("%s: event %d is of no known kind", e.Node, i)
+		return unknown("%s: event %d has an unknown kind", e.Node, i)
 	}
 	return nil
 }

@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine bounds one line of a history: as many keys as a request can have, at their longest, every
-// byte escaped.
+// maxLine limits one line of a history: as many keys as a request can have, at their longest, with
+// every byte escaped.
 const maxLine = 2 << 20
 
-// appendLine appends an event as its line, without the line's end: what encoding/json would write,
-// without its cost.
+// appendLine appends an event as its line without the newline, as encoding/json would encode it,
+// but faster.
 func appendLine(b []byte, e Event) []byte {
 	b = append(b, `{"k":"`...)
 	b = append(b, e.Kind.String()...)
@@ -111,7 +111,7 @@ func appendString(b []byte, text string) []byte {
 		case r < ' ':
 			b = fmt.Appendf(b, `\u%04x`, r)
 		default:
-			b = utf8.AppendRune(b, r) // broken bytes become U+FFFD
+			b = utf8.AppendRune(b, r) // invalid bytes become U+FFFD
 		}
 	}
 	return append(b, '"')
@@ -119,18 +119,18 @@ func appendString(b []byte, text string) []byte {
 
 // Read reads one file, or several that were concatenated, and appends its events to those read
 // before. Each event gets the node and the stream of the header before it. A last line that is cut
-// off, as a crash leaves it, is passed over.
+// off, as by a crash, is ignored.
 func Read(events []Event, r io.Reader) ([]Event, error) {
 	stream, node := 0, ""
 	if n := len(events); n > 0 {
 		stream = events[n-1].Stream
 	}
 	before, lines := stream, 0
-	var cut error // a line that is none: forgiven if a header follows, since a crash cut it off
+	var cut error // the error of an invalid line; ignored if a header follows, since a crash cut that line off
 	in := bufio.NewReaderSize(r, maxLine)
 	for {
 		line, err := in.ReadSlice('\n')
-		if err == io.EOF { // what has no end was cut off
+		if err == io.EOF { // a line without an end was cut off
 			return events, cut
 		}
 		lines++
@@ -142,7 +142,7 @@ func Read(events []Event, r io.Reader) ([]Event, error) {
 		}
 		var e Event
 		if err := json.Unmarshal(line, &e); err != nil && cut == nil {
-			cut = fmt.Errorf("history: line %d is no event: %w", lines, err)
+			cut = fmt.Errorf("history: line %d is not an event: %w", lines, err)
 			continue
 		}
 		if cut != nil && e.Kind != Header {
@@ -152,7 +152,8 @@ func Read(events []Event, r io.Reader) ([]Event, error) {
 		if e.Kind == Header {
 			stream, node = stream+1, e.Node
 			if e.Version > Version {
-				return events, fmt.Errorf("history: line %d: version %d is newer than this build, which reads up to %d", lines, e.Version, Version)
+				return events, fmt.Errorf("history: line %d: version %d is newer than this build, which reads up to %d",
+					lines, e.Version, Version)
 			}
 		}
 		if stream == before {

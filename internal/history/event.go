@@ -12,10 +12,10 @@ import (
 // Version is the version of the format that this build writes, and the newest that it reads.
 const Version = 1
 
-// Kind says what an event is.
+// Kind is the kind of an event.
 type Kind uint8
 
-// The kinds of events. The package comment shows what each carries.
+// The kinds of events. The package comment shows the fields of each.
 const (
 	Header Kind = 1 + iota
 	Call
@@ -32,7 +32,7 @@ const (
 
 const kindNames = "history call return unlock unlocked lost begin mark grant end dropped"
 
-// Outcome says how a call for a key returned.
+// Outcome is how a call for a key returned.
 type Outcome uint8
 
 // The outcomes of calls.
@@ -44,10 +44,10 @@ const (
 
 const outcomeNames = "granted held failed"
 
-// How says what ended a lock that was granted.
+// How is what ended a granted lock.
 type How uint8
 
-// What ends locks.
+// The causes of an end.
 const (
 	ByRelease How = 1 + iota
 	ByCancel
@@ -69,12 +69,12 @@ type Event struct {
 	Kind    Kind   `json:"k"`
 	At      int64  `json:"at"` // nanoseconds
 	Version int    `json:"v,omitempty"`
-	Node    string `json:"node,omitempty"` // of the header; the reader sets it in every event
-	// counts headers, from 1: set by the reader. Two lives of one node are two
+	Node    string `json:"node,omitempty"` // of the header; Read sets it in every event
+	// the number of the header, from 1, set by Read; each incarnation of a node has its own
 	Stream  int               `json:"-"`
 	Op      uint64            `json:"op,omitempty"`
 	Key     string            `json:"key,omitempty"`
-	Keys    []string          `json:"keys,omitempty"` // further ones of the same request: ascending, above Key
+	Keys    []string          `json:"keys,omitempty"` // further keys of the same request: ascending, above Key
 	Permits uint32            `json:"permits,omitempty"`
 	Of      uint32            `json:"of,omitempty"`
 	Try     bool              `json:"try,omitempty"`
@@ -90,13 +90,12 @@ type Event struct {
 	Session lockfsm.SessionID `json:"session,omitempty,string"`
 	Number  lockfsm.Number    `json:"number,omitempty"`
 	How     How               `json:"how,omitempty"`
-	// the token of the hold that is taken up instead of waiting
+	// the token of the hold that the request resumes
 	Resumes lockfsm.Token `json:"resumes,omitempty,string"`
 	Count   uint64        `json:"count,omitempty"`
 }
 
-// Terms returns how many permits the request of an event takes, and out of how many by its own
-// word.
+// Terms returns how many permits the request of an event takes, and out of how many.
 func (e *Event) Terms() (permits, of int64) {
 	switch {
 	case e.Of != 0:
@@ -107,15 +106,15 @@ func (e *Event) Terms() (permits, of int64) {
 	return 1, 1
 }
 
-// alone reports whether the request of an event shares its locks with nobody.
+// alone reports whether the request of an event is exclusive.
 func (e *Event) alone() bool { return e.Permits == 0 }
 
-// alike reports whether two events are of requests that ask for the same.
+// alike reports whether two events are of requests for the same.
 func (e *Event) alike(o *Event) bool {
 	return e.Key == o.Key && e.Permits == o.Permits && e.Of == o.Of && slices.Equal(e.Keys, o.Keys)
 }
 
-// asked says in a few words what the request of an event asks for.
+// asked describes the request of an event in a few words.
 func (e *Event) asked() string {
 	name := fmt.Sprintf("%q", e.Key)
 	if len(e.Keys) > 0 {
@@ -133,31 +132,31 @@ func (e *Event) asked() string {
 // Group is the ID of a group, written as a hexadecimal string.
 type Group uint64
 
-// MarshalText writes the ID.
+// MarshalText encodes the ID.
 func (g Group) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", uint64(g)), nil }
 
-// UnmarshalText reads the ID.
+// UnmarshalText decodes the ID.
 func (g *Group) UnmarshalText(b []byte) error {
 	_, err := fmt.Sscanf(string(b), "%x", (*uint64)(g))
 	return err
 }
 
-// MarshalText writes the kind's name.
+// MarshalText encodes the kind as its name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads a kind by its name.
+// UnmarshalText decodes a kind from its name.
 func (k *Kind) UnmarshalText(b []byte) error { return named(kindNames, b, (*uint8)(k)) }
 
-// MarshalText writes the outcome's name.
+// MarshalText encodes the outcome as its name.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText reads an outcome by its name.
+// UnmarshalText decodes an outcome from its name.
 func (o *Outcome) UnmarshalText(b []byte) error { return named(outcomeNames, b, (*uint8)(o)) }
 
-// MarshalText writes the name of what ended a lock.
+// MarshalText encodes the cause as its name.
 func (h How) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText reads what ended a lock by its name.
+// UnmarshalText decodes a cause from its name.
 func (h *How) UnmarshalText(b []byte) error { return named(howNames, b, (*uint8)(h)) }
 
 // nameOf returns the n-th word of a list, counted from 1.
@@ -178,5 +177,5 @@ func named(list string, name []byte, n *uint8) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("history: %q is none of: %s", name, list)
+	return fmt.Errorf("history: %q is not one of: %s", name, list)
 }

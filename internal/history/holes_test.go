@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/history/historytest"
 )
 
-// without drops the events that which names.
+// without drops the events for which which reports true.
 func without(events []history.Event, which func(e history.Event) bool) (left []history.Event) {
 	for _, e := range events {
 		if !which(e) {
@@ -19,7 +19,8 @@ func without(events []history.Event, which func(e history.Event) bool) (left []h
 	return left
 }
 
-// TestOneVoterIsEnough: any one account suffices, and the late voter's alone does not.
+// TestOneVoterIsEnough: the account of any first voter suffices, and the late voter's alone does
+// not.
 func TestOneVoterIsEnough(t *testing.T) {
 	events := historytest.Make(all(4, 400))
 	for _, silent := range [][2]string{{"voter-0", "voter-2"}, {"voter-1", "voter-2"}, {"voter-0", "voter-1"}} {
@@ -31,8 +32,8 @@ func TestOneVoterIsEnough(t *testing.T) {
 	}
 }
 
-// TestHolesAreUnknown: what is missing must never make a history pass that the judge cannot have
-// understood.
+// TestHolesAreUnknown: a history with missing events must never pass if the judge cannot have
+// verified it.
 func TestHolesAreUnknown(t *testing.T) {
 	events := historytest.Make(all(4, 400))
 	mid := events[len(events)/2].At
@@ -55,8 +56,8 @@ func TestHolesAreUnknown(t *testing.T) {
 	}
 }
 
-// TestClocksApart: a node whose clock is off makes a right history look wrong, and Uncertainty
-// makes it right again.
+// TestClocksApart: a wrong clock on one node makes a right history look wrong, and Uncertainty
+// accepts it again.
 func TestClocksApart(t *testing.T) {
 	events := historytest.Make(all(5, 400))
 	for i := range events {
@@ -76,7 +77,7 @@ func TestClocksApart(t *testing.T) {
 	}
 }
 
-// TestTwoGroups: a second group may follow the first if nobody still believes in a lock of the
+// TestTwoGroups: a second group may follow the first if no caller still believes in a lock of the
 // first.
 func TestTwoGroups(t *testing.T) {
 	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})
@@ -91,7 +92,7 @@ func TestTwoGroups(t *testing.T) {
 	}
 }
 
-// TestCutRecordingPasses: a recording that stops anywhere, everywhere at once, is no violation.
+// TestCutRecordingPasses: a recording that stops at any time, everywhere at once, is no violation.
 func TestCutRecordingPasses(t *testing.T) {
 	events := historytest.Make(all(6, 300))
 	last := events[len(events)-1].At

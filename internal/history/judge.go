@@ -8,48 +8,49 @@ import (
 	"time"
 )
 
-// ErrUnknown says that a history has holes, so that nobody can say whether it is right. It is no
-// pass.
+// ErrUnknown means that a history has holes and cannot be judged. It does not mean that the history
+// is right.
 var ErrUnknown = errors.New("history: it cannot be judged")
 
 // Options of Judge. The zero value is right for a history on one clock.
 type Options struct {
-	// Uncertainty is how far two clocks of the history may be apart.
+	// Uncertainty is the largest difference of two clocks of the history.
 	Uncertainty time.Duration
 
 	// Settle is how long after the end of a call, or of a lock, the state may still keep what it
-	// had: longer than any lease, with the delay of its locks, and than any time without a leader.
-	// What is younger at the end of the recording is not held against it. Default: 1 minute.
+	// had. It must be longer than any lease, with the delay of its locks, and than any time without
+	// a leader. Younger leftovers at the end of the recording are no violation. Zero means 1
+	// minute.
 	Settle time.Duration
 
-	// Settled says that the recording goes on until everything was over: what is not there at its
+	// Settled means that the recording goes on until everything was over: what is missing at its
 	// end never came.
 	Settled bool
 }
 
-// Violation is why a history is not one that mortise may have.
+// Violation is why a history is not one that mortise may produce.
 type Violation struct {
 	Rule   Rule
-	Text   string  // what is wrong, in a sentence
+	Text   string  // what is wrong, in one sentence
 	Events []Event // the few that show it
 }
 
-// Rule names what a violation breaks.
+// Rule is the rule that a violation breaks.
 type Rule string
 
 // The rules of Judge.
 const (
-	Agree   Rule = "agree"   // voters say the same of the same entry of the log
-	Overlap Rule = "overlap" // those to whom a key is granted fit beside each other
+	Agree   Rule = "agree"   // voters agree on each entry of the log
+	Overlap Rule = "overlap" // the grants that hold a key fit beside each other
 	Tokens  Rule = "tokens"  // a later grant of a key has a higher token, and no token is given twice
 	Order   Rule = "order"   // first come, first served
-	Ends    Rule = "ends"    // what ends is what was granted
-	Real    Rule = "real"    // the order of the log is one that could have happened in real time
-	// nobody holds a key while another still believes that he does, beside whom he does not fit
+	Ends    Rule = "ends"    // only what was granted ends
+	Real    Rule = "real"    // the order of the log is possible in real time
+	// no caller is granted a key while another still believes in a hold that does not fit beside it
 	Belief  Rule = "belief"
-	Phantom Rule = "phantom" // what a caller was told is in the state
-	Kept    Rule = "kept"    // what is over for its caller is over in the state
-	Zombie  Rule = "zombie"  // what is over in the state is over for its caller
+	Phantom Rule = "phantom" // the state has what a caller was told
+	Kept    Rule = "kept"    // what has ended for its caller ends in the state
+	Zombie  Rule = "zombie"  // what has ended in the state ends for its caller
 )
 
 func (v *Violation) Error() string {
@@ -62,25 +63,27 @@ func (v *Violation) Error() string {
 	return b.String()
 }
 
-// Judge says whether a history is one that mortise may have: nil; a *Violation; or an error that is
-// ErrUnknown. The order of the events of one stream is that in which they were recorded; otherwise
-// events may come in any order.
+// Judge returns nil if a history is one that mortise may produce, a *Violation if it is not, and an
+// error that wraps ErrUnknown if it cannot be judged. The events of one stream must be in the order
+// in which they were recorded; streams may be mixed in any order.
 //
-// It is a witness check: the voters' account says in which order everything took effect, and Judge
-// verifies that this order explains all that callers were told. That takes one pass. It replays the
-// account (rules Agree, Overlap, Tokens, Order, Ends), where those who hold a key must fit beside
-// each other: all their permits are no more than any of them says there are, one of one for a
-// mutex. It gives each grant and end the earliest time at which it can have happened, which is not
-// before that of anything before it in the log, nor before the call that asked for it, nor while a
-// holder still believed in the lock, and finds none that somebody saw earlier (rules Real and
-// Belief; a try that was told of a holder saw his grant, and saw it not ended); and it looks for
-// what is missing at the end (rules Phantom, Kept, Zombie).
+// It is a witness check. The voters' account is the order in which everything took effect, and
+// Judge verifies in one pass that this order explains all that callers were told.
 //
-// A lock that was ended by force is not held against a holder who believed in it for longer:
-// whoever forces takes that upon himself.
+// It replays the account (rules Agree, Overlap, Tokens, Order, Ends). The holders of a key must fit
+// beside each other: all their permits are at most the lowest total that any of them names, one of
+// one for a mutex.
 //
-// A crashed caller's call may have been granted or not. A lock that its holder did not see lost,
-// since he crashed, may end at any time.
+// It gives each grant and end the earliest possible time. That is not before anything before it in
+// the log, not before the call that asked for it, and not while a holder still believes in the
+// lock. No caller may have seen it earlier (rules Real and Belief). A try that was told of a holder
+// has seen its grant, and has seen that it had not ended.
+//
+// Finally it searches for what is missing at the end (rules Phantom, Kept, Zombie).
+//
+// A holder may believe longer in a lock that was ended by force: the operator that forces it
+// accepts that. A crashed caller's call may have been granted or not. A lock may end at any time if
+// its holder crashed and so did not see it lost.
 func Judge(events []Event, o Options) error {
 	if o.Settle == 0 {
 		o.Settle = time.Minute
@@ -94,7 +97,7 @@ func Judge(events []Event, o Options) error {
 	return nil
 }
 
-// judge is the state of one judgement. Events, calls, keys and grants are named by their place in
+// judge is the state of one judgement. Events, calls, keys and grants are named by their index in
 // the lists; -1 is none.
 type judge struct {
 	events                 []Event
@@ -103,12 +106,12 @@ type judge struct {
 
 	keys    map[string]int32
 	sets    []set
-	mutexes map[string]int32 // sets of one key for oneself alone, by its name
-	kinds   map[string]int32 // the others, by all that they ask for
-	crowded []bool           // keys that somebody asked for together with others
+	mutexes map[string]int32 // sets of one exclusive key, by its name
+	kinds   map[string]int32 // the other sets, by everything that they ask for
+	crowded []bool           // keys that a request asked for together with others
 	streams []stream
 	groups  []*account // in the order of their revisions
-	carried []int32    // events: grants that an account began with
+	carried []int32    // events: grants with which an account began
 
 	grants  []grant
 	byToken map[uint64]int32
@@ -119,7 +122,7 @@ func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnknown, fmt.Sprintf(format, args...))
 }
 
-// broken makes a violation; events that are -1 are left out.
+// broken returns a violation; events that are -1 are left out.
 func (j *judge) broken(rule Rule, events []int32, format string, args ...any) error {
 	v := &Violation{Rule: rule, Text: fmt.Sprintf(format, args...)}
 	for _, e := range events {
@@ -130,23 +133,23 @@ func (j *judge) broken(rule Rule, events []int32, format string, args ...any) er
 	return v
 }
 
-// unsure notes a hole.
+// unsure records a hole.
 func (j *judge) unsure(format string, args ...any) {
 	if j.holes == nil {
 		j.holes = unknown(format, args...)
 	}
 }
 
-// set is what a request asks for: how much of which keys. Most calls ask for what was asked for
-// before, a mutex.
+// set is what a request asks for: how much of which keys. Most calls ask for a mutex that an
+// earlier call has asked for.
 type set struct {
-	like        *Event  // one that asks for it
-	name        string  // for people
+	like        *Event  // one event that asks for it
+	name        string  // for messages
 	keys        []int32 // by number
 	permits, of int64
 }
 
-// set gives what the request of an event asks for its number.
+// set returns the number of the set of an event's request.
 func (j *judge) set(e *Event) int32 {
 	plain := len(e.Keys) == 0 && e.alone()
 	known, name := j.mutexes, e.Key
@@ -171,7 +174,7 @@ func (j *judge) set(e *Event) int32 {
 	return n
 }
 
-// key gives a key its number.
+// key returns the number of a key.
 func (j *judge) key(name string) int32 {
 	k, known := j.keys[name]
 	if !known {

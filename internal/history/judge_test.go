@@ -14,13 +14,13 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// all makes histories in which everything happens to mutexes.
+// all are the options for histories with every event of mutexes.
 func all(seed uint64, calls int) historytest.Options {
 	return historytest.Options{Seed: seed, Calls: calls, Callers: 9, Keys: 4, Try: 0.2, Cancel: 0.2, Crash: 0.05,
 		Lose: 0.05}
 }
 
-// kinds makes histories in which it happens to locks of all kinds.
+// kinds are the options for histories with every event of all kinds of locks.
 func kinds(seed uint64, calls int) historytest.Options {
 	o := all(seed, calls)
 	o.Share, o.Permits, o.Several = 0.3, 0.3, 0.3
@@ -82,7 +82,7 @@ func TestHistoriesHaveEverything(t *testing.T) {
 }
 
 func TestPlantedViolationsAreFound(t *testing.T) {
-	// Which rule finds what. A rule that is listed nowhere would be one that cannot fail.
+	// The rules that find each violation. A rule that is not listed could never fail.
 	want := map[string][]history.Rule{
 		"double grant":                        {history.Overlap},
 		"duplicate token":                     {history.Tokens},
@@ -114,7 +114,7 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 				if p.Kinds {
 					options = kinds(seed, 200)
 				}
-				if seed%2 == 0 { // a call without an answer could explain some of what is planted
+				if seed%2 == 0 { // a call without an answer could explain some violations
 					options.Crash = 0
 				}
 				events := p.Break(historytest.Make(options))
@@ -125,7 +125,7 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 				err := history.Judge(events, history.Options{Settled: true, Settle: time.Millisecond})
 				var v *history.Violation
 				if !errors.As(err, &v) {
-					t.Fatalf("seed %d: the judge says %v", seed, err)
+					t.Fatalf("seed %d: Judge returned %v", seed, err)
 				}
 				found := false
 				for _, rule := range want[p.Name] {
@@ -145,7 +145,7 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 	}
 }
 
-// TestForceIsNoViolation: a lock that was ended by force may be believed in for longer.
+// TestForceIsNoViolation: a holder may believe longer in a lock that was ended by force.
 func TestForceIsNoViolation(t *testing.T) {
 	at := slices.IndexFunc(historytest.Plants(),
 		func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
@@ -175,8 +175,7 @@ func TestReadingGivesWhatWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Streams get new numbers; otherwise the events that are not headers must be the same, stream
-	// by stream.
+	// Streams get new numbers. Otherwise the events except headers must be equal, stream by stream.
 	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.Stream, b.Stream) })
 	strip := func(all []history.Event) (left []history.Event) {
 		for _, e := range all {

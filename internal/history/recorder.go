@@ -12,37 +12,38 @@ import (
 )
 
 const (
-	maxKey        = 1024            // bytes of a key that are recorded; no valid key is as long
-	defaultBuffer = 16 << 20        // bytes: a disk that others keep busy stands still for seconds
+	maxKey        = 1024            // bytes of a key that are recorded; no valid key is longer
+	defaultBuffer = 16 << 20        // bytes: a busy disk stalls for seconds
 	closeTimeout  = 5 * time.Second // how long Close waits for a writer that hangs
 )
 
-// RecorderConfig says what a Recorder writes and where to.
+// RecorderConfig configures a Recorder.
 type RecorderConfig struct {
-	// Writer gets whole lines, from one goroutine. It is not closed. Required.
+	// Writer receives whole lines, from one goroutine. It is not closed. Required.
 	Writer io.Writer
 	// Node names the node. Required.
 	Node string
-	// Now is the clock of the history, in nanoseconds. Safe for concurrent use. Required.
+	// Now is the clock of the history, in nanoseconds. It must be safe for concurrent use.
+	// Required.
 	Now func() int64
-	// Buffer bounds what waits for the writer, in bytes. What comes beyond it is dropped, and
-	// counted. Default: 16 MiB.
+	// Buffer limits the bytes that wait for the writer. Events beyond it are dropped and counted.
+	// Zero means 16 MiB.
 	Buffer int
 }
 
 // Recorder writes the history of one node. It is safe for concurrent use. No call waits for the
-// writer: a goroutine of the recorder's own writes, and Close ends it. A nil Recorder is one that
-// is off: what records does nothing, Call returns 0, and Close nil.
+// writer: the recorder's own goroutine writes, and Close ends it. A nil Recorder is switched off:
+// its recording methods do nothing, Call returns 0, and Close returns nil.
 type Recorder struct {
 	config RecorderConfig
 	wake   chan struct{} // one slot
 	done   chan struct{} // closed when the goroutine has ended
 
-	mu      sync.Mutex // guards what follows; never held while writing
+	mu      sync.Mutex // guards the following; never held while writing
 	buffer  []byte     // lines that wait
 	op      uint64
-	dropped uint64 // in all
-	told    uint64 // of them, those that a line tells of
+	dropped uint64 // the number of dropped events
+	told    uint64 // how many of those are recorded as dropped
 	closed  bool
 	err     error // of the writer; then nothing more is written
 }
@@ -53,15 +54,15 @@ func NewRecorder(c RecorderConfig) *Recorder {
 		c.Buffer = defaultBuffer
 	}
 	r := &Recorder{config: c, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	r.buffer = append(r.buffer, '\n') // the writer may be a file whose last line was cut off by a crash
+	r.buffer = append(r.buffer, '\n') // the last line of the file may have been cut off by a crash
 	r.Record(Event{Kind: Header, Version: Version, Node: c.Node})
 	go r.write()
 	return r
 }
 
 // Record stamps an event with the time and writes it. The event's own At and Stream are ignored.
-// After Close it does nothing: a history ends there, and what a call that hung meanwhile has to
-// tell when it comes back is no gap in it.
+// After Close it does nothing: the history ends there, and a hanging call that returns later leaves
+// no gap.
 func (r *Recorder) Record(e Event) {
 	if r == nil {
 		return
@@ -75,7 +76,7 @@ func (r *Recorder) Record(e Event) {
 	}
 }
 
-// add appends the line of an event; the caller holds mu.
+// add appends the line of an event. The caller must hold mu.
 func (r *Recorder) add(e Event) {
 	if r.closed {
 		return
@@ -93,8 +94,8 @@ func (r *Recorder) add(e Event) {
 	r.buffer = append(appendLine(r.buffer, e), '\n')
 }
 
-// Call records that a caller asks for something, and returns the number of the call. Of asked the
-// members count that say what for: Key, Keys, Permits, Of and Try.
+// Call records that a caller asks for something, and returns the number of the call. It uses only
+// the fields of asked for the request: Key, Keys, Permits, Of, Try and Resumes.
 func (r *Recorder) Call(asked Event) (op uint64) {
 	if r == nil {
 		return 0
@@ -115,7 +116,7 @@ func (r *Recorder) Call(asked Event) (op uint64) {
 	return e.Op
 }
 
-// short cuts a key that no group takes: a call for it fails, but the line must not.
+// short cuts a key that is too long for any group: its call fails, but its line must not.
 func short(key string) string { return key[:min(len(key), maxKey)] }
 
 // Granted records that a call returned with the lock.
@@ -123,31 +124,31 @@ func (r *Recorder) Granted(op uint64, token lockfsm.Token) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Granted, Token: token})
 }
 
-// Held records that a try was told that the lock is held with that token; 0: that somebody comes
-// first who waits for several locks.
+// Held records that a try was told that the lock is held with that token. Zero means that a waiter
+// for several locks comes first.
 func (r *Recorder) Held(op uint64, token lockfsm.Token) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Held, Token: token})
 }
 
-// Failed records that a call returned with nothing; class is the kind of error in a word or two.
+// Failed records that a call returned with nothing. class is the kind of error in a word or two.
 func (r *Recorder) Failed(op uint64, class string) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Failed, Err: class})
 }
 
-// Unlock records that the holder of a granted call lets go, before anything of it is done. Once a
-// call.
+// Unlock records that the holder of a granted call releases. It must be called before the release
+// begins, and once a call.
 func (r *Recorder) Unlock(op uint64) { r.Record(Event{Kind: Unlock, Op: op}) }
 
-// Unlocked records that Unlock returned: class "" says that the release is confirmed.
+// Unlocked records that Unlock returned. An empty class means that the release is confirmed.
 func (r *Recorder) Unlocked(op uint64, class string) {
 	r.Record(Event{Kind: Unlocked, Op: op, Err: class})
 }
 
-// Lost records that a lock was lost: until is when asking would first have said so, on the clock of
-// the history.
+// Lost records that a lock was lost. until is the first time, on the clock of the history, at which
+// a question would have returned so.
 func (r *Recorder) Lost(op uint64, until int64) { r.Record(Event{Kind: Lost, Op: op, Until: until}) }
 
-// Now reads the clock of the history.
+// Now returns the time on the clock of the history.
 func (r *Recorder) Now() int64 { return r.config.Now() }
 
 // Dropped returns how many events were not written.
@@ -181,9 +182,9 @@ func (r *Recorder) write() {
 	}
 }
 
-// Close writes what waits and ends the recorder. It returns what went wrong: an error of the
-// writer, events that were dropped, or a writer that hangs; then the history will not be judged
-// right. It is idempotent, and takes at most 5 s.
+// Close writes the waiting lines and ends the recorder. It returns an error of the writer, the
+// number of dropped events, or that the writer hangs; such a history will not be judged right. It
+// is idempotent, and takes at most 5 s.
 func (r *Recorder) Close() error {
 	if r == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// gated is a writer that waits until it may write.
+// gated is a writer that blocks until it may write.
 type gated struct {
 	bytes.Buffer
 	open chan struct{}
@@ -32,7 +32,7 @@ func clock() func() int64 {
 
 func TestRecorderWritesWhatItIsTold(t *testing.T) {
 	var file bytes.Buffer
-	file.WriteString(`{"k":"header","cut o`) // what a crash had left
+	file.WriteString(`{"k":"header","cut o`) // left by a crash
 	r := history.NewRecorder(history.RecorderConfig{Writer: &file, Node: "n", Now: clock()})
 	var callers sync.WaitGroup
 	for range 8 {
@@ -67,7 +67,7 @@ func TestRecorderWritesWhatItIsTold(t *testing.T) {
 		ops[e.Op]++
 	}
 	if len(ops) != 1+802 {
-		t.Fatalf("%d calls have numbers of their own", len(ops)-1)
+		t.Fatalf("%d calls have distinct numbers", len(ops)-1)
 	}
 }
 
@@ -82,10 +82,10 @@ func dropAndSaySo(t *testing.T) {
 		r.Call(history.Event{Key: "k"})
 	}
 	if r.Dropped() == 0 {
-		t.Fatal("a writer that does not write, and nothing is dropped")
+		t.Fatal("the writer blocks, and nothing is dropped")
 	}
 	close(slow.open)
-	for range 100 { // now it writes: what follows is recorded again, behind a word about the hole
+	for range 100 { // now it writes: later events are recorded, after an event for the hole
 		r.Call(history.Event{Key: "k"})
 		synctest.Wait() // until the writer has taken it
 	}
@@ -101,15 +101,15 @@ func dropAndSaySo(t *testing.T) {
 		told += e.Count
 	}
 	if told != r.Dropped() {
-		t.Errorf("%d events were dropped, the history tells of %d", r.Dropped(), told)
+		t.Errorf("%d events were dropped, the history reports %d", r.Dropped(), told)
 	}
 	if err := history.Judge(events, history.Options{}); !errors.Is(err, history.ErrUnknown) {
 		t.Errorf("a history with holes is judged %v", err)
 	}
 }
 
-// TestRecorderHasAnEnd: a call that hung while the recorder was closed has something to tell when
-// it comes back. That is no gap.
+// TestRecorderHasAnEnd: a call that hung while the recorder was closed records its return too late.
+// That is no gap.
 func TestRecorderHasAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	r := history.NewRecorder(history.RecorderConfig{Writer: &out, Node: "n", Now: clock()})
@@ -120,14 +120,14 @@ func TestRecorderHasAnEnd(t *testing.T) {
 	written := out.Len()
 	r.Failed(op, "closed")
 	if err := r.Close(); err != nil || r.Dropped() != 0 || out.Len() != written {
-		t.Errorf("after its end it took something in: %v, %d dropped, %d bytes more", err, r.Dropped(),
+		t.Errorf("it recorded after Close: %v, %d dropped, %d bytes more", err, r.Dropped(),
 			out.Len()-written)
 	}
 }
 
 func TestRecorderOutlivesItsWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		in, out := io.Pipe() // nobody reads
+		in, out := io.Pipe() // nothing reads
 		r := history.NewRecorder(history.RecorderConfig{Writer: out, Node: "n", Now: clock()})
 		r.Call(history.Event{Key: "k"})
 		began := time.Now()
@@ -143,7 +143,7 @@ func TestRecorderOutlivesItsWriter(t *testing.T) {
 	})
 	var off *history.Recorder
 	if off.Call(history.Event{Key: "k", Try: true}) != 0 || off.Close() != nil {
-		t.Error("a recorder that is off does something")
+		t.Error("a nil recorder records something")
 	}
 }
 
@@ -165,7 +165,7 @@ func TestReadRefuses(t *testing.T) {
 		`{"k":"call","at":1,"op":1,"key":"a"}` + "\n" + `{"k":"ret`
 	events, err := history.Read(nil, strings.NewReader(cut))
 	if err != nil || len(events) != 4 || events[1].Stream == events[3].Stream {
-		t.Errorf("two lives, both cut off: %v, %v", events, err)
+		t.Errorf("two incarnations, both cut off: %v, %v", events, err)
 	}
 }
 

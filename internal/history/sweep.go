@@ -7,28 +7,28 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// grant is one grant, from the account.
+// grant is one grant of the account.
 type grant struct {
-	set       int32 // of what
+	set       int32 // what it grants
 	event     int32
 	at, ended int64 // when the first voter had applied it, and its end
-	end       int32 // the event that ended it; -1: none
-	group     int32 // place in judge.groups
+	end       int32 // the event that ended it; -1 if none
+	group     int32 // index in judge.groups
 
-	owner *call // who was told of it; nil: nobody
+	owner *call // the call that was told of it, or nil
 	// Tries that were told of it: they came after the grant and before the end.
-	seenBy, heldBy     int32 // the return that saw it first; the call that began last and still saw it
+	seenBy, heldBy     int32 // the return that saw it first; the last call to begin that still saw it
 	seenAt, heldBehind int64
 }
 
-// key of the replay.
+// held is a key of the replay.
 type held struct {
 	current []int32 // grants that hold it
 	taken   int64   // their permits
-	last    int32   // the last grant; -1: none
+	last    int32   // the last grant; -1 if none
 	token   lockfsm.Token
-	highest mark // of all grants
-	alone   mark // of those that were alone
+	highest mark // the highest of all grants
+	alone   mark // the highest exclusive one
 }
 
 // mark is the grant with the highest place.
@@ -37,7 +37,7 @@ type mark struct {
 	place lockfsm.Revision
 }
 
-// listGrants makes the list of grants, in the order of the log.
+// listGrants lists the grants in the order of the log.
 func (j *judge) listGrants() error {
 	n := 0
 	for _, a := range j.groups {
@@ -78,7 +78,7 @@ func (j *judge) list(group int32, s step) error {
 	return nil
 }
 
-// claim finds for each answer with a token the grant that it tells of.
+// claim finds the grant of each answer with a token.
 func (j *judge) claim() error {
 	for s := range j.streams {
 		calls := j.streams[s].calls
@@ -110,7 +110,7 @@ func (j *judge) claim() error {
 	return nil
 }
 
-// tell notes that the answer e to call c tells of grant g.
+// tell records that the answer e to call c is of grant g.
 func (j *judge) tell(g *grant, c *call, e *Event) error {
 	switch {
 	case e.Outcome == Granted && !j.goesBack(g, j.events[c.called].Resumes):
@@ -137,9 +137,9 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 	return nil
 }
 
-// goesBack reports whether a grant takes up the hold with that token, by itself or by way of others
-// that did: a client that hears of its grant when its lease is short lets go of it and takes it up
-// anew. Who asked for no hold was given none that goes on.
+// goesBack reports whether a grant resumes the hold with that token, directly or through others
+// that did. A client that hears of its grant when its lease is short detaches the hold and resumes
+// it. A call that resumes no hold must get a grant that resumes none.
 func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	for at := g; ; {
 		resumes := j.events[at.event].Resumes
@@ -154,15 +154,16 @@ func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	}
 }
 
-// heldBack judges a try that was told of somebody who waits: that can only be one who waits for
-// several locks and comes first for this one.
+// heldBack judges a try that failed because of a waiter. That must be a waiter for several locks
+// that comes first for this one.
 func (j *judge) heldBack(c *call, e *Event) {
 	if !slices.ContainsFunc(j.sets[c.set].keys, func(key int32) bool { return j.crowded[key] }) {
-		j.unsure("call %d of %s was told that somebody comes first for %s who waits for several locks, and nobody does: is a file missing?", e.Op, e.Node, j.sets[c.set].name)
+		j.unsure("call %d of %s was told that a waiter for several locks comes first for %s, "+
+			"but there is none: is a file missing?", e.Op, e.Node, j.sets[c.set].name)
 	}
 }
 
-// phantom judges an answer that tells of a grant that is in no account.
+// phantom judges an answer with a grant that is in no account.
 func (j *judge) phantom(c *call, e *Event) error {
 	for _, a := range j.groups {
 		if uint64(a.first) < uint64(e.Token) && uint64(e.Token) <= uint64(a.covers) {
@@ -171,17 +172,17 @@ func (j *judge) phantom(c *call, e *Event) error {
 				j.sets[c.set].name, e.Token)
 		}
 	}
-	j.unsure("no voter's account comes to token %d, which %s was told of: is a file missing?", e.Token, e.Node)
+	j.unsure("no voter's account reaches token %d, which %s was told of: is a file missing?", e.Token, e.Node)
 	return nil
 }
 
-// sweep replays the account and gives every step the earliest time that is possible.
+// sweep replays the account and gives every step its earliest possible time.
 func (j *judge) sweep() error {
 	w := sweeper{judge: j, keys: make([]held, len(j.keys)), point: math.MinInt64, because: -1}
 	for i := range w.keys {
 		w.keys[i] = held{last: -1}
 	}
-	next := int32(0) // grants come in the order of the list
+	next := int32(0) // grants are in the order of the list
 	for place, a := range j.groups {
 		if place > 0 {
 			w.groupEnds(a)
@@ -209,8 +210,8 @@ func (j *judge) sweep() error {
 	return nil
 }
 
-// sweeper walks through the log. point is the earliest time at which the step that it stands at can
-// have happened, because of an event.
+// sweeper walks through the log. point is the earliest time at which the present step can have
+// happened, and because the event that implies it.
 type sweeper struct {
 	*judge
 	keys    []held
@@ -220,7 +221,7 @@ type sweeper struct {
 	belief  bool // because ends a belief
 }
 
-// notBefore moves the point.
+// notBefore advances the point.
 func (w *sweeper) notBefore(at int64, because int32, belief bool) {
 	if because >= 0 && at > w.point {
 		w.point, w.because, w.belief = at, because, belief
@@ -232,9 +233,9 @@ func (w *sweeper) notAfter(at int64, seen, step int32) error {
 	if seen < 0 || w.point <= at || w.point-at <= w.uncertain {
 		return nil
 	}
-	rule, text := Real, "in the log it comes behind something that began later than it was seen"
+	rule, text := Real, "in the log it comes after something that began later than it was seen"
 	if w.belief && w.events[seen].Outcome != Held && w.meet(w.asked(w.because), w.set(&w.events[step])) {
-		rule, text = Belief, "the holder believed longer in his lock"
+		rule, text = Belief, "the holder believed longer in its lock"
 	}
 	events := []int32{w.because, step, seen}
 	return w.broken(rule, slices.Compact(events), "the %v of %s with token %d was seen %d ns too early: %s",
@@ -247,7 +248,7 @@ func (w *sweeper) asked(event int32) int32 {
 	return w.streams[e.Stream].calls[e.Op].set
 }
 
-// grant is one step that grants: all keys of its request in one moment.
+// grant replays a grant: all keys of its request at one moment.
 func (w *sweeper) grant(i int32) error {
 	g := &w.grants[i]
 	for _, key := range w.sets[g.set].keys {
@@ -267,9 +268,9 @@ func (w *sweeper) grant(i int32) error {
 	return w.notAfter(g.at, g.event, g.event)
 }
 
-// grantOne grants one key. Nobody who asks for one key, or for himself alone, may have been passed
-// in its queue. Who shares and wants other keys too can have been passed, by those who fit beside
-// him, while he waited elsewhere.
+// grantOne grants one key. A request for one key, or an exclusive one, must not have been passed in
+// its queue. A shared request for several keys may have been passed, by requests that fit beside
+// it, while it waited for another key.
 func (w *sweeper) grantOne(i, key int32) error {
 	g, k := &w.grants[i], &w.keys[key]
 	e, asked := &w.events[g.event], &w.sets[g.set]
@@ -293,7 +294,7 @@ func (w *sweeper) grantOne(i, key int32) error {
 	}
 	if e.Resumes != 0 && !w.resumes(g) {
 		return w.broken(Ends, w.eventsOf(i),
-			"%s is granted as what goes on of token %d, which has not just ended at this place", asked.name, e.Resumes)
+			"%s is granted as a resumption of token %d, which has not just ended at this place", asked.name, e.Resumes)
 	}
 	if e.Resumes == 0 && e.Place <= before.place {
 		return w.broken(Order, w.eventsOf(before.grant, i),
@@ -307,7 +308,7 @@ func (w *sweeper) grantOne(i, key int32) error {
 	return nil
 }
 
-// resumes reports whether a grant takes the place of the one that it says, which ended in the same
+// resumes reports whether a grant resumes the one that it names, which must have ended in the same
 // entry of the log.
 func (w *sweeper) resumes(g *grant) bool {
 	e := &w.events[g.event]
@@ -332,7 +333,7 @@ func (w *sweeper) eventsOf(grants ...int32) (events []int32) {
 	return events
 }
 
-// ends takes a grant away from those that hold, and reports whether it was among them everywhere.
+// ends removes a grant from the holders, and reports whether it held all its keys.
 func (w *sweeper) ends(i int32) bool {
 	g := &w.grants[i]
 	permits := w.sets[g.set].permits
@@ -347,7 +348,7 @@ func (w *sweeper) ends(i int32) bool {
 	return true
 }
 
-// end is one step that ends a lock.
+// end replays the end of a lock.
 func (w *sweeper) end(s step) error {
 	e := &w.events[s.event]
 	i, known := w.byToken[uint64(e.Token)]
@@ -374,8 +375,8 @@ func (w *sweeper) end(s step) error {
 	return w.notAfter(s.at, s.event, s.event)
 }
 
-// groupEnds ends what a group still held when the next one began: nothing of it may be believed in
-// any more when that one grants.
+// groupEnds ends what a group still held when the next one began. No caller may still believe in it
+// when the next group grants.
 func (w *sweeper) groupEnds(next *account) {
 	for _, k := range w.live {
 		for _, i := range w.keys[k].current {

@@ -7,13 +7,13 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Trail turns what one replica applies into events: it follows who has asked for what, since the
-// results of the state machine name requests and no keys. It belongs to the goroutine that applies
-// the log. It is code of its own, and small: what it says of the state is a second opinion.
+// Trail turns what one replica applies into events. It tracks all requests, because the results of
+// the state machine name requests and no keys. It belongs to the goroutine that applies the log. It
+// shares no code with the state machine, and is small, so that its account is a second opinion.
 type Trail struct {
-	// Queue, if it is set, is told what comes to the queues, before it may be granted, and what
-	// leaves them, granted or not: in an event without a kind. A Start is not told: what it begins
-	// with is there already.
+	// Queue, if not nil, is called with each request that enters the queues, before it may be
+	// granted, and with each that leaves them, granted or not, in an event without a kind. Start
+	// does not call it: the requests of its state are there already.
 	Queue func(e Event, leaves bool)
 
 	emit func(Event)
@@ -39,19 +39,19 @@ type holding struct {
 	token       lockfsm.Token
 }
 
-// NewTrail returns a trail that hands each event to emit, which stamps it with the time and its
+// NewTrail returns a trail that passes each event to emit, which stamps it with the time and its
 // node.
 func NewTrail(group uint64, emit func(Event)) *Trail {
 	return &Trail{emit: emit, group: Group(group), live: map[request]holding{}}
 }
 
-// Start begins the account with a state that has all entries up to index: at the start of a
-// replica, and when it took in a snapshot.
+// Start begins the account with a state that has all entries up to index. It must be called at the
+// start of a replica, and when the replica has restored a snapshot.
 func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	clear(t.live)
 	t.index, t.rev = index, m.Revision()
 	t.emit(Event{Kind: Begin, Group: t.group, Index: index, Rev: t.rev})
-	var order []request // a map has none
+	var order []request // a map has no order
 	for _, e := range m.Entries() {
 		q := request{e.Session, e.Number}
 		h, again := t.live[q]
@@ -65,31 +65,32 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	}
 	for _, q := range order {
 		h := t.live[q]
-		if len(h.keys) > 0 { // they came in the order of the locks
+		if len(h.keys) > 0 { // they are in the order of the locks
 			all := slices.Sorted(slices.Values(append(h.keys, h.key)))
 			h.key, h.keys = all[0], all[1:]
 			t.live[q] = h
 		}
 		if h.token != 0 {
 			held := t.event(Grant, q, h)
-			held.Group, held.Index, held.Rev = t.group, index, t.rev // no seq: it is what the state began with
+			held.Group, held.Index, held.Rev = t.group, index, t.rev // no seq: the state began with it
 			t.emit(held)
 		}
 	}
 }
 
-// Mark says how far the account has come. It is for the moment at which a snapshot is made: an
-// account that begins with that snapshot can then be joined to this one.
+// Mark records how far the account reaches. It must be called when a snapshot is made, so that an
+// account that begins with that snapshot can be joined to this one.
 func (t *Trail) Mark() {
 	t.emit(Event{Kind: Mark, Group: t.group, Index: t.index, Rev: t.rev})
 }
 
-// Entry is told of a log entry before it is applied. It keeps batch until the last of its results.
+// Entry must be called with each log entry before it is applied. It keeps batch until the last of
+// its results.
 func (t *Trail) Entry(index uint64, batch []byte) {
 	t.index, t.seq, t.batch = index, 0, batch
 }
 
-// Result is told what became of each command of the entry, in order.
+// Result must be called with the result of each command of the entry, in order.
 func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 	raw, rest, err := lockfsm.Next(t.batch)
 	t.batch, t.rev = rest, m.Revision()
@@ -123,7 +124,7 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 	}
 }
 
-// asked follows an Acquire.
+// asked tracks an Acquire.
 func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	q := request{r.Session, r.Number}
 	if r.Evicted != nil {
@@ -137,7 +138,7 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if err != nil {
 		return
 	}
-	place := t.rev // the request's own revision is the last one taken, unless a grant took one more
+	place := t.rev // the request's revision is the last one, or the one before if a grant took another
 	if r.Code == lockfsm.Granted {
 		place--
 	}
@@ -148,8 +149,8 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	}
 }
 
-// taken follows an Acquire that has taken a hold up: one ends, by others, and another begins at its
-// place. In the queue nobody comes or goes.
+// taken tracks an Acquire that has resumed a hold: one hold ends by force, and another begins at
+// its place. The queue does not change.
 func (t *Trail) taken(q request, r lockfsm.Result) {
 	before := request{r.Evicted.Session, r.Evicted.Number}
 	h, known := t.live[before]
@@ -167,14 +168,13 @@ func (t *Trail) taken(q request, r lockfsm.Result) {
 	t.say(e)
 }
 
-// detached follows a Detach: a hold that stays is another session's, and nothing has happened to
-// it.
+// detached tracks a Detach. A hold that stays moves to another session, without an event.
 func (t *Trail) detached(r lockfsm.Result) {
 	q := request{r.Session, r.Number}
 	switch h, known := t.live[q]; {
 	case r.Detached == 0 && (r.Code == lockfsm.Done || r.Code == lockfsm.TooManySessions ||
 		r.Code == lockfsm.OverGroupBudget):
-		t.drop(q, ByCancel) // by somebody who knows nothing of it any more, and perhaps never did
+		t.drop(q, ByCancel) // by a caller that no longer, or never, learned of it
 	case r.Detached != 0 && known:
 		delete(t.live, q)
 		t.live[request{r.Detached, r.Number}] = h
@@ -196,7 +196,7 @@ func (t *Trail) granted(q request, token lockfsm.Token) {
 	}
 }
 
-// gone follows a Release or Cancel.
+// gone tracks a Release or Cancel.
 func (t *Trail) gone(r lockfsm.Result, how How) {
 	if r.Code == lockfsm.Done {
 		t.drop(request{r.Session, r.Number}, how)
@@ -209,8 +209,8 @@ func (t *Trail) drop(q request, how How) {
 	}
 }
 
-// delayed lists what a session that has expired still holds, which its result does not: locks with
-// a delay go when it expires once more.
+// delayed lists what an expired session still holds, which its result does not list: locks with a
+// delay end when it expires again.
 func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	if r.TTL == 0 {
 		return nil
@@ -223,7 +223,8 @@ func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	return left
 }
 
-// over follows what can end many requests of a session: those that are not among the live ones.
+// over tracks a command that can end many requests of a session: those that are not among the live
+// ones.
 func (t *Trail) over(r lockfsm.Result, how How, live []lockfsm.Change) {
 	if r.Code != lockfsm.Done {
 		return

@@ -14,8 +14,8 @@ type account struct {
 	trail   *history.Trail
 }
 
-// TestTrailOfADelayedLock: a lock that stays taken when its holder's session expires has not ended,
-// and a voter that begins with it in its snapshot says what the others say.
+// TestTrailOfADelayedLock: a lock that stays taken when its holder's session expires has not ended.
+// A voter that restores it from a snapshot records the same as the others.
 func TestTrailOfADelayedLock(t *testing.T) {
 	var events []history.Event
 	voter := func(stream int, m *lockfsm.Machine, index uint64) account {

@@ -14,11 +14,11 @@ import (
 	"github.com/mortise-lock/mortise/cluster/discovery"
 )
 
-// surroundings is what a machine says about its addresses. No packet is sent for any of it.
+// surroundings is what a machine knows about its addresses. Reading it sends no packet.
 type surroundings struct {
 	hostname   func() (string, error)
 	interfaces func() ([]networkInterface, error)             // those that are up
-	route      func(to netip.Addr) (from netip.Addr, ok bool) // the own address that packets to an address carry
+	route      func(to netip.Addr) (from netip.Addr, ok bool) // the source address of packets to an address
 }
 
 // networkInterface is one network interface.
@@ -30,13 +30,19 @@ type networkInterface struct {
 // advertiseWithin bounds the look-ups of names.
 const advertiseWithin = 2 * time.Second
 
-// advertised finds the address at which others reach a node that listens at listening. In this
-// order: a configured address; a bind address that names a host; the address from which the hosts
-// of Join are reached, which is the one that works where there are several; the address that the
-// own host name stands for, as in containers; the only address of the machine, or among several the
-// one that leads out, unless that would show a public address where there is a private one.
-// Loopback only if all of Join is loopback. Else the error says what to set: a wrong guess would be
-// found out much later, and on another machine.
+// advertised returns the address at which others reach a node that listens at listening. It is the
+// first of these:
+//
+//   - the configured address
+//   - a bind address that names a host
+//   - the address from which the hosts of Join are reached, which works if the machine has several
+//   - the address of the machine's own host name, as in containers
+//   - the source address of the default route, unless it is public while the machine has a private
+//     one
+//   - the only address of the machine
+//
+// Loopback is used only if all of Join is loopback. Otherwise the error names the setting: a wrong
+// guess would be noticed much later, and on another machine.
 func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (string, error) {
 	if c.Advertise != "" {
 		return c.Advertise, nil
@@ -53,7 +59,8 @@ func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (stri
 	f := addressFinder{env: e, only4: net.ParseIP(host).To4() != nil}
 	ip, err := f.find(ctx, c)
 	if err != nil {
-		return "", fmt.Errorf("mortise: Config.Bind %q names no host, and %w: set Config.Advertise to the host:port at which the other instances reach this one", c.Bind, err)
+		return "", fmt.Errorf("mortise: Config.Bind %q names no host, and %w"+
+			": set Config.Advertise to the host:port at which the other instances reach this one", c.Bind, err)
 	}
 	return net.JoinHostPort(ip.String(), port), nil
 }
@@ -61,7 +68,7 @@ func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (stri
 // addressFinder finds an address of this machine.
 type addressFinder struct {
 	env   env
-	only4 bool // what listens does so at IPv4 addresses only
+	only4 bool // the listener accepts IPv4 only
 }
 
 func (f *addressFinder) find(ctx context.Context, c *Config) (netip.Addr, error) {
@@ -83,7 +90,7 @@ func (f *addressFinder) find(ctx context.Context, c *Config) (netip.Addr, error)
 	case len(all) == 0 && c.Alone:
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
 	case len(all) == 0:
-		return ip, errors.New("this machine has no address but loopback ones")
+		return ip, errors.New("this machine has only loopback addresses")
 	}
 	if ip = f.named(ctx, all); ip.IsValid() {
 		return ip, nil
@@ -91,14 +98,13 @@ func (f *addressFinder) find(ctx context.Context, c *Config) (netip.Addr, error)
 	return f.outward(all)
 }
 
-// usable reports whether others could reach an address of an interface.
+// usable reports whether others may be able to reach an address of an interface.
 func (f *addressFinder) usable(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && (a.Is4() || !f.only4)
 }
 
-// towards returns the address from which a host of Join is reached, or, if all of Join is loopback,
-// the loopback address. A host that is this machine itself may be known to it by a loopback address
-// only, so a single one of those says nothing.
+// towards returns the address from which a host of Join is reached or, if all of Join is loopback,
+// the loopback address. A single loopback address is ignored: it may be this machine itself.
 func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback netip.Addr) {
 	local := len(c.Join) > 0 && c.JoinFunc == nil
 	for _, entry := range c.Join {
@@ -129,8 +135,7 @@ func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback ne
 	return ip, loopback
 }
 
-// lookup returns the IP addresses of a host. One that is not known yet has none: it may start
-// later.
+// lookup returns the IP addresses of a host. An unknown host has none: it may start later.
 func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{ip.Unmap()}
@@ -145,8 +150,8 @@ func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 	return ips
 }
 
-// named returns the address that the host name stands for, if it stands for one interface's. Some
-// resolvers answer with all addresses of the machine.
+// named returns the address of the machine's host name, if all its addresses are of one interface.
+// Some resolvers return all addresses of the machine.
 func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip netip.Addr) {
 	name, err := f.env.around.hostname()
 	if err != nil {
@@ -166,8 +171,7 @@ func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip n
 	return ip
 }
 
-// outward returns the only address there is, or the one from which the rest of the world is
-// reached.
+// outward returns the source address of the default route, or the only address of the machine.
 func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 	var texts []string
 	inside := false
@@ -177,7 +181,7 @@ func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 			inside = inside || private(a)
 		}
 	}
-	for _, far := range [...]string{"192.0.2.1", "2001:db8::1"} { // reserved for documentation: nobody is there
+	for _, far := range [...]string{"192.0.2.1", "2001:db8::1"} { // reserved for documentation, so never in use
 		from, ok := f.env.around.route(netip.MustParseAddr(far))
 		ours := ok && slices.ContainsFunc(all, func(n networkInterface) bool { return slices.Contains(n.addrs, from) })
 		if ours && (private(from) || !inside) {
@@ -187,16 +191,17 @@ func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 	if len(all) == 1 && len(all[0].addrs) == 1 {
 		return all[0].addrs[0], nil
 	}
-	return netip.Addr{}, fmt.Errorf("no host of Join can be resolved that would tell which of this machine's addresses is meant (%s)", strings.Join(texts, ", "))
+	return netip.Addr{}, fmt.Errorf("this machine has several addresses, and no resolvable host of "+
+		"Join tells which of them to use (%s)", strings.Join(texts, ", "))
 }
 
-// private reports whether an address is one of those that only an own network uses, those between
-// carriers and customers included.
+// private reports whether an address is private, including the shared addresses of carriers (RFC
+// 6598).
 func private(a netip.Addr) bool {
 	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
 }
 
-// preferred prefers IPv4, which is reached by more.
+// preferred returns an IPv4 address if there is one, since more hosts can reach it.
 func preferred(addrs []netip.Addr) netip.Addr {
 	if at := slices.IndexFunc(addrs, netip.Addr.Is4); at >= 0 {
 		return addrs[at]
@@ -204,7 +209,7 @@ func preferred(addrs []netip.Addr) netip.Addr {
 	return addrs[0]
 }
 
-// realSurroundings are those of this machine.
+// realSurroundings returns the surroundings of this machine.
 func realSurroundings() surroundings {
 	return surroundings{hostname: os.Hostname, interfaces: realInterfaces, route: realRoute}
 }
@@ -217,7 +222,7 @@ func realInterfaces() ([]networkInterface, error) {
 	var up []networkInterface
 	for _, i := range all {
 		addrs, err := i.Addrs()
-		if i.Flags&net.FlagUp == 0 || err != nil { // it may have gone in between
+		if i.Flags&net.FlagUp == 0 || err != nil { // it may have been removed meanwhile
 			continue
 		}
 		n := networkInterface{name: i.Name}
@@ -231,7 +236,7 @@ func realInterfaces() ([]networkInterface, error) {
 	return up, nil
 }
 
-// realRoute asks the system. A UDP socket that is connected has an address, and has sent nothing.
+// realRoute asks the system. A connected UDP socket has a local address, and has sent nothing.
 func realRoute(to netip.Addr) (netip.Addr, bool) {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9)))
 	if err != nil {
@@ -246,7 +251,7 @@ func realRoute(to netip.Addr) (netip.Addr, bool) {
 	return from, from.IsValid() && !from.IsUnspecified()
 }
 
-// isUnspecified reports whether a host stands for all addresses of this machine.
+// isUnspecified reports whether a host means all addresses of this machine.
 func isUnspecified(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || ip != nil && ip.IsUnspecified()

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// fakeHost is a machine for the search of its own address.
+// fakeHost is a machine with given addresses, routes and names.
 type fakeHost struct {
 	name   string            // its host name
 	nics   map[string]string // by name: addresses, separated by spaces
-	routes map[string]string // by prefix: from where it is reached; the longest counts
-	hosts  map[string]string // what names stand for
+	routes map[string]string // prefix -> source address; the longest prefix counts
+	hosts  map[string]string // name -> addresses
 }
 
 func (m fakeHost) env() env {
@@ -81,7 +81,7 @@ func TestTheAddressToAdvertise(t *testing.T) {
 	}
 	named := two
 	named.hosts = map[string]string{"vm": "10.0.0.5"}
-	all := two // some resolvers answer so
+	all := two // as some resolvers answer
 	all.hosts = map[string]string{"vm": "203.0.113.5 10.0.0.5 10.0.0.100"}
 	public := fakeHost{name: "vm", nics: map[string]string{"eth0": "203.0.113.5", "eth1": "203.0.113.77"},
 		routes: map[string]string{"0.0.0.0/0": "203.0.113.77"}}
@@ -94,7 +94,7 @@ func TestTheAddressToAdvertise(t *testing.T) {
 		join      string
 		advertise string
 		listening string
-		want      string // an address, or part of the error
+		want      string // an address, or a part of the error
 	}{
 		{"what is configured", two, "inside:1", "lock.example:5", "[::]:7947", "lock.example:5"},
 		{"a bind address that names a host", two, "outside:1", "", "10.0.0.100:7947", "10.0.0.100:7947"},
@@ -105,7 +105,7 @@ func TestTheAddressToAdvertise(t *testing.T) {
 		{"a laptop with Docker", laptop, "dns:///lock.example:7947", "", "[::]:7947", "192.168.1.5:7947"},
 		{"containers of this laptop", laptop, "172.17.0.2:7947", "", "[::]:7947", "172.17.0.1:7947"},
 		{"nothing but its own name, which is loopback", laptop, "laptop:7947", "", "[::]:7947", "127.0.0.1:7947"},
-		{"a pod before anybody is ready", pod, "dns:///orders:7947", "", "[::]:7947", "10.1.0.7:7947"},
+		{"a pod before any other is ready", pod, "dns:///orders:7947", "", "[::]:7947", "10.1.0.7:7947"},
 		{"a pod with services", pod, "srv:///_lock._tcp.orders", "", "[::]:7947", "10.1.0.7:7947"},
 		{"a pod with IPv6 alone", pod6, "dns:///orders:7947", "", "[::]:7947", "[fd00::7]:7947"},
 		{"a pod with IPv6 that listens on IPv4", pod6, "dns:///orders:7947", "", "0.0.0.0:7947",
@@ -121,9 +121,9 @@ func TestTheAddressToAdvertise(t *testing.T) {
 		{"several interfaces, the host name is all of them", all, "unknown:1", "", "[::]:7947", "set Config.Advertise"},
 		{"public addresses alone", public, "unknown:1", "", "[::]:7947", "203.0.113.77:7947"},
 		{"one address and no route", lone, "unknown:1", "", "[::]:7947", "10.0.0.5:7947"},
-		{"loopback beside somebody who cannot be reached yet", lone, "127.0.0.1:1 10.9.9.9:1", "", "[::]:7947",
+		{"loopback beside a host that cannot be reached yet", lone, "127.0.0.1:1 10.9.9.9:1", "", "[::]:7947",
 			"10.0.0.5:7947"},
-		{"offline", offline, "unknown:1", "", "[::]:7947", "no address but loopback ones: set Config.Advertise"},
+		{"offline", offline, "unknown:1", "", "[::]:7947", "only loopback addresses: set Config.Advertise"},
 		{"offline and alone", offline, "", "", "[::]:7947", "127.0.0.1:7947"},
 		{"no look at the interfaces", fakeHost{}, "unknown:1", "", "[::]:7947", "not allowed): set Config.Advertise"},
 	} {
@@ -142,7 +142,7 @@ func TestTheAddressToAdvertise(t *testing.T) {
 	}
 }
 
-// TestTheAddressOfThisMachine asks the real one, whatever it is.
+// TestTheAddressOfThisMachine uses the real machine.
 func TestTheAddressOfThisMachine(t *testing.T) {
 	at := &net.TCPAddr{Port: 7947}
 	got, err := advertised(t.Context(), &Config{Bind: ":7947", Join: []string{"127.0.0.1:7947"}}, at, realEnv())
@@ -151,6 +151,6 @@ func TestTheAddressOfThisMachine(t *testing.T) {
 	}
 	got, err = advertised(t.Context(), &Config{Bind: ":7947", Join: []string{"192.0.2.7:7947"}}, at, realEnv())
 	if host, _, _ := net.SplitHostPort(got); err == nil && (net.ParseIP(host).IsLoopback() || isUnspecified(host)) {
-		t.Errorf("%q leads nowhere", got)
+		t.Errorf("%q is not reachable from another machine", got)
 	}
 }

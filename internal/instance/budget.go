@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// warnNoRoom tells the operator, at most once a minute for each replica, that a budget of bytes is
-// used up. The caller of the refused request gets an error of its own.
+// warnNoRoom logs, at most once a minute for each replica, that a budget of bytes is used up. The
+// caller of the refused request gets an error.
 func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
 	err := client.BudgetErrorOf(result.Code, result.Budget)
 	if err == nil {

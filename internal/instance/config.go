@@ -17,8 +17,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Config is mortise.Config after its checks, with its defaults and without its secrets. Fields of
-// one name mean the same in both.
+// Config is mortise.Config after validation, with its defaults and without its secrets. Fields of
+// the same name mean the same in both.
 type Config struct {
 	Name, Cluster, Zone string
 	Bind, Advertise     string
@@ -30,32 +30,32 @@ type Config struct {
 	Logger              *slog.Logger
 	Version             string // of this library
 
-	Group       replica.Settings // what this configuration names for the group
+	Group       replica.Settings // settings of the group, as configured here
 	Alone       bool             // it is a node on its own
-	Unreachable bool             // which no other process is to reach
+	Unreachable bool             // no other process shall reach it
 
 	Source *credentials.Source // nil means plain text
-	Self   credentials.Peer    // what others see in its certificate; the root tier without one
+	Self   credentials.Peer    // contents of its certificate; the root tier without one
 	World  outside.World
 
-	History io.Writer    // nil: nothing is recorded
-	Trace   trace.Config // the observers of locks; Start fills the rest in
-	Hooks   *Hooks       // nil: no hook is told what happens to the instance
+	History io.Writer    // nil means no recording
+	Trace   trace.Config // the observers of locks; Start fills in the rest
+	Hooks   *Hooks       // nil means none
 
-	// Admin answers programs that are no instances, and Translate makes its errors ones that
-	// package queries has words for.
+	// Admin serves admin clients. Translate converts its errors to those that package queries can
+	// encode.
 	Admin     query.AdminServer
 	Translate func(error) error
-	// Disks returns what is missing while disks keep the group from granting, or "".
+	// Disks returns a description if disk faults prevent the group from granting, or "".
 	Disks func() string
 }
 
-// Hooks are told what has happened to an instance, one at a time. Nil is told nothing.
+// Hooks are called with the events of an instance, one at a time. A nil hook is not called.
 type Hooks struct {
 	Renewed, Session, Lease, Leader, Member, Available, Synced func(NodeEvent)
 }
 
-// NodeEvent is what has happened to an instance. Its fields are those of mortise.NodeEvent.
+// NodeEvent is an event of an instance. Its fields are those of mortise.NodeEvent.
 type NodeEvent struct {
 	State    string
 	Name     string
@@ -68,7 +68,8 @@ type NodeEvent struct {
 	Err      error
 }
 
-// The words of NodeEvent.State, besides those of session for leases and for the ends of sessions.
+// The values of NodeEvent.State, besides those of package session for leases and for the ends of
+// sessions.
 const (
 	stateAcknowledged = "acknowledged"
 	stateUnanswered   = "unanswered"
@@ -84,8 +85,8 @@ const (
 	stateFailed       = "failed"
 )
 
-// listen opens the port, or a listener without one for a member, which serves nothing, and for a
-// node on its own: a port that serves no purpose lets every user of the machine in.
+// listen opens the port. A member and a node on its own serve nothing, so they get a listener
+// without a port: every user of the machine could connect to an open port.
 func (c *Config) listen(e env) (net.Listener, error) {
 	if c.Self.Tier == credentials.Member {
 		return transport.Deaf(), nil

@@ -10,10 +10,10 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file is about what a node keeps in Config.Dir: the log of its replica, which the raftlog
-// room writes, and beside it what the cluster room has to remember.
+// This file holds the use of Config.Dir: the log of the replica, which raftlog writes, and the
+// records of package cluster.
 
-// openDir opens the directory of a node, or returns nil if it has none.
+// openDir opens the configured directory, or returns nil if there is none.
 func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	if c.Dir == "" {
 		return nil, nil
@@ -25,15 +25,15 @@ func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	return dir, nil
 }
 
-// clusterRecord is the one record under which the directory keeps all that the cluster room
-// remembers, so that every change of it is one unit.
+// clusterRecord names the one record that holds all records of package cluster, so that every
+// change of them is atomic.
 const clusterRecord = "cluster"
 
-// records implements cluster.Records over a directory. One goroutine at a time uses it.
+// records implements cluster.Records over a directory. It is not safe for concurrent use.
 type records struct {
 	dir    *storage.Dir
-	all    map[string][]byte                  // as stored; nil before the first Load
-	during func(diskCall, func() error) error // watches a call of the disk
+	all    map[string][]byte                  // as stored; nil until Load
+	during func(diskCall, func() error) error // Instance.during
 }
 
 func (r *records) Load() (map[string][]byte, error) {
@@ -79,7 +79,7 @@ func copied(all map[string][]byte) map[string][]byte {
 	return next
 }
 
-// store opens the log of a replica and says whether it is new. In memory every log is.
+// store opens the log of a replica, and reports whether it is new. In memory every log is new.
 func (n *Instance) store(group, id uint64) (store raftlog.Store, fresh bool, err error) {
 	if n.dir == nil {
 		return raftlog.NewMemoryStore(), true, nil
@@ -95,14 +95,15 @@ func (n *Instance) store(group, id uint64) (store raftlog.Store, fresh bool, err
 	return n.timed(watchedStore{store, n}), state.Empty(), nil
 }
 
-// logUnread notes that the log of this voter cannot be used, for Status, and says so once.
+// logUnread records for Status that the log of this voter cannot be used, and logs it.
 func (n *Instance) logUnread(err error) {
 	n.unread.Store(&err)
 	if n.isDisk(err) {
 		n.noteDisk(DiskFailed, err)
 	}
 	if n.onlyVoter(n.cluster().Status()) {
-		n.logger.Error("the log of the only voter cannot be used: nothing is granted until its directory is removed and "+
+		n.logger.Error("the log of the only voter cannot be used: nothing is granted until its directory is "+
+			"removed and "+
 			"this instance started again", "dir", n.config.Dir, "why", err)
 		return
 	}
@@ -110,24 +111,24 @@ func (n *Instance) logUnread(err error) {
 		"another raft ID", "dir", n.config.Dir, "why", err)
 }
 
-// onlyVoter reports whether no other instance has a vote, as far as is known here.
+// onlyVoter reports whether no other instance is known to have a vote.
 func (n *Instance) onlyVoter(c cluster.Status) bool {
 	other := func(v cluster.Voter) bool { return !v.Learner && v.Instance != n.instance() }
 	return !slices.ContainsFunc(c.Voters, other)
 }
 
-// dropLog removes the log of a raft ID that this instance has given up.
+// dropLog ends the log of a raft ID that this instance has given up.
 func (n *Instance) dropLog() {
 	if n.dir == nil {
 		return
 	}
 	if err := n.dir.DropLog(); err != nil {
-		n.logger.Error("the log of the old life could not be removed; it is never used again", "why", err)
+		n.logger.Error("the log of the previous incarnation could not be removed; it is never used again", "why", err)
 	}
 }
 
-// Refused implements cluster.DurableHost: this directory may never take part again, and another
-// process may have the same raft ID, so nothing of this one may run on.
+// Refused implements cluster.DurableHost. This directory may not be used again, and another process
+// may have the same raft ID, so everything here must stop.
 func (l life) Refused(err error) {
 	n := l.node()
 	n.client.Rebind(nil, nil)
@@ -139,8 +140,8 @@ func (l life) Refused(err error) {
 	n.fail(fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err))
 }
 
-// Unsaved implements cluster.DurableHost: what this instance can no longer write down it must not
-// vote on.
+// Unsaved implements cluster.DurableHost. An instance that cannot write to its directory must not
+// vote.
 func (l life) Unsaved(err error) {
 	n := l.node()
 	n.diskFailed(DiskFailed, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// DiskState says in a word what is wrong with a disk. The words are those of mortise.DiskState.
+// DiskState is the kind of a disk fault. The values are those of mortise.DiskState.
 type DiskState string
 
 // The states of a disk.
@@ -30,7 +30,7 @@ const (
 	DiskLow     DiskState = "low"
 )
 
-// DiskFault is what is wrong with the disk of an instance with Config.Dir.
+// DiskFault is a fault of the disk of an instance with Config.Dir.
 type DiskFault struct {
 	State  DiskState
 	Since  time.Time // when the instance noticed it, by its own wall clock
@@ -38,7 +38,7 @@ type DiskFault struct {
 	Remedy string    // what to do
 }
 
-// DiskWords says what a state means.
+// DiskWords returns a description of a state.
 func DiskWords(state DiskState) string {
 	switch state {
 	case DiskFailed:
@@ -53,11 +53,12 @@ func DiskWords(state DiskState) string {
 	return "its disk is " + string(state)
 }
 
-// remedy says what an operator does about a state.
+// remedy returns what an operator must do about a state.
 func remedy(state DiskState) string {
 	switch state {
 	case DiskFailed:
-		return "free or repair the disk; restart this instance if it does not vote again within 2 minutes, or if no leader answers"
+		return "free or repair the disk; restart this instance if it does not vote again within 2 minutes, or if " +
+			"no leader answers"
 	case DiskHung:
 		return "see to the disk; restart this instance if its call never returns"
 	case DiskRemoved:
@@ -67,25 +68,24 @@ func remedy(state DiskState) string {
 }
 
 const (
-	diskLookEvery = 2 * time.Second // between two looks at the directory
-	diskHungAfter = 3 * time.Second // from when on a call of the disk counts as hung
+	diskLookEvery = 2 * time.Second // between two checks of the directory
+	diskHungAfter = 3 * time.Second // after which a call of the disk counts as hung
 
-	// diskWriteEvery is how many looks there are to one that also writes. With a fault each look
-	// writes.
+	// diskWriteEvery makes every fifth check also write. While there is a fault every check writes.
 	diskWriteEvery = 5
 )
 
-// diskWatch is what this instance knows about its own disk.
+// diskWatch is the state of this instance's own disk.
 type diskWatch struct {
-	began [3]atomic.Int64 // clock.Time at which a call of each kind began; 0: none is under way
-	news  chan struct{}   // one slot: there is something new to report
+	began [3]atomic.Int64 // clock.Time at which a call of each kind began; zero means none is under way
+	news  chan struct{}   // one slot: a report is due
 
 	mu     sync.Mutex // guards what follows; never held across a wait
-	lasts  *DiskFault // failed or removed, at the cost of the vote; nil: neither
-	passes *DiskFault // hung, low, or failed at a look; nil: none of them
+	lasts  *DiskFault // a fault that has ended the vote: failed, removed or hung; nil means none
+	passes *DiskFault // hung, low, or failed at a check; nil means none
 }
 
-// diskCall is a kind of call. Of one kind at most one is under way.
+// diskCall is a kind of call. At most one call of a kind is under way.
 type diskCall int
 
 const (
@@ -94,14 +94,14 @@ const (
 	diskRecords
 )
 
-// during notes that a call of the disk is under way until f returns.
+// during runs f, and marks a call of the disk as under way meanwhile.
 func (n *Instance) during(call diskCall, f func() error) error {
-	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1) // a nanosecond more or less: never 0
+	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1) // never 0, and at most a nanosecond off
 	defer n.disk.began[call].Store(0)
 	return f()
 }
 
-// hungFor returns for how long the oldest call of the disk has not returned.
+// hungFor returns for how long the oldest call under way has not returned.
 func (d *diskWatch) hungFor(now clock.Time) (longest time.Duration) {
 	for i := range d.began {
 		if began := d.began[i].Load(); began != 0 {
@@ -111,7 +111,7 @@ func (d *diskWatch) hungFor(now clock.Time) (longest time.Duration) {
 	return longest
 }
 
-// fault returns what is wrong with the disk of this instance, or nil.
+// diskFault returns the fault of this instance's disk, or nil.
 func (n *Instance) diskFault() *DiskFault {
 	n.disk.mu.Lock()
 	defer n.disk.mu.Unlock()
@@ -126,8 +126,8 @@ func (n *Instance) diskFault() *DiskFault {
 	return &copied
 }
 
-// diskFailed notes an error of the disk that has cost this instance its vote, or a directory that
-// is gone. One failure is one ERROR line in the log: what follows from it is none of its own.
+// diskFailed records a disk error that has ended this instance's vote, or a directory that is gone.
+// It logs one ERROR line for a failure; further errors that follow from it are logged as INFO.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
@@ -139,7 +139,8 @@ func (n *Instance) diskFailed(state DiskState, cause error) {
 	}
 }
 
-// diskCause returns what happened, without the kinds of error around it and the way out behind it.
+// diskCause returns the cause of an error, without the kinds of error before it and the advice
+// behind it.
 func diskCause(err error) string {
 	text := err.Error()
 	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, storage.ErrLost} {
@@ -149,8 +150,8 @@ func diskCause(err error) string {
 	return text
 }
 
-// noteDisk notes it for Status. It reports whether this is the first that is known of a failure,
-// and whether it says more than what was known.
+// noteDisk records the fault for Status. first reports whether this is a new failure, news whether
+// the state is new.
 func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
@@ -169,8 +170,8 @@ func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	return first, true
 }
 
-// passing notes a state of the disk that may end by itself; "" means that there is none. As long as
-// nothing of the log has failed, a disk that refuses a look's write costs no vote.
+// passing records a state of the disk that may end by itself; "" means that there is none. A check
+// whose write fails does not end the vote, as long as the log has not failed.
 func (n *Instance) passing(state DiskState, cause string) {
 	d := &n.disk
 	d.mu.Lock()
@@ -200,14 +201,14 @@ func (n *Instance) passing(state DiskState, cause string) {
 	case state == DiskLow:
 		log = n.logger.Warn
 	case ill:
-		log = n.logger.Info // the fault is known, and has changed
+		log = n.logger.Info // a known fault that has changed
 	}
 	log("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
 }
 
-// diskWell forgets an error of the disk if the replica of this instance has stored a configuration
-// that names it. That an empty replica has been started says nothing about a full disk: it fits
-// into the room that is reserved, and fails with the first snapshot, each minute again.
+// diskWell clears a disk error once the replica of this instance has stored a configuration that
+// names it. The start of an empty replica is not enough: on a full disk it fits into the reserved
+// space, and then fails with the first snapshot, every minute again.
 func (n *Instance) diskWell(r *ownReplica) {
 	if n.replica.Load() != r || !r.IsNamed() {
 		return
@@ -219,7 +220,8 @@ func (n *Instance) diskWell(r *ownReplica) {
 	}
 }
 
-// isDisk reports whether the disk is why a replica has retired or could not be started.
+// isDisk reports whether the disk is the cause for which a replica has retired or could not be
+// started.
 func (n *Instance) isDisk(err error) bool {
 	if n.dir == nil || errors.Is(err, raftlog.ErrBroken) {
 		return false
@@ -228,7 +230,7 @@ func (n *Instance) isDisk(err error) bool {
 	return hung || errors.Is(err, raftlog.ErrStorage) || errors.Is(err, cluster.ErrUnsaved)
 }
 
-// lookAtDisk compares the disk with what it should be; with write it also writes.
+// lookAtDisk checks the disk, and records its state; with write it also writes.
 func (n *Instance) lookAtDisk(write bool) {
 	view, err := n.dir.Look(diskLookEvery, write)
 	hung := n.disk.hungFor(n.env.clock.Now())
@@ -249,7 +251,7 @@ func (n *Instance) lookAtDisk(write bool) {
 	}
 }
 
-// watchedStore is the store of a replica on a disk that may hang.
+// watchedStore wraps a store on disk and marks its calls as under way, to detect a hang.
 type watchedStore struct {
 	raftlog.Store
 	node *Instance
@@ -265,8 +267,8 @@ func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) er
 	return s.node.during(diskPrepares, func() error { return s.Store.Prepare(ctx, snapshot) })
 }
 
-// awaited returns what the log says for what the cluster room waits for: disks that do not work are
-// why voters that are in reach elect none.
+// awaited returns the text to log for what package cluster waits for. Disk faults come first: they
+// may be why reachable voters elect no leader.
 func (n *Instance) awaited(waiting string) string {
 	if n.dir == nil {
 		return waiting

@@ -20,10 +20,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// An instance whose disk has a fault goes on without a vote, so raft's leader only finds it silent.
-// It therefore reports the fault to every voter, every two seconds until it is over: to all of
-// them, so that a new leader knows it at once, and so that all know it while no leader can be
-// elected.
+// An instance whose disk has a fault continues without a vote, and raft's leader only sees its
+// silence. So it reports the fault to every voter, every two seconds until it is over. Then a new
+// leader knows it at once, and all voters know it while no leader can be elected.
 
 // FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
@@ -33,13 +32,13 @@ type FaultyDisk struct {
 }
 
 const (
-	diskReportFor  = 3*diskLookEvery + diskAskLimit // a report counts until then
+	diskReportFor  = 3*diskLookEvery + diskAskLimit // validity of a report
 	diskAskLimit   = 2 * time.Second
 	diskReportsMax = 64
 	diskTextMax    = 512
 )
 
-// diskReports are the faults that other instances have reported here.
+// diskReports are the faults that other instances have reported.
 type diskReports struct {
 	mu   sync.Mutex // guards the rest; never held across a wait
 	list map[nodeid.ID]diskReport
@@ -50,7 +49,7 @@ type diskReport struct {
 	at    clock.Time
 }
 
-// keep takes a report; without a fault it takes the one before back.
+// keep stores a report. A nil fault withdraws the previous one.
 func (d *diskReports) keep(now clock.Time, from nodeid.ID, f *DiskFault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,7 +66,7 @@ func (d *diskReports) keep(now clock.Time, from nodeid.ID, f *DiskFault) {
 	}
 }
 
-// forget removes what is too old. The caller holds mu.
+// forget removes expired reports. The caller must hold mu.
 func (d *diskReports) forget(now clock.Time) {
 	for id, r := range d.list {
 		if now.Sub(r.at) > diskReportFor {
@@ -76,7 +75,7 @@ func (d *diskReports) forget(now clock.Time) {
 	}
 }
 
-// all returns the reports that count now.
+// all returns the valid reports.
 func (d *diskReports) all(now clock.Time) map[nodeid.ID]DiskFault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -88,13 +87,12 @@ func (d *diskReports) all(now clock.Time) map[nodeid.ID]DiskFault {
 	return all
 }
 
-// shortText escapes and shortens what another instance has sent.
+// shortText escapes and shortens a text from another instance.
 func shortText(s string) string {
 	return plain.Text(strings.ToValidUTF8(s[:min(len(s), diskTextMax)], ""))
 }
 
-// faultyDisks returns the instances with a fault of the disk, as far as this instance knows, by
-// name.
+// faultyDisks returns the instances with a disk fault that this instance knows, sorted by name.
 func (n *Instance) faultyDisks() []FaultyDisk {
 	all := n.diskReports.all(n.env.clock.Now())
 	if own := n.diskFault(); own != nil {
@@ -113,7 +111,7 @@ func (n *Instance) faultyDisks() []FaultyDisk {
 	return list
 }
 
-// watchDisk looks at the disk, and reports what is wrong with it, until the node ends.
+// watchDisk checks the disk, and reports its fault, until the instance ends.
 func (n *Instance) watchDisk() {
 	if n.dir == nil {
 		return
@@ -148,7 +146,7 @@ func (n *Instance) watchDisk() {
 	})
 }
 
-// reportSoon has the fault of the disk reported without waiting for the next look.
+// reportSoon makes watchDisk report without waiting for the next check.
 func (n *Instance) reportSoon() {
 	select {
 	case n.disk.news <- struct{}{}:
@@ -156,13 +154,13 @@ func (n *Instance) reportSoon() {
 	}
 }
 
-// reportDisk tells all voters about the disk of this instance. It reports whether the leader lets
-// this instance give up its vote.
+// reportDisk sends the state of this instance's disk to all voters. It reports whether the leader
+// permits this instance to give up its vote.
 func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 	r := n.replica.Load()
 	removed := fault != nil && fault.State == DiskRemoved && r != nil
 	if removed && r.Role().Leading {
-		_ = r.log.Transfer(ctx, 0) // without another to take it, it is tried again after the next look
+		_ = r.log.Transfer(ctx, 0) // if no other takes it, it is tried again after the next check
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
 	defer cancel()
@@ -174,7 +172,7 @@ func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) 
 		}
 		all.Go(func() {
 			q := &query.DiskReport{Fault: diskFaultOut(fault), Yield: removed && r.Votes()}
-			a, _ := n.askable(v).ReportDisk(ctx, q) // without an answer it is asked again
+			a, _ := n.askable(v).ReportDisk(ctx, q) // tried again without an answer
 			mu.Lock()
 			defer mu.Unlock()
 			may = may || a.GetMay()
@@ -184,15 +182,15 @@ func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) 
 	return may && removed
 }
 
-// askable returns a client for what a voter may be asked about disks.
+// askable returns a client for queries to a voter.
 func (n *Instance) askable(v cluster.Voter) query.ClusterClient {
 	return query.NewClusterClient(n.port.To(v.Addr, v.Instance))
 }
 
-// disks answers what other instances ask about disks.
+// disks serves the disk queries of other instances.
 type disks struct{ n *Instance }
 
-// ReportDisk takes the report of another instance about its disk.
+// ReportDisk stores the report of another instance about its disk.
 func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.DiskVerdict, error) {
 	n, now, from := d.n, d.n.env.clock.Now(), transport.AskerOf(ctx).Instance
 	n.diskReports.keep(now, from, diskFaultIn(q.Fault))
@@ -200,7 +198,7 @@ func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.Disk
 	return &query.DiskVerdict{May: r != nil && q.Yield && r.mayYield(now, from)}, nil
 }
 
-// Disks lists what is known here.
+// Disks returns the faults that are known here.
 func (d disks) Disks(context.Context, *query.DisksRequest) (*query.DisksAnswer, error) {
 	a := &query.DisksAnswer{}
 	for _, f := range d.n.faultyDisks() {
@@ -210,17 +208,17 @@ func (d disks) Disks(context.Context, *query.DisksRequest) (*query.DisksAnswer, 
 	return a, nil
 }
 
-// diskFaultOut makes the message of a fault.
+// diskFaultOut encodes a fault.
 func diskFaultOut(f *DiskFault) *query.DiskFault {
 	if f == nil {
 		return nil
 	}
-	valid := func(s string) string { return strings.ToValidUTF8(s, "?") } // a path may be anything
+	valid := func(s string) string { return strings.ToValidUTF8(s, "?") } // a path may hold any bytes
 	return &query.DiskFault{State: string(f.State), Since: f.Since.UnixNano(), Cause: valid(f.Cause),
 		Remedy: valid(f.Remedy)}
 }
 
-// diskFaultIn reads a fault that another instance has sent; nil is none.
+// diskFaultIn decodes a fault of another instance; nil means none.
 func diskFaultIn(m *query.DiskFault) *DiskFault {
 	if m == nil {
 		return nil
@@ -229,9 +227,9 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 		Remedy: shortText(m.Remedy)}
 }
 
-// mayYield reports whether the voter of an instance may give up its vote: this replica leads, and
-// without that voter, and without all whose disk has a fault, a majority is left. A report is kept
-// before this is asked, so of two voters of three that lose their directories at once neither goes.
+// mayYield reports whether an instance may give up its vote: this replica leads, and a majority is
+// left without that instance and all instances with a faulty disk. The report is stored before this
+// call, so if two of three voters lose their directories at once, both keep their votes.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {
@@ -253,7 +251,7 @@ func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	return majorityOf(s.Config.Voters, left)
 }
 
-// majorityOf reports whether more than half of the voters are left.
+// majorityOf reports whether left has more than half of the voters.
 func majorityOf(voters []uint64, left map[uint64]bool) bool {
 	n := 0
 	for _, id := range voters {
@@ -264,27 +262,28 @@ func majorityOf(voters []uint64, left map[uint64]bool) bool {
 	return n > len(voters)/2
 }
 
-// yieldVote ends the replica of this instance, whose directory is gone: what it would acknowledge
-// from now on is not durable.
+// yieldVote ends the replica of this instance, whose directory is gone, since it would acknowledge
+// what is not durable.
 func (n *Instance) yieldVote(fault *DiskFault) {
 	if r := n.replica.Load(); r != nil {
 		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, storage.ErrLost, fault.Cause))
 	}
 }
 
-// replicaFailed logs why a replica could not be started; a fault of the disk is logged once.
+// replicaFailed logs why a replica could not be started. A disk fault is logged only once.
 func (n *Instance) replicaFailed(err error) {
 	if n.isDisk(err) {
 		n.diskFailed(DiskFailed, err)
 		return
 	}
 	if errors.Is(err, storage.ErrLogOpen) && n.diskFault() != nil {
-		return // the log of before hangs
+		return // the previous log hangs
 	}
 	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
 }
 
-// askDisks has the leader say which disks have a fault, for the health of the group.
+// askDisks asks the leader for all faulty disks, for the health of the group. Without an answer it
+// returns those known here.
 func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {
@@ -297,7 +296,7 @@ func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk 
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
 	defer cancel()
-	a, _ := n.askable(voters[at]).Disks(ctx, &query.DisksRequest{}) // without an answer there is what has come here
+	a, _ := n.askable(voters[at]).Disks(ctx, &query.DisksRequest{}) // without an answer the list is empty
 	list := a.GetDisks()
 	for _, f := range list[:min(len(list), diskReportsMax)] {
 		fault := diskFaultIn(f.Fault)

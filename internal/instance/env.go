@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// env is what an instance takes from the outside world, as values, so that tests can give it
-// another network and other clocks. Nothing else is injected.
+// env is the injected environment of an instance, with which tests replace network, clocks and the
+// like. Nothing else is injected.
 type env struct {
 	listen  func(address string) (net.Listener, error)
 	dial    func(ctx context.Context, address string) (net.Conn, error)
@@ -25,12 +25,12 @@ type env struct {
 	wall    func() time.Time
 	random  func([]byte)
 	files   storage.FS
-	// stands between the cluster room and the directory; nil: nothing does
+	// wraps the records of package cluster; nil means no wrapper
 	records func(cluster.Records) cluster.Records
-	limits  lockfsm.Limits // of a group that is founded here; every founder must have the same
+	limits  lockfsm.Limits // of a group that is founded here; equal on all founders
 }
 
-// envOf returns the real world, but for what w has in its place.
+// envOf returns the real environment, except for what w replaces.
 func envOf(w outside.World) env {
 	e := realEnv()
 	if w.Listen != nil {
@@ -64,7 +64,7 @@ func realEnv() env {
 		around:  realSurroundings(),
 		clock:   clock.Boot(),
 		wall:    time.Now,
-		// never fails: it ends the process rather than return bad bytes
+		// never fails: crypto/rand ends the process instead
 		random: func(b []byte) { _, _ = rand.Read(b) },
 		files:  storage.OSFS(),
 		limits: lockfsm.DefaultLimits(),

@@ -3,15 +3,15 @@ package instance
 import "errors"
 
 var (
-	// ErrVoteLost says that Leave has ended with a vote that no other instance has taken over.
+	// ErrVoteLost is returned by Leave if no other instance has taken over the vote.
 	ErrVoteLost = errors.New("mortise: left with a vote that no other instance has taken over")
 
-	// ErrBadRequest says that a question goes beyond a limit.
+	// ErrBadRequest is returned for a query that exceeds a limit.
 	ErrBadRequest = errors.New("mortise: bad request")
 
-	// errNoVoter is what a frame for the keeper of this instance gets while the instance has none.
-	errNoVoter = errors.New("mortise: this instance is no voter")
+	// errNoVoter is returned for a frame to the keeper of this instance while it has no replica.
+	errNoVoter = errors.New("mortise: this instance is not a voter")
 
-	// errNoPeer is what a snapshot gets that comes from no replica of our log.
+	// errNoPeer is returned for a snapshot that does not come from a replica of this group.
 	errNoPeer = errors.New("mortise: the address book here has another instance under that raft ID")
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FuzzRecord reads any bytes as what an instance says of itself. They come from other instances,
-// whatever build those are, and end up in errors that people read.
+// FuzzRecord decodes any bytes as an instance's record. Records come from other instances, of any
+// build, and parts of them are shown in errors.
 func FuzzRecord(f *testing.F) {
 	good, err := json.Marshal(replica.Record{Instance: nodeidtest.ID(7).String(), Name: "n", Addr: "a:1", Zone: "z",
 		Rules: 1})
@@ -28,8 +28,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzStoredRecords reads any bytes as the record in which a directory keeps what the cluster room
-// remembers.
+// FuzzStoredRecords decodes any bytes as clusterRecord.
 func FuzzStoredRecords(f *testing.F) {
 	f.Add([]byte(`{"identity":"AAEC","book":""}`))
 	f.Add([]byte(`{"identity":null}`))

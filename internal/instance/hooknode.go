@@ -13,10 +13,10 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is where the rooms tell what has happened to the node. They do it on their owner
-// goroutines: here it is only noted, and handed over.
+// This file turns events of the other packages into NodeEvents. It is called on their owner
+// goroutines, so it only queues the calls of hooks.
 
-// tell hands an event over, if the hook that pick finds is there.
+// tell queues an event for the hook that pick returns, if there is one.
 func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	if n.config.Hooks == nil {
 		return
@@ -26,15 +26,15 @@ func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	}
 }
 
-// witness takes the news of one session: the node's, or one of the user's own. It belongs to the
+// witness observes one session: the instance's, or one of the user's own. It belongs to the
 // goroutine of the session's client.
 type witness struct {
 	node *Instance
 	own  bool // of the user's own
-	lost bool // the log says that the lease is lost
+	lost bool // the loss of the lease was logged
 }
 
-// news takes what has become of the session.
+// news handles a change of the session.
 func (w *witness) news(news *client.News) {
 	n, before, after := w.node, &news.Before, &news.After
 	now := n.env.clock.Now()
@@ -62,7 +62,7 @@ func (w *witness) news(news *client.News) {
 	}
 }
 
-// noteAvailable counts, and tells, whether locks could be granted in the node's session.
+// noteAvailable counts and reports whether locks can be granted in the instance's session.
 func (n *Instance) noteAvailable(now clock.Time, s *client.Status) {
 	can := s.Phase == client.Attached && s.GraceUntil == 0 && s.Lease != client.Lost
 	took, changed := n.grantable.set(now, can)
@@ -76,7 +76,7 @@ func (n *Instance) noteAvailable(now clock.Time, s *client.Status) {
 	n.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, e)
 }
 
-// tellSession tells the end of one session and the beginning of another, or one of the two.
+// tellSession reports the end of one session, the beginning of another, or both.
 func (w *witness) tellSession(before, after *client.Status) {
 	pick := func(h *Hooks) func(NodeEvent) { return h.Session }
 	if before.Session != 0 {
@@ -87,7 +87,7 @@ func (w *witness) tellSession(before, after *client.Status) {
 	}
 }
 
-// SessionText is a session as Peek names it.
+// SessionText returns a session ID as Peek shows it.
 func SessionText(id lockfsm.SessionID) string {
 	if id == 0 {
 		return ""
@@ -95,8 +95,7 @@ func SessionText(id lockfsm.SessionID) string {
 	return fmt.Sprint(uint64(id))
 }
 
-// grantable counts for how long locks could be granted. The zero value has begun at the clock's
-// origin; see begin.
+// grantable measures for how long locks could be granted. begin must be called first.
 type grantable struct {
 	mu    sync.Mutex // guards the rest; never held across a wait
 	began clock.Time
@@ -107,8 +106,8 @@ type grantable struct {
 
 func (g *grantable) begin(now clock.Time) { g.began, g.since = now, now }
 
-// set takes whether a lock could be granted from now on, and returns whether that is new, and how
-// long the other state lasted.
+// set stores whether locks can be granted from now on. It reports whether that has changed, and how
+// long the previous state lasted.
 func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,7 +122,7 @@ func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed
 	return lasted, true
 }
 
-// share returns how old the node is, and for how long of that time locks could be granted.
+// share returns the age of the instance, and for how much of that time locks could be granted.
 func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -134,8 +133,8 @@ func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	return now.Sub(g.began), granted
 }
 
-// membersChanged returns what the cluster room calls when it sees others than before, or nil if
-// nobody wants to hear of it.
+// membersChanged returns the function that package cluster calls when the members change, or nil if
+// there is no hook for it.
 func (n *Instance) membersChanged() func(before, after []cluster.Member) {
 	if n.config.Hooks == nil || n.config.Hooks.Member == nil {
 		return nil
@@ -160,13 +159,13 @@ func (n *Instance) membersChanged() func(before, after []cluster.Member) {
 	}
 }
 
-// timedStore is a store on disk whose appends are told.
+// timedStore wraps a store on disk and reports its appends to the hook Synced.
 type timedStore struct {
 	raftlog.Store
 	node *Instance
 }
 
-// timed returns the store, with its appends told if a hook wants to hear of them.
+// timed wraps the store if it is on disk and the hook Synced is set.
 func (n *Instance) timed(s raftlog.Store) raftlog.Store {
 	if n.config.Hooks == nil || n.config.Hooks.Synced == nil || s.Volatile() {
 		return s
@@ -174,8 +173,7 @@ func (n *Instance) timed(s raftlog.Store) raftlog.Store {
 	return timedStore{s, n}
 }
 
-// Save implements raftlog.Store. A batch that need not be durable at once, with no more than a
-// commit index, is not told.
+// Save implements raftlog.Store. A successful batch without entries and snapshot is not reported.
 func (s timedStore) Save(b raftlog.Batch) error {
 	began := s.node.env.clock.Now()
 	err := s.Store.Save(b)

@@ -5,7 +5,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// Inside is what the tests of whole nodes, in internal/e2e, are given of this instance.
+// Inside returns the internals of this instance for the tests in internal/e2e.
 func (n *Instance) Inside() outside.Inside {
 	return outside.Inside{
 		Address: n.address, Client: n.client, Clients: n.clients, Port: n.port, Handler: inbound{n},

@@ -31,46 +31,46 @@ type Instance struct {
 	env     env
 	logger  *slog.Logger
 	address string           // advertised
-	self    credentials.Peer // what others see in its certificate; the root tier without TLS
-	life    uint64           // counts the starts with one directory; zero in memory
-	records *records         // nil: memory
+	self    credentials.Peer // contents of its certificate; the root tier without TLS
+	life    uint64           // number of starts with this directory; zero in memory
+	records *records         // nil means in memory
 
 	trace    *trace.Tracer // nil without observers
-	dir      *storage.Dir  // nil: memory
+	dir      *storage.Dir  // nil means in memory
 	port     *transport.Port
-	services transport.Services // what others may ask
+	services transport.Services // for other processes
 	client   *client.Client
 	own      ownSessions                      // of the user
 	members  atomic.Pointer[cluster.Cluster]  // nil until it is started
 	replica  atomic.Pointer[ownReplica]       // nil unless this instance votes
-	voters   atomic.Pointer[[]transport.Peer] // of the group, but for this instance; nil or empty: none are known
+	voters   atomic.Pointer[[]transport.Peer] // of the group, except this instance; nil or empty if none are known
 
 	disk        diskWatch   // of Config.Dir
 	diskReports diskReports // of other instances
 
-	key      atomic.Pointer[nodeid.Key] // of the present life; its ID is what this instance is called
+	key      atomic.Pointer[nodeid.Key] // of the present incarnation; its ID is the node ID
 	leading  leading                    // the leader, as this instance sees it
-	known    picture                    // of the members, as far as this instance knows without asking
-	learning atomic.Bool                // it is about to ask how the replicas are called
+	known    picture                    // local knowledge of the members
+	learning atomic.Bool                // learnNames is under way
 
-	claims    seldom    // of raft IDs that are another's
+	claims    seldom    // of another instance's raft ID
 	grantable grantable // for how long locks could be granted
 	failed    atomic.Pointer[error]
-	unread    atomic.Pointer[error] // why the log of this voter cannot be used; nil: it can, or this life has none
+	unread    atomic.Pointer[error] // why the log of this voter cannot be used; nil if it can or there is none
 
 	started   chan struct{} // closed when members is set, or never will be
 	leaving   chan struct{} // closed when the instance begins to leave
 	leaveOnce sync.Once
-	shutting  atomic.Bool // it has begun to shut; a second call waits for shutDone
+	shutting  atomic.Bool // shut was called; a second call waits for shutDone
 	shutDone  chan struct{}
 
-	binding sync.Mutex // makes a change of replica or instance and saying so one step; never held across a wait
-	ended   bool       // guarded by binding: no replica is taken any more
+	binding sync.Mutex // makes a change of replica or key and its announcement atomic; never held across a wait
+	ended   bool       // guarded by binding; bind then accepts no replica
 
 	goroutines goroutines
 }
 
-// New returns an instance that has not started. Only Start may be called, and what it calls back.
+// New returns an instance that has not started. Before Start, no other method may be called.
 func New(config Config) *Instance {
 	env := envOf(config.World)
 	n := &Instance{
@@ -81,8 +81,8 @@ func New(config Config) *Instance {
 	return n
 }
 
-// Start starts the instance. ctx bounds the start only. It returns when the instance is up: it
-// listens, looks for the others and takes requests. After an error nothing is left running.
+// Start starts the instance. ctx bounds only the start. It returns when the instance listens, looks
+// for the others and accepts requests. After an error nothing is left running.
 func (n *Instance) Start(ctx context.Context) (err error) {
 	listener, err := n.config.listen(n.env)
 	if err != nil {
@@ -126,9 +126,9 @@ func (n *Instance) newTracer() *trace.Tracer {
 	return trace.New(t)
 }
 
-// newHistory returns the recorder that the configuration asks for, or nil. Its times are those of
-// the boot clock, set by the wall clock once: they compare between machines as far as wall clocks
-// do, and no change of a wall clock reaches back into a history.
+// newHistory returns the configured recorder, or nil. Its times are those of the boot clock, plus
+// an offset from one reading of the wall clock. So times of different machines are as comparable as
+// their wall clocks, and an adjustment of the wall clock does not affect a running history.
 func (n *Instance) newHistory() *history.Recorder {
 	if n.config.History == nil {
 		return nil
@@ -139,8 +139,8 @@ func (n *Instance) newHistory() *history.Recorder {
 	})
 }
 
-// prepare finds out who this instance is: its address, its directory, and the ID that it has to
-// have because of what is in there.
+// prepare determines the address, opens the directory, and takes the key from it or makes a new
+// one.
 func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) {
 	if n.address = listening.String(); !n.isMember() {
 		if n.address, err = advertised(ctx, &n.config, listening, n.env); err != nil {
@@ -198,19 +198,19 @@ func (n *Instance) startCluster() error {
 	return nil
 }
 
-// instance returns the ID of the present life.
+// instance returns the ID of the present incarnation.
 func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 
-// cluster returns the cluster room, or nil before it is started.
+// cluster returns the cluster, or nil before it is started.
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
-// spawn runs f on a goroutine that Close waits for. It returns false, and does not run f, once the
-// node is closed.
+// spawn runs f on a goroutine that Close waits for. Once the instance is closed it does not run f,
+// and returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 
-// goroutines are those that this instance has started, beside those of its rooms.
+// goroutines are those that this instance starts by spawn.
 type goroutines struct {
-	mu    sync.Mutex // guards ended, and the counting up of all
+	mu    sync.Mutex // guards ended and all.Go
 	ended bool
 	all   sync.WaitGroup
 }
@@ -225,7 +225,7 @@ func (g *goroutines) spawn(f func()) bool {
 	return true
 }
 
-// end lets none begin any more, and waits for the end of all.
+// end prevents new goroutines and waits for all.
 func (g *goroutines) end() {
 	g.mu.Lock()
 	g.ended = true
@@ -233,8 +233,8 @@ func (g *goroutines) end() {
 	g.all.Wait()
 }
 
-// Err returns nil while the instance can be used, and why not once it cannot: client.ErrClosed, or
-// the failure that ended it.
+// Err returns nil while the instance can be used. After that it returns client.ErrClosed, or the
+// failure that ended it.
 func (n *Instance) Err() error {
 	if err := n.failed.Load(); err != nil {
 		return *err
@@ -242,11 +242,11 @@ func (n *Instance) Err() error {
 	return nil
 }
 
-// isMember reports whether this instance has a member's secret: it locks, and neither votes nor
-// serves.
+// isMember reports whether this instance has a member's secret, with which it locks but neither
+// votes nor serves.
 func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
 
-// reach is the address that this instance says it is reached at; empty for a member.
+// reach returns the address that this instance announces. It is empty for a member.
 func (n *Instance) reach() string {
 	if n.isMember() {
 		return ""

@@ -8,24 +8,23 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// leading is the leader as this instance sees it, and as its observers were told.
+// leading is the leader as this instance sees it, and as it was last reported to hooks.
 type leading struct {
-	attached atomic.Bool  // its session is attached to a leader
-	without  atomic.Int64 // clock.Time since which it has no leader. Zero means that it has one, or never had
+	attached atomic.Bool  // the instance's session is attached to a leader
+	without  atomic.Int64 // clock.Time since which there is no leader; zero means there is one, or never was
 
-	mu   sync.Mutex // makes reading and saying whether there is a leader one step; guards the rest
+	mu   sync.Mutex // makes reading and reporting the leader atomic; guards the rest
 	now  lead       // the zero instance means none
-	last lead       // the last one that was an instance
+	last lead       // the last one that is not zero
 }
 
-// lead is a leader as observers were told of it.
+// lead is a leader as reported to hooks.
 type lead struct {
-	instance nodeid.ID // zero: none
+	instance nodeid.ID // zero means none
 	term     uint64
 }
 
-// phaseChanged takes whether this instance's session is attached to a leader; the client calls it
-// when its phase changes.
+// phaseChanged is called by the client when its phase changes.
 func (n *Instance) phaseChanged(phase client.Phase) {
 	n.leading.attached.Store(phase == client.Attached)
 	n.leaderKnown()
@@ -34,9 +33,10 @@ func (n *Instance) phaseChanged(phase client.Phase) {
 	}
 }
 
-// leaderKnown passes on what gossip and birth go by: whether there is a leader.
+// leaderKnown passes on to package cluster whether there is a leader, on which gossip and founding
+// depend.
 func (n *Instance) leaderKnown() {
-	n.leading.mu.Lock() // so that what was true earlier is not said later; never held across a wait
+	n.leading.mu.Lock() // so that reports stay in order; never held across a wait
 	defer n.leading.mu.Unlock()
 	r := n.replica.Load()
 	n.noteLeader(r)
@@ -51,7 +51,7 @@ func (n *Instance) leaderKnown() {
 	}
 }
 
-// noteLeader reports another leader to the observers. The caller holds the mutex of leading.
+// noteLeader reports a change of leader to the hooks. The caller must hold leading.mu.
 func (n *Instance) noteLeader(r *ownReplica) {
 	if n.config.Hooks == nil || n.cluster() == nil {
 		return
@@ -74,7 +74,7 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	case is == n.leading.last, is.instance == n.leading.last.instance && (is.term == 0 || n.leading.last.term == 0):
 		e.State = stateAgain
 	}
-	// only its term has become known, or is not any more
+	// only whether its term is known has changed
 	again := e.State == stateAgain && !n.leading.now.instance.IsZero()
 	if n.leading.now = is; !is.instance.IsZero() {
 		n.leading.last = is
@@ -86,7 +86,7 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	}
 }
 
-// leaderMoved looks again who leads: the address book has changed.
+// leaderMoved calls noteLeader again after a change of the address book.
 func (n *Instance) leaderMoved() {
 	if n.config.Hooks == nil {
 		return

@@ -9,17 +9,16 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file is how an instance that does not gossip learns what its leader and the other replicas
-// are called, so that Status and hooks show names. It asks at most once for each leader whose name
-// it does not know, and not at once: after a change of leader a thousand instances would ask
-// together.
+// This file lets an instance that does not gossip learn the names of its leader and the other
+// replicas, for Status and hooks. It asks when it attaches to a leader whose name it does not know,
+// after a random delay: after a change of leader a thousand instances would ask at once.
 
 const (
-	learnWithin = 10 * time.Second // for one attempt: it begins at a random moment of this time
+	learnWithin = 10 * time.Second // bounds the random delay before each attempt
 	learnTries  = 3
 )
 
-// learnNames asks the leader, in a while, if its name is not known then.
+// learnNames asks the leader after a delay, unless its name is known by then.
 func (n *Instance) learnNames() {
 	if n.knowsLeader() || !n.learning.CompareAndSwap(false, true) {
 		return
@@ -37,7 +36,7 @@ func (n *Instance) learnNames() {
 	}
 }
 
-// knowsLeader reports whether there is nothing to learn: no leader, or one whose name is known.
+// knowsLeader reports whether there is no leader, or its name is known.
 func (n *Instance) knowsLeader() bool {
 	leader, c := n.client.Status().Leader.Peer, n.cluster()
 	if c == nil || leader.IsZero() {
@@ -47,10 +46,9 @@ func (n *Instance) knowsLeader() bool {
 	return n.people(&s)[leader].Name != ""
 }
 
-// askNames reports whether the leader has said names. One that has just begun to lead may know none
-// yet.
+// askNames reports whether the leader has returned names. A new leader may know none yet.
 func (n *Instance) askNames() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime) // ended by Close, with the port
+	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime) // Close ends it by closing the port
 	defer cancel()
 	page, err := LookOnce(ctx, n, query.QueryClient.Names, &query.StateRequest{})
 	if err == nil {
@@ -59,7 +57,7 @@ func (n *Instance) askNames() bool {
 	return err == nil && len(page.Names) > 0
 }
 
-// rest waits, and reports false if the node begins to leave before.
+// rest waits for d. It returns early and reports false if the instance begins to leave.
 func (n *Instance) rest(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -12,11 +12,11 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// leaveTime bounds Leave where its context does not.
+// leaveTime bounds Leave if its context has no deadline.
 const leaveTime = 10 * time.Second
 
-// Leave takes the instance out of the cluster in good order, and closes it. It is mortise's
-// Node.Leave.
+// Leave implements mortise's Node.Leave: it hands over the vote, closes the sessions, and closes
+// the instance.
 func (n *Instance) Leave(ctx context.Context) error {
 	if n.Err() != nil {
 		return n.Close() // it has ended already
@@ -49,7 +49,7 @@ func (n *Instance) Leave(ctx context.Context) error {
 	return errors.Join(held, lost, n.Close())
 }
 
-// depart takes the steps of a departure until its last one. The error says which locks are held.
+// depart carries out the steps of a departure. The error names locks that are still held.
 func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error) {
 	for {
 		l := n.leaver(ctx)
@@ -72,7 +72,7 @@ func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error)
 	}
 }
 
-// closeSessions closes the sessions of this instance, and reports that locks are held.
+// closeSessions closes the sessions of this instance. It fails if locks are still held.
 func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 	if alone {
 		var cancel context.CancelFunc
@@ -90,7 +90,7 @@ func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 	return nil
 }
 
-// ask asks the leader about a replica. It returns nil if no leader has answered.
+// ask asks the leader about a replica. It returns nil if no leader answers.
 func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.Counsel {
 	asking, cancel := context.WithTimeout(ctx, cluster.Leaderless)
 	defer cancel()
@@ -101,10 +101,11 @@ func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.Counsel {
 	return &counsel
 }
 
-// now is the time as the cluster counts it.
+// now returns the time in the form that package cluster uses.
 func (n *Instance) now() time.Duration { return time.Duration(n.env.clock.Now()) }
 
-// leaver is what this instance sees of itself. A lock that is held shows while it is waited for.
+// leaver returns the state of this instance as a departure needs it. Held locks are not in it:
+// WaitReleased reports them.
 func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	c, r := n.cluster(), n.replica.Load()
 	l := cluster.Leaver{Member: c != nil && c.Status().Phase == cluster.PhaseMember, TimeOver: ctx.Err() != nil}
@@ -114,7 +115,7 @@ func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	return l
 }
 
-// isLeaving reports whether this node has begun to leave.
+// isLeaving reports whether this instance has begun to leave.
 func (n *Instance) isLeaving() bool {
 	select {
 	case <-n.leaving:
@@ -124,7 +125,7 @@ func (n *Instance) isLeaving() bool {
 	}
 }
 
-// pause waits, or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -134,8 +135,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Close stops the instance at once and waits until everything that it started has ended. It is
-// mortise's Node.Close.
+// Close implements mortise's Node.Close: it stops the instance at once and waits until everything
+// that it started has ended.
 func (n *Instance) Close() error {
 	closed := client.ErrClosed
 	n.failed.CompareAndSwap(nil, &closed)
@@ -145,8 +146,9 @@ func (n *Instance) Close() error {
 	return errors.Join(err, n.trace.Close())
 }
 
-// shut stops all rooms, in an order in which none of them needs one that is stopped. Whoever calls
-// it second waits for the first, and not by a sync.Once, which holds a lock across the wait.
+// shut stops client, cluster, replica and port, in an order in which none needs one that is
+// stopped. A second call waits for the first. It does not use sync.Once, which would hold a lock
+// across the wait.
 func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone

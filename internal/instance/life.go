@@ -13,19 +13,18 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// life implements cluster.Host: it carries out what the cluster room has decided about this
-// instance, from newborn to member and, by a restart in place, back to newborn. Its methods are
-// called one at a time, on the cluster's owner goroutine.
+// life implements cluster.Host: it carries out the decisions of package cluster about this
+// instance, from a new instance to a member and, by a restart in place, back to a new instance. Its
+// methods are called one at a time, on the cluster's owner goroutine.
 type life struct{ n *Instance }
 
-// node waits until the node can find its cluster room, which may call before its Start has
-// returned.
+// node waits until Instance.cluster is set: package cluster may call before its Start has returned.
 func (l life) node() *Instance {
 	<-l.n.started
 	return l.n
 }
 
-// Bound starts the replica of a voter. A listed instance that is no voter has nothing to start: it
+// Bound starts the replica of a voter. A listed instance without a vote has nothing to start: it
 // waits for Born.
 func (l life) Bound(c founding.Charter, raft uint64) {
 	n := l.node()
@@ -50,11 +49,11 @@ func (l life) Bound(c founding.Charter, raft uint64) {
 		return
 	}
 	if len(c.Voters) == 1 {
-		r.log.Campaign() // nobody else can: no need to wait for an election timeout
+		r.log.Campaign() // no other can: no need to wait for an election timeout
 	}
 }
 
-// AllBound lets the tentative group's leader propose Born.
+// AllBound lets the leader of the tentative group propose Born.
 func (l life) AllBound(uint64) {
 	if r := l.node().replica.Load(); r != nil {
 		r.keeper.AllBound()
@@ -70,7 +69,7 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 	n.own.rebind(n.ownRecord(), replica.Targets(voters))
 }
 
-// Voters tells the client whom to ask, and the keeper where the leader is.
+// Voters passes the voters' addresses to the clients, and makes the keeper report the leader again.
 func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
 	n.prefer(voters)
@@ -82,9 +81,9 @@ func (l life) Voters(voters []cluster.Voter) {
 	}
 }
 
-// Restart is the restart in place: as safe as kill -9, since nothing of the old life is left when
-// the new one begins. The locks end first, so that nobody believes in one while its group is
-// forgotten.
+// Restart does the restart in place. It is as safe as kill -9: nothing of the old incarnation is
+// left when the new one begins. The locks end first, so that no hold seems valid while its group is
+// given up.
 func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
@@ -102,10 +101,10 @@ func (l life) Restart(key nodeid.Key, reason error) {
 	n.bind(nil, 0)
 }
 
-// bind makes r, which may be nil, this instance's replica, and says on all streams who the instance
-// is now. Both are one step against the retirement of a replica, which may come at any moment: or
-// the instance could say that it belongs to a group that it has left. It does nothing and reports
-// false once the node has ended: its Close does not wait for a disk that hangs.
+// bind makes r, which may be nil, this instance's replica, and announces the new identity on all
+// streams. Both are atomic with respect to the retirement of a replica, which may come at any time;
+// otherwise the instance could announce a group that it has left. Once the instance has ended bind
+// does nothing and reports false: Close does not wait for a hanging disk.
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
@@ -126,7 +125,7 @@ func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	return true
 }
 
-// identify tells the port who this instance is; the caller holds binding.
+// identify passes this instance's identity to the port. The caller must hold binding.
 func (n *Instance) identify(r *ownReplica, group uint64) {
 	id := transport.Self{Key: *n.key.Load(), Group: group, Addr: n.reach()}
 	if r != nil {
@@ -135,9 +134,8 @@ func (n *Instance) identify(r *ownReplica, group uint64) {
 	n.port.Identify(id)
 }
 
-// retire ends a replica that has retired. If the state machine itself is broken the node ends with
-// it: what it said can no longer be trusted. Otherwise the instance goes on as a member that does
-// not vote.
+// retire ends a replica that has retired. If the state machine is broken the whole instance ends,
+// since its answers cannot be trusted. Otherwise the instance continues as a member without a vote.
 func (n *Instance) retire(r *ownReplica, err error) {
 	disk := n.isDisk(err) // before the replica is stopped: a call that hangs may return meanwhile
 	if disk {
@@ -159,7 +157,7 @@ func (n *Instance) retire(r *ownReplica, err error) {
 		n.identify(nil, r.Group)
 	}
 	n.binding.Unlock()
-	n.leaderKnown() // what it said last was true of itself
+	n.leaderKnown() // the replica may have led itself
 	switch {
 	case errors.Is(err, raftlog.ErrBroken):
 		n.fail(fmt.Errorf("mortise: the replicated state is broken, this node has stopped: %w", err))
@@ -175,16 +173,16 @@ func (n *Instance) retire(r *ownReplica, err error) {
 	}
 }
 
-// farewell tells the other replicas, as the last frame under this raft ID, that this one has
-// retired: if it led, they elect another at once.
+// farewell tells the other replicas, in the last frame under this raft ID, that this one has
+// retired. If it led, they elect another leader at once.
 func (n *Instance) farewell(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
-		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // lost: they find out by its silence
+		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // if it is lost they notice the silence
 	}
 }
 
-// fail ends the node for good: its locks, and its part in the cluster, so that nobody counts on it.
-// The process goes on; Err says why.
+// fail ends the instance permanently, with its locks and its membership. The process continues, and
+// Err returns the cause.
 func (n *Instance) fail(err error) {
 	if n.failed.CompareAndSwap(nil, &err) {
 		n.logger.Error("this node has failed and holds nothing any more", "why", err)

@@ -8,12 +8,12 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// seldomEvery is the time between two lines about a condition that repeats.
+// seldomEvery is the least time between two lines about a repeating condition.
 const seldomEvery = time.Minute
 
-// seldom says the same no more than once a minute. The zero value has said nothing. It is safe for
+// seldom logs a warning at most once in seldomEvery. The zero value is ready to use. It is safe for
 // concurrent use.
-type seldom struct{ last atomic.Int64 } // a clock.Time; 0: never
+type seldom struct{ last atomic.Int64 } // a clock.Time; zero means never
 
 func (s *seldom) warn(n *Instance, text string, args ...any) {
 	now, last := n.env.clock.Now(), s.last.Load()
@@ -23,8 +23,8 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 	n.logger.Warn(text, args...)
 }
 
-// log says when all locks of the session were lost, and when it can have locks again. An end that
-// somebody wanted, and a restart in place, have lines of their own, or need none.
+// log logs when all locks of the session are lost, and when locks can be granted again. A session
+// that is closed on purpose needs no line, and a restart in place has its own.
 func (w *witness) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {

@@ -14,11 +14,10 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file is how questions about the locks get to the leader, and how its replica works on them.
-// Which may be asked, package internal/queries decides, and what is answered, package
-// internal/replica.
+// This file sends queries about locks to the leader, and answers them there. Package
+// internal/queries decides which are permitted, package internal/replica computes the answers.
 
-// LookOnce asks the instance that is believed to lead.
+// LookOnce sends a query to the presumed leader.
 func LookOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,
 	error) {
 	conn, err := n.leader()
@@ -28,7 +27,7 @@ func LookOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[
 	return queries.Ask(ctx, query.NewQueryClient(conn), method, q)
 }
 
-// leader returns the way to the instance that is believed to lead, which may be this one.
+// leader returns a connection to the presumed leader, which may be this instance.
 func (n *Instance) leader() (transport.Conn, error) {
 	if r := n.replica.Load(); r != nil && r.Role().Leading {
 		self := transport.Identity{Instance: n.instance(), Peer: capability.Peer{Tier: capability.Root}}
@@ -41,7 +40,7 @@ func (n *Instance) leader() (transport.Conn, error) {
 	return n.port.To(leader.Addr, leader.Peer), nil
 }
 
-// lookHere answers a question if the replica here leads.
+// lookHere answers a query if the replica here leads.
 func (n *Instance) lookHere(ctx context.Context, q replica.Question) (*replica.Answer, error) {
 	r := n.replica.Load()
 	if r == nil {
@@ -50,9 +49,9 @@ func (n *Instance) lookHere(ctx context.Context, q replica.Question) (*replica.A
 	return r.look(ctx, q)
 }
 
-// look answers a question if this replica leads.
+// look answers a query if this replica leads.
 func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Answer, error) {
-	// An honest instance has refused such a text before it asks.
+	// A correct instance refuses such a text before it asks.
 	if q.Op == replica.OpEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
 		return nil, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
 	}
@@ -61,7 +60,7 @@ func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Ans
 		return nil, err
 	}
 	defer r.core.Questions.Drop(one)
-	role := r.Role() // behind Ask: a change of it that comes now ends the question
+	role := r.Role() // after Ask: a later change of the role ends the query
 	if !role.Leading {
 		return nil, replica.ErrNoLead
 	}
@@ -98,7 +97,7 @@ func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Ans
 	return a, nil
 }
 
-// left asks the keeper how much time sessions have.
+// left asks the keeper for the remaining lease of each session.
 func (r *ownReplica) left(ctx context.Context, sessions []lockfsm.SessionID) map[lockfsm.SessionID]time.Duration {
 	if len(sessions) == 0 {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// maxOwnSessions bounds those of one node. The leader allows more, for those that are left behind
-// when a session begins anew.
+// maxOwnSessions bounds the sessions of one node. The leader allows more, because old sessions
+// remain for a while when a client opens a new one.
 const maxOwnSessions = 128
 
-// Open begins a session of the user's own, which ends with this instance or by Drop.
+// Open begins a session of the user's own. It ends with this instance or by Drop.
 func (n *Instance) Open(ttl time.Duration) (*client.Client, error) {
 	own := client.New(client.Config{
 		Clock: n.env.clock, TTL: ttl, Send: n.submit, Random: n.env.random, Logger: n.logger,
@@ -27,26 +27,26 @@ func (n *Instance) Open(ttl time.Duration) (*client.Client, error) {
 	return own, nil
 }
 
-// Drop ends a session of the user's own for this process.
+// Drop closes the client of a session of the user's own.
 func (n *Instance) Drop(c *client.Client) {
 	n.own.drop(c)
 	c.Close()
 }
 
-// Clients returns the clients of all sessions: that of this instance first.
+// Clients returns the clients of all sessions, that of this instance first.
 func (n *Instance) Clients() []*client.Client { return n.clients() }
 
 // ownSessions are the user's sessions of a node.
 type ownSessions struct {
 	mu      sync.Mutex // never held across a wait
 	all     []*client.Client
-	record  []byte // of the present life; nil: the node is in no group
+	record  []byte // of the present incarnation; nil while the node is in no group
 	targets []session.Target
-	life    uint64 // counts what was said of them
+	life    uint64 // counts changes of record and targets
 	ended   bool
 }
 
-// clients returns all clients of the node.
+// clients returns the clients of all sessions, that of this instance first.
 func (n *Instance) clients() []*client.Client {
 	return append([]*client.Client{n.client}, n.own.list()...)
 }
@@ -57,7 +57,7 @@ func (o *ownSessions) list() []*client.Client {
 	return slices.Clone(o.all)
 }
 
-// add takes a new client in, and binds it if the node is in a group.
+// add adds a new client, and binds it if the node is in a group.
 func (o *ownSessions) add(c *client.Client) error {
 	o.mu.Lock()
 	switch {
@@ -70,7 +70,8 @@ func (o *ownSessions) add(c *client.Client) error {
 			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	// again if another life has begun meanwhile: what it said came before what is said here
+	// again if record or targets have changed meanwhile: rebind or aim may have run before this
+	// Rebind
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []session.Target
@@ -89,7 +90,7 @@ func (o *ownSessions) drop(c *client.Client) {
 	o.all = slices.DeleteFunc(o.all, func(each *client.Client) bool { return each == c })
 }
 
-// rebind begins a new life of all, or with a nil record ends the present one.
+// rebind rebinds all clients to a new group; a nil record ends their sessions.
 func (o *ownSessions) rebind(record []byte, targets []session.Target) {
 	o.mu.Lock()
 	o.record, o.targets = record, targets
@@ -101,7 +102,7 @@ func (o *ownSessions) rebind(record []byte, targets []session.Target) {
 	}
 }
 
-// aim says whom to ask.
+// aim sets the targets of all clients.
 func (o *ownSessions) aim(targets []session.Target) {
 	o.mu.Lock()
 	o.targets = targets
@@ -113,7 +114,7 @@ func (o *ownSessions) aim(targets []session.Target) {
 	}
 }
 
-// shut closes all.
+// shut closes all clients.
 func (o *ownSessions) shut() {
 	o.mu.Lock()
 	o.ended = true

@@ -12,23 +12,22 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// picture is what this instance knows of the members without asking: the first page that the leader
-// has answered last, and the names and zones of the voters. It is bounded by one page and by the
-// number of replicas.
+// picture is the local knowledge of the members: the last first page from the leader, and names and
+// zones of voters. It is bounded by one page and by votersKept.
 type picture struct {
 	mu      sync.Mutex        // guards the rest; never held across a wait
 	at      clock.Time        // of the page
-	members *query.MemberList // never changed once it is stored; nil: there is none
+	members *query.MemberList // never changed once it is stored; nil if there is none
 	voters  People
 }
 
-// Person is what people call an instance. Its texts are escaped.
+// Person is the name and zone of an instance. Its texts are escaped.
 type Person struct{ Name, Zone string }
 
-// People is what is known of instances, by ID.
+// People are the known names and zones of instances, by ID.
 type People map[nodeid.ID]Person
 
-// keep takes what the leader has answered.
+// keep stores an answer of the leader. first reports that it is the first page.
 func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,8 +44,8 @@ func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 	}
 }
 
-// last returns the page that was kept last, which is not to be changed, and how old it is. Nil
-// means that there is none.
+// last returns the page that was kept last, which must not be changed, and its age. Nil means there
+// is none.
 func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +55,7 @@ func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Dura
 	return p.members, max(now.Sub(p.at), 1)
 }
 
-// learn notes a name, and keeps a zone that is known. The caller holds mu.
+// learn stores a name and keeps a known zone. The caller must hold mu.
 func (p *picture) learn(id nodeid.ID, is Person) {
 	if p.voters == nil {
 		p.voters = People{}
@@ -70,13 +69,12 @@ func (p *picture) learn(id nodeid.ID, is Person) {
 	p.voters[id] = is
 }
 
-// votersKept bounds the names that are kept: of the replicas of now, and of some that were until a
-// short while ago.
+// votersKept bounds the kept names: those of the present replicas and of some recent ones.
 const votersKept = 64
 
-// people returns the names and zones of the replicas, and of those that gossip sees. It keeps those
-// of the replicas, for when gossip does not see them any more: a person looks for a name, not for
-// an address.
+// people returns the names and zones of the replicas and of the instances that gossip sees. It
+// keeps those of the replicas for when gossip no longer sees them: operators look for names, not
+// for addresses.
 func (p *picture) people(c *cluster.Status) People {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,12 +94,11 @@ func (p *picture) people(c *cluster.Status) People {
 	return all
 }
 
-// people returns what is known of the instances that matter: those that gossip sees, and the
-// replicas.
+// people returns the known names and zones of the replicas and of the instances that gossip sees.
 func (n *Instance) people(c *cluster.Status) People {
 	if r := n.replica.Load(); r != nil {
 		n.known.mu.Lock()
-		for id, name := range r.core.Registry.ReplicaNames() { // none if it has never led
+		for id, name := range r.core.Registry.ReplicaNames() { // empty if it has never led
 			n.known.learn(id, Person{Name: plain.Text(name)})
 		}
 		n.known.mu.Unlock()

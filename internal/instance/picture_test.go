@@ -21,7 +21,7 @@ func TestThePictureIsBounded(t *testing.T) {
 	}
 }
 
-// TestNoNameIsRaw: what others say of themselves is escaped before it is kept.
+// TestNoNameIsRaw: names and zones of other instances are escaped before they are kept.
 func TestNoNameIsRaw(t *testing.T) {
 	const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 	var p picture

@@ -8,11 +8,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// record is what this instance says of itself when it opens its session.
+// record returns the description of this instance with which it opens its session.
 func (n *Instance) record() []byte {
 	instance := n.instance().String()
 	if n.isMember() {
-		instance = "" // its session is no registration
+		instance = "" // its session does not register an instance
 	}
 	group := n.config.Group
 	r := replica.Record{
@@ -26,16 +26,16 @@ func (n *Instance) record() []byte {
 	return r.Encode()
 }
 
-// ownRecord is what is said in a session of the user's own. It has no instance, since it is no
-// registration.
+// ownRecord returns the record of a session of the user's own. It has no instance, since it does
+// not register one.
 func (n *Instance) ownRecord() []byte {
 	r := replica.DecodeRecord(n.record())
 	r.Instance, r.Own, r.Founders = "", true, nil
 	return r.Encode()
 }
 
-// vouch implements session's Vouch: what the record of a new session says of the instance must be
-// what its connection proves.
+// vouch implements session's Vouch: the record of a new session must agree with what its connection
+// proves.
 func (n *Instance) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
 	proved := replica.Proof{Instance: from, Addr: n.address}
 	if from != n.instance() {

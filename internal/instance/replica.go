@@ -19,35 +19,33 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// ownReplica is what makes an instance a voter, or a learner, which may become one: one replica of
-// the log, the state machine that it feeds, and the keeper of the sessions, who is at work while
-// this replica leads. It lives from the acceptance of a charter, or from the leader's Prepare,
-// until the restart in place, its removal, its retirement, or the end of the node.
+// ownReplica makes an instance a voter or a learner. It is one replica of the log, its state
+// machine, and the keeper of the sessions, which is active while this replica leads. It begins with
+// the acceptance of a charter or the leader's Prepare. It ends with a restart in place, its
+// removal, its retirement, or the end of the node.
 //
-// Its methods that implement replica.Host run on the log's owner goroutine, which owns the fields
-// marked so.
+// The methods of replica.Host run on the log's owner goroutine, which owns the fields marked so.
 type ownReplica struct {
 	node *Instance
 	*replica.View
-	core *replica.Core // owned by the log's owner goroutine, but for what it says itself
+	core *replica.Core // owned by the log's owner goroutine, except as documented there
 
 	started chan struct{} // closed when log is set
 	log     *raftlog.Log
 	keeper  *keeper.Keeper
-	ctx     context.Context // ends with the replica; bounds what it sends in the background
+	ctx     context.Context // ends with the replica; bounds its background sends
 	cancel  context.CancelFunc
 
 	stopping atomic.Bool
 	stopped  chan struct{} // closed when stop has ended
 
 	retired bool              // guarded by the node's binding
-	frame   []*raftpb.Message // owned by the log's owner goroutine; for its memory
-	missed  seldom            // snapshots that did not arrive
-	noRoom  seldom            // requests for which a budget of bytes had no room
+	frame   []*raftpb.Message // owned by the log's owner goroutine; reused memory
+	missed  seldom            // for snapshots that did not arrive
+	noRoom  seldom            // for requests that exceed a budget of bytes
 }
 
-// foundReplica starts this instance's replica of the group of a charter, and founds it if it has
-// not been before.
+// foundReplica starts this instance's replica of a charter's group, and founds it if it is new.
 func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, error) {
 	machine, err := replica.Founded(&c, n.env.limits)
 	if err != nil {
@@ -59,7 +57,8 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 	}
 	switch {
 	case fresh && n.cluster().Status().Phase == cluster.PhaseMember:
-		err = errors.New("the log is not there, although this voter has promised something before: empty the directory, the instance then joins as a new one")
+		err = errors.New("the log is missing, although this voter has used its raft ID before: empty the " +
+			"directory, the instance then joins as a new one")
 	case fresh:
 		err = replica.Found(store, &c, id, machine)
 	}
@@ -69,9 +68,9 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 	return startReplica(n, c.Group, id, store, machine)
 }
 
-// joinReplica starts a replica under an ID that the group's leader has given to this instance: an
-// empty one, or, after a start with a directory, what is there of it. A log that had begun and is
-// gone is refused by the directory.
+// joinReplica starts a replica under an ID that the group's leader has given to this instance. It
+// is empty, or what the directory has of it. If the log had begun and its files are missing,
+// opening it fails.
 func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	store, fresh, err := n.store(group, id)
 	if err != nil {
@@ -85,8 +84,8 @@ func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	return startReplica(n, group, id, store, nil)
 }
 
-// startReplica starts the log and what it feeds. machine is nil until the leader has sent the first
-// snapshot. It owns the store.
+// startReplica starts the log, its state machine and the keeper. machine is nil until the leader
+// has sent the first snapshot. startReplica owns the store.
 func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
 	r := &ownReplica{node: n, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -121,8 +120,8 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	return r, nil
 }
 
-// stop ends the replica for good and waits until nothing of it runs. Whoever calls it second waits
-// for the first.
+// stop ends the replica permanently and waits until nothing of it runs. A second call waits for the
+// first.
 func (r *ownReplica) stop() {
 	if !r.stopping.CompareAndSwap(false, true) {
 		<-r.stopped
@@ -136,7 +135,7 @@ func (r *ownReplica) stop() {
 	r.keeper.Close()
 }
 
-// propose and confirm are called by the keeper, which is at work from the moment that the log is.
+// propose and confirm are called by the keeper, possibly before log is set.
 func (r *ownReplica) propose(term uint64, commands []byte) bool {
 	<-r.started
 	return r.log.Propose(term, commands)
@@ -168,11 +167,10 @@ func (r *ownReplica) Answering(result *lockfsm.Result) {
 // Born implements replica.Host.
 func (r *ownReplica) Born() clock.Time { return r.node.env.clock.Now() }
 
-// Retired implements replica.Host. A broken state machine ends the node, anything else only this
-// voter.
+// Retired implements replica.Host. It must not wait, since it runs on the log's owner goroutine.
 func (r *ownReplica) Retired(err error) { r.node.spawn(func() { r.node.retire(r, err) }) }
 
-// send hands raft's messages to the transport, one frame for each replica.
+// send passes raft's messages to the transport, one frame for each replica.
 func (r *ownReplica) send(messages []*raftpb.Message) {
 	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
 		if err := r.node.port.Send(r.node.peer(to), transport.Frame{Raft: mine}); err != nil {
@@ -181,15 +179,14 @@ func (r *ownReplica) send(messages []*raftpb.Message) {
 	})
 }
 
-// sendDuplicates hands over messages that also travel beside the links.
+// sendDuplicates passes on messages that are also sent beside the links.
 func (r *ownReplica) sendDuplicates(messages []*raftpb.Message) {
 	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
 		r.node.port.SendDuplicates(r.node.peer(to), mine)
 	})
 }
 
-// eachReplica gives the messages to send, together with the replica that they are for. send must
-// not keep the slice.
+// eachReplica calls send once for each receiver, with its messages. send must not keep the slice.
 func (r *ownReplica) eachReplica(messages []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) {
 	<-r.started
 	r.frame = raftlog.EachReplica(messages, r.frame, send)

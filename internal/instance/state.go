@@ -17,23 +17,22 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file is what the face may ask of an instance. None of it asks another instance but what has
-// a context.
+// This file holds the methods that the root calls. Only those with a context ask another instance.
 
 // Client returns the client of this instance's own session.
 func (n *Instance) Client() *client.Client { return n.client }
 
-// Tracer returns what tells the observers, or nil if there are none.
+// Tracer returns the tracer, or nil if there are no observers.
 func (n *Instance) Tracer() *trace.Tracer { return n.trace }
 
 // Leaving returns a channel that is closed when the instance begins to leave, or is closed.
 func (n *Instance) Leaving() <-chan struct{} { return n.leaving }
 
-// Spawn runs f on a goroutine that Close waits for. It returns false, and does not run f, once the
-// instance is closed.
+// Spawn runs f on a goroutine that Close waits for. Once the instance is closed it does not run f,
+// and returns false.
 func (n *Instance) Spawn(f func()) bool { return n.spawn(f) }
 
-// Now returns the time of the boot clock, and Wall that of the wall clock.
+// Now returns the time of the boot clock.
 func (n *Instance) Now() clock.Time { return n.env.clock.Now() }
 
 // Wall returns the time of the wall clock.
@@ -42,30 +41,29 @@ func (n *Instance) Wall() time.Time { return n.env.wall() }
 // Random fills b with random bytes.
 func (n *Instance) Random(b []byte) { n.env.random(b) }
 
-// ID returns the ID of the present life.
+// ID returns the ID of the present incarnation.
 func (n *Instance) ID() nodeid.ID { return n.instance() }
 
-// Started reports whether the instance takes part in its cluster.
+// Started reports whether package cluster has been started.
 func (n *Instance) Started() bool { return n.cluster() != nil }
 
-// Consult asks the leader how the voters stand. ctx bounds the wait for a leader.
+// Consult asks the leader for the state of the voters. ctx bounds the wait for a leader.
 func (n *Instance) Consult(ctx context.Context) (cluster.Counsel, error) {
 	return n.cluster().Consult(ctx)
 }
 
-// AskDisks returns the faults of disks that the leader knows, or what has come here if it does not
-// answer.
+// AskDisks returns the disk faults that the leader or this instance knows.
 func (n *Instance) AskDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	return n.askDisks(ctx, leader)
 }
 
-// KeepPage keeps a page of the members, which is not changed any more, as what is known of them;
-// first says that it is the first page.
+// KeepPage stores a page of the members, which must not be changed afterwards. first reports that
+// it is the first page.
 func (n *Instance) KeepPage(page *query.MemberList, first bool) {
 	n.known.keep(n.env.clock.Now(), page, first)
 }
 
-// Recover gives up a group whose majority is lost, as mortise's Node.Recover does.
+// Recover implements mortise's Node.Recover: it gives up a group whose majority is lost.
 func (n *Instance) Recover(ctx context.Context, group uint64) error {
 	if r := n.replica.Load(); r != nil {
 		n.cluster().Floor(r.seen())
@@ -73,12 +71,12 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 	return n.cluster().Recover(ctx, group)
 }
 
-// seen returns the time, in Unix milliseconds, up to which tokens have been used as far as this
-// replica knows. A token is the founding time shifted by 21 bits plus the number of changes since.
+// seen returns the time, in Unix milliseconds, up to which this replica knows that tokens have been
+// used. A token is the founding time shifted left by 21 bits, plus the number of changes since.
 func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
 // Leaderless returns for how long this instance has known no leader. Zero means that it knows one,
-// or never did.
+// or never knew one.
 func (n *Instance) Leaderless() time.Duration {
 	since := n.leading.without.Load()
 	if since == 0 {
@@ -87,12 +85,12 @@ func (n *Instance) Leaderless() time.Duration {
 	return n.env.clock.Now().Sub(clock.Time(since))
 }
 
-// Picture is what an instance knows at one moment.
+// Picture is the state of an instance at one moment, as it knows it.
 type Picture struct {
 	ID      nodeid.ID
 	Address string // advertised
 	Tier    credentials.Tier
-	Member  bool // it has a member's secret: it locks, and neither votes nor serves
+	Member  bool // it has a member's secret: it neither votes nor serves
 	Err     error
 	Now     clock.Time
 
@@ -100,31 +98,31 @@ type Picture struct {
 	Votes    bool
 	Leading  bool
 	Term     uint64    // zero on an instance that does not vote
-	Leader   nodeid.ID // zero: none is known
+	Leader   nodeid.ID // zero if none is known
 
-	Started bool           // the following five are known
-	Cluster cluster.Status // who is here, by gossip and by the address book
-	People  People         // of these instances
+	Started bool           // the following five are set
+	Cluster cluster.Status // members, by gossip and by the address book
+	People  People         // names and zones of its instances
 	Linked  func(nodeid.ID) bool
-	Report  *voters.Report // how the voters stand; nil unless this instance leads
+	Report  *voters.Report // state of the voters; nil unless this instance leads
 	Remarks []string       // settings that differ, if it leads
 
-	// the first page that the leader has answered last; not to be changed; nil: there is none
+	// the last first page from the leader, which must not be changed; nil if there is none
 	Members      *query.MemberList
 	MembersAge   time.Duration
 	MembersTotal int
 
-	Durable   bool         // it has a directory; without one it has no disk
+	Durable   bool         // it has a directory
 	Unread    error        // why the log of this voter cannot be used
-	BadDisk   bool         // that is an error of the disk
-	OnlyVoter bool         // no other instance votes, as far as is known here
+	BadDisk   bool         // Unread is a disk error
+	OnlyVoter bool         // no other instance is known to vote
 	Disk      *DiskFault   // of this instance
-	Disks     []FaultyDisk // of all, as far as is known here
+	Disks     []FaultyDisk // all that are known here
 
-	Age, Available time.Duration // since Start, and for how long of that locks could be granted
+	Age, Available time.Duration // time since Start, and for how much of it locks could be granted
 }
 
-// Picture returns what the instance knows. It asks no other.
+// Picture returns the local knowledge of the instance. It asks no other instance.
 func (n *Instance) Picture() *Picture {
 	p := &Picture{
 		ID: n.instance(), Address: n.address, Tier: n.self.Tier, Member: n.isMember(), Err: n.Err(),
@@ -165,5 +163,5 @@ func (n *Instance) Picture() *Picture {
 	return p
 }
 
-// Rights returns what the secret or certificate of this instance grants. Nil means everything.
+// Rights returns the rights of this instance's secret or certificate. Nil means all.
 func (n *Instance) Rights() *capability.Capability { return n.self.Capability }

@@ -11,22 +11,22 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file is where the log, the sessions and the cluster room meet about who votes: what the
-// leader sees goes to the cluster room, which decides, and what it has decided goes to the log.
+// This file connects the log, the sessions and package cluster for changes of the voters: the
+// leader's view goes to package cluster, which decides, and its decisions go to the log.
 
-// gone tells the log that the replica of an instance has retired.
+// gone reports to the log that the replicas of an instance are gone.
 func (r *ownReplica) gone(instance nodeid.ID) {
 	for _, raft := range r.Of(instance) {
 		r.log.Gone(raft)
 	}
 }
 
-// linked reports whether this instance is that one, or has a stream with it.
+// linked reports whether instance is this one, or has a stream with it.
 func (n *Instance) linked(instance nodeid.ID) bool {
 	return instance == n.instance() || n.port.Linked(instance)
 }
 
-// Facts implements cluster.Sight: what this replica sees, if it leads.
+// Facts implements cluster.Sight: it returns this replica's view, if it leads.
 func (l life) Facts() (voters.Facts, uint64, bool) {
 	n := l.node()
 	r := n.replica.Load()
@@ -37,8 +37,7 @@ func (l life) Facts() (voters.Facts, uint64, bool) {
 	return r.core.Facts(n.env.clock.Now(), own, &survey, n.linked)
 }
 
-// Carry implements cluster.Host: it hands a step to the log. What becomes of it is seen at the next
-// look.
+// Carry implements cluster.Host: it passes a step to the log. The next Facts show its result.
 func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	n := l.node()
 	r := n.replica.Load()
@@ -48,7 +47,7 @@ func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	if change, changes := replica.Change(step, about); changes {
 		r.log.Change(term, change)
 	} else if step.Kind == voters.Transfer {
-		n.spawn(func() { _ = r.log.Transfer(r.ctx, step.ID) }) // whether it worked is seen at the next look
+		n.spawn(func() { _ = r.log.Transfer(r.ctx, step.ID) }) // the next Facts show whether it succeeded
 	}
 }
 
@@ -62,7 +61,7 @@ func (l life) Leader() (instance nodeid.ID, addr string) {
 	return t.Peer, t.Addr
 }
 
-// Prepared implements cluster.Host: the leader has asked this instance to start a replica.
+// Prepared implements cluster.Host: it starts a replica, as the leader has asked.
 func (l life) Prepared(group, raft uint64) {
 	n := l.node()
 	if r := n.replica.Load(); r != nil {
@@ -81,17 +80,17 @@ func (l life) Prepared(group, raft uint64) {
 	}
 }
 
-// unusable gives a raft ID up whose log can never be read again. A disk that is full or does not
-// answer is no reason: the next start may find it well, and of a majority that were given up at
-// once the group could not recover.
+// unusable gives up a raft ID whose log can never be read again. It does not for a disk that is
+// full or hangs: that may be over at the next start, and a group could not recover if a majority
+// were given up at once.
 func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)
 	}
 }
 
-// Removed implements cluster.Host. A replica that could not be started, or has stopped by itself,
-// has nothing to go on for.
+// Removed implements cluster.Host. It reports the end of a replica that is not running, because it
+// could not be started or has retired.
 func (l life) Removed(raft uint64) {
 	n := l.node()
 	if r := n.replica.Load(); r == nil || r.ID != raft {
@@ -99,7 +98,7 @@ func (l life) Removed(raft uint64) {
 	}
 }
 
-// Dismissed implements cluster.Host. The instance stays a plain member.
+// Dismissed implements cluster.Host. The instance stays a member without a vote.
 func (l life) Dismissed(raft uint64) {
 	n := l.node()
 	n.spawn(func() { // the end of a replica may wait for its disk
@@ -110,10 +109,10 @@ func (l life) Dismissed(raft uint64) {
 	})
 }
 
-// dismiss ends a replica that is not wanted any more.
+// dismiss ends a replica that is no longer needed.
 func (n *Instance) dismiss(r *ownReplica) {
 	r.stop()
-	defer n.leaderKnown() // what it said last was true of itself
+	defer n.leaderKnown() // the replica may have led itself
 	n.binding.Lock()
 	defer n.binding.Unlock()
 	r.retired = true

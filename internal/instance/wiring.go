@@ -21,9 +21,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file connects the rooms: what arrives at the port goes to the room that it is for, and what
-// a room sends goes to the port, or straight to the room's other end where sender and receiver are
-// the same instance. No rule is decided here.
+// This file connects the packages. What arrives at the port goes to the package that it is for.
+// What a package sends goes to the port, or directly to its receiver within the same instance.
+// There are no rules here.
 
 // inbound implements transport.Handler.
 type inbound struct{ n *Instance }
@@ -31,7 +31,7 @@ type inbound struct{ n *Instance }
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	rights, ok := from.Peer.Allowed()
 	if !ok {
-		return // nothing is proved about the peer, so nothing is allowed to it
+		return // the peer has proved nothing, so it has no rights
 	}
 	if r := in.n.replica.Load(); r != nil {
 		if len(f.Raft) > 0 {
@@ -46,21 +46,21 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 			r.keeper.ReceiveUnder(from.Instance, rights, f.Renewals, f.Commands)
 		}
 	} else if len(f.Renewals)+len(f.Commands) > 0 {
-		_ = in.n.reply(from.Instance, session.NoVoter()) // lost: the client turns to another after a while
+		_ = in.n.reply(from.Instance, session.NoVoter()) // if it is lost the client asks another voter after a while
 	}
 	if len(f.Replies) > 0 {
 		in.n.replied(from.Instance, f.Replies)
 	}
 }
 
-// ended returns the instance whose end a connection may tell: that at its other end, whatever raft
-// ID it says it has.
+// ended returns the instance whose end a connection may report: the one at its other end, whatever
+// raft ID it claims.
 func (in inbound) ended(from transport.Identity) nodeid.ID {
 	return from.Instance
 }
 
-// raft hands messages to the log if they are from whom they say. A replica that no configuration
-// names any more is told so.
+// raft passes messages to the log if the sender owns its raft ID. A replica that has been removed
+// is told so.
 func (in inbound) raft(r *ownReplica, from transport.Identity, messages []*raftpb.Message) {
 	if !in.n.voterIs(from) {
 		c := in.n.cluster()
@@ -68,7 +68,8 @@ func (in inbound) raft(r *ownReplica, from transport.Identity, messages []*raftp
 			return
 		}
 		if is, ok := c.Voter(from.Raft); ok {
-			in.n.claims.warn(in.n, "an instance speaks under the raft ID of another: what it says there is dropped; stop it, and replace the secret if it is none of yours",
+			in.n.claims.warn(in.n, "an instance uses the raft ID of another: its raft messages are "+
+				"dropped; stop it, and replace the secret if it is not one of yours",
 				"instance", from.Instance, "addr", from.Addr, "raft", nodeid.Hex(from.Raft), "of", is.Instance,
 				"of_addr", is.Addr)
 			return
@@ -94,8 +95,8 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 	}
 }
 
-// MaySendSnapshot refuses snapshots for an instance without a replica, and those whose sender the
-// configuration does not name.
+// MaySendSnapshot fails if this instance has no replica, or if the configuration does not name the
+// sender.
 func (in inbound) MaySendSnapshot(from transport.Identity, _ *raftpb.Message) error {
 	_, err := in.n.fed(from)
 	return err
@@ -109,7 +110,7 @@ func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
 	return err
 }
 
-// fed returns the replica here, if it takes messages from that instance.
+// fed returns the replica here, if it accepts messages from that instance.
 func (n *Instance) fed(from transport.Identity) (*ownReplica, error) {
 	r := n.replica.Load()
 	switch {
@@ -121,13 +122,13 @@ func (n *Instance) fed(from transport.Identity) (*ownReplica, error) {
 	return r, nil
 }
 
-// voterIs reports whether the raft ID under which an instance speaks is its own.
+// voterIs reports whether the raft ID that an instance claims is its own.
 func (n *Instance) voterIs(from transport.Identity) bool {
 	c := n.cluster()
 	return c != nil && from.Peer.Tier == capability.Root && n.view().Speaks(c, from.Raft, from.Instance)
 }
 
-// view is what is seen of the replica here, or nil if there is none.
+// view returns the view of the replica here, or nil if there is none.
 func (n *Instance) view() *replica.View { return n.replica.Load().view() }
 
 func (r *ownReplica) view() *replica.View {
@@ -137,7 +138,7 @@ func (r *ownReplica) view() *replica.View {
 	return r.View
 }
 
-// answers are the services that this instance has for others.
+// answers returns the services of this instance.
 func (n *Instance) answers() transport.Services {
 	guard := &queries.Guard{Started: func() bool { return n.cluster() != nil }, Translate: n.config.Translate}
 	return transport.Services{
@@ -150,7 +151,7 @@ func (n *Instance) answers() transport.Services {
 	}
 }
 
-// submit is the client's way to a voter's keeper.
+// submit sends frames of a client to a voter's keeper.
 func (n *Instance) submit(to session.Target, renewals, commands []byte) error {
 	if to.Peer != n.instance() {
 		if len(renewals) > 0 {
@@ -167,7 +168,8 @@ func (n *Instance) submit(to session.Target, renewals, commands []byte) error {
 	return nil
 }
 
-// reply is the keeper's way to an instance's client. It never dials: whoever asked has a stream.
+// reply sends the keeper's replies to an instance. It never dials: an instance that asked has a
+// stream.
 func (n *Instance) reply(to session.Peer, replies []byte) error {
 	if to == n.instance() {
 		n.replied(to, replies)
@@ -180,8 +182,8 @@ func (n *Instance) reply(to session.Peer, replies []byte) error {
 	return err
 }
 
-// replied hands replies to the sessions here: each knows its own, and none keeps the bytes, or
-// changes them.
+// replied passes replies to all clients here. Each ignores those of other sessions, and none keeps
+// or changes the bytes.
 func (n *Instance) replied(from session.Peer, replies []byte) {
 	n.client.Receive(from, replies)
 	for _, client := range n.own.list() {
@@ -189,14 +191,13 @@ func (n *Instance) replied(from session.Peer, replies []byte) {
 	}
 }
 
-// peer finds the instance behind a raft ID, or nobody.
+// peer returns the instance with a raft ID. It is zero if none is known.
 func (n *Instance) peer(raft uint64) transport.Peer {
 	v := n.view().Place(n.cluster(), raft)
 	return transport.Peer{Instance: v.Instance, Addr: v.Addr}
 }
 
-// prefer has the port keep dials free for the voters of the group, and remembers them for spare
-// links.
+// prefer makes the port reserve dials for the voters of the group, and stores them for spare links.
 func (n *Instance) prefer(voters []cluster.Voter) {
 	addrs, peers := make([]string, 0, len(voters)), make([]transport.Peer, 0, len(voters))
 	for _, v := range voters {
@@ -209,13 +210,12 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 	n.port.Prefer(addrs)
 }
 
-// memberSpareLinks is how many voters beside its leader an instance that does not vote keeps links
-// to, so that a change of leader needs no handshake, however many instances then turn to the new
-// one.
+// memberSpareLinks is to how many voters, besides the leader, an instance without a vote keeps
+// links. So a change of leader needs no handshakes, however many instances there are.
 const memberSpareLinks = 2
 
-// spare keeps links to voters that do not lead. A voter has one to each: they elect the next leader
-// when this one is gone, and a handshake would come before that.
+// spare keeps links to voters that do not lead. A voter has one to each other voter, so that the
+// election of the next leader needs no handshakes.
 func (n *Instance) spare(leader session.Peer) {
 	voters := n.voters.Load()
 	if voters == nil || !n.leading.attached.Load() {
@@ -234,20 +234,21 @@ type outbound struct {
 	gossip *transport.Gossip
 }
 
-// foreign is what the room cluster is told of a process that is not one of us.
+// foreign converts the error for a process of another cluster to a cluster.ForeignError. It returns
+// nil for other errors.
 func foreign(err error) error {
 	if !errors.Is(err, transport.ErrForeign) {
 		return nil
 	}
 	why := credentials.Explain(err)
-	if strings.HasPrefix(why, "the TLS handshake failed: ") { // then it was none, and the peer has said why
+	if strings.HasPrefix(why, "the TLS handshake failed: ") { // it did not fail: the peer has reported an error
 		why = strings.TrimPrefix(err.Error(), transport.ErrForeign.Error()+": ")
 	}
 	return &cluster.ForeignError{Why: plain.Text(why)}
 }
 
-// uneven is what the room cluster is told of an instance that cannot be asked because only one of
-// the two sides has TLS.
+// uneven converts the error for a peer that cannot be reached because only one side has TLS. It
+// returns nil for other errors.
 func uneven(err error) error {
 	switch {
 	case errors.Is(err, transport.ErrPlain):
@@ -273,7 +274,7 @@ func (o outbound) Probe(ctx context.Context, addr string, to nodeid.ID) error {
 	return clusterError(queries.Probe(ctx, o.port.To(addr, to)))
 }
 
-// clusterError is what the room cluster is told of a question that has failed.
+// clusterError converts the error of a failed query to those of package cluster.
 func clusterError(err error) error {
 	for _, kind := range [...][2]error{
 		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, foreign(err)},

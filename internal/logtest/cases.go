@@ -11,9 +11,10 @@ import (
 
 func cases() []testCase {
 	return []testCase{
-		{"empty", "Found must tell a store that nobody has used from one that holds a log.",
+		{"empty", "Found must be able to detect that a store is unused.",
 			func(s *subject) { s.check() }},
-		{"founded", "All of the first batch must come back, or the replica starts as another, without voters, or without its vote.",
+		{"founded", "All of the first batch must be loaded, or the replica starts as another, without voters, or " +
+			"without its vote.",
 			func(s *subject) { s.found() }},
 		{"joined", "A replica that waits to be added has an identity and nothing else.", func(s *subject) {
 			s.save(raftlog.Batch{Identity: &raftlog.Identity{Group: 3, ID: 1<<64 - 9}})
@@ -31,7 +32,8 @@ func cases() []testCase {
 				s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
 				s.save(raftlog.Batch{Entries: entries(11, 4, 1), HardState: hard(4, 5, 1)})
 			}},
-		{"overwrite", "What a new leader overwrites must be gone, including a tail that reaches further: it was never committed.", func(s *subject) {
+		{"overwrite", "Entries that a new leader overwrites must be gone, including a longer tail: they were " +
+			"never committed.", func(s *subject) {
 			s.found()
 			s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
 			s.save(raftlog.Batch{Entries: entries(5, 2, 2)})
@@ -53,12 +55,14 @@ func cases() []testCase {
 				s.save(raftlog.Batch{Snapshot: snapshot(100, 4, "far"), HardState: hard(4, 0, 100)})
 				s.save(raftlog.Batch{Entries: entries(101, 4, 2)})
 			}},
-		{"snapshot across", "If the log holds another entry at the snapshot's index, all of it is another history and must go.", func(s *subject) {
+		{"snapshot across", "If the log holds another entry at the snapshot's index, it is of another history " +
+			"and must be deleted.", func(s *subject) {
 			s.found()
 			s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
 			s.save(raftlog.Batch{Snapshot: snapshot(6, 2, "other")})
 		}},
-		{"snapshot and entries", "One batch may hold all there is; the entries come behind the snapshot, and those it covers need not be kept.",
+		{"snapshot and entries", "One batch may hold everything; the entries come behind the snapshot, and those " +
+			"it covers need not be kept.",
 			func(s *subject) {
 				s.found()
 				s.save(raftlog.Batch{Entries: entries(2, 1, 9)})
@@ -74,19 +78,19 @@ func cases() []testCase {
 			sn.Data = append(big, 1)
 			s.save(raftlog.Batch{Snapshot: sn})
 		}},
-		{"gap", "A log with a hole in it must never be written: it could not be told from a corrupt one.",
+		{"gap", "A log with a gap must never be written: it is indistinguishable from a corrupt one.",
 			func(s *subject) {
 				s.found()
 				s.save(raftlog.Batch{Entries: entries(2, 1, 2)})
 				if err := s.store.Save(raftlog.Batch{Entries: entries(9, 1, 1)}); err == nil {
-					s.t.Errorf("an entry behind a gap was taken\nwhy it matters: %s", s.why)
+					s.t.Errorf("an entry behind a gap was accepted\nwhy it matters: %s", s.why)
 				}
 			}},
-		{"any sequence", "Whatever raft does must leave what the plain definition says.", random},
+		{"any sequence", "Any sequence that raft produces must have the effect that the definition, after, states.", random},
 	}
 }
 
-// random saves batches as raft makes them.
+// random saves sequences of batches as raft makes them.
 func random(s *subject) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 7))

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// testCase is one property: steps with their outcome.
+// testCase is one property: a sequence of steps with their results.
 type testCase struct {
 	name string
 	why  string // what breaks without it
@@ -19,7 +19,7 @@ type testCase struct {
 }
 
 // TestStore runs the suite. newStore is called once for each case and returns a function that opens
-// that case's store: first empty, and after a Close with all that was saved.
+// that case's store: empty at first, and after a Close with everything that was saved.
 func TestStore(t *testing.T, newStore func(t *testing.T) (open func() raftlog.Store)) {
 	for _, tc := range cases() {
 		t.Run(tc.name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestStore(t *testing.T, newStore func(t *testing.T) (open func() raftlog.St
 	}
 }
 
-// subject is a store under test and what it should hold.
+// subject is a store under test and its expected contents.
 type subject struct {
 	t     *testing.T
 	open  func() raftlog.Store
@@ -42,7 +42,7 @@ type subject struct {
 	want  raftlog.State
 }
 
-// save saves a batch, changes what is wanted accordingly, and checks.
+// save saves a batch, applies it to want, and checks.
 func (s *subject) save(b raftlog.Batch) {
 	s.t.Helper()
 	if err := s.store.Save(b); err != nil {
@@ -59,7 +59,7 @@ func (s *subject) found() {
 		Snapshot: snapshot(1, 1, "founded")})
 }
 
-// check compares the store with what is wanted, as it is and opened anew.
+// check compares the store with want, before and after reopening it.
 func (s *subject) check() {
 	s.t.Helper()
 	s.compare("open")
@@ -67,7 +67,7 @@ func (s *subject) check() {
 		s.t.Fatalf("Close: %v", err)
 	}
 	s.store = s.open()
-	s.compare("opened anew")
+	s.compare("reopened")
 }
 
 func (s *subject) compare(how string) {
@@ -81,7 +81,7 @@ func (s *subject) compare(how string) {
 	}
 }
 
-// after is the one definition of what a batch does, as plain as possible.
+// after defines the effect of a batch, as simply as possible.
 func after(st raftlog.State, b raftlog.Batch) raftlog.State {
 	if b.Identity != nil {
 		st.Identity = *b.Identity
@@ -119,8 +119,8 @@ func after(st raftlog.State, b raftlog.Batch) raftlog.State {
 	return st
 }
 
-// differ says how two states differ in what counts. Entries that a snapshot covers need not be
-// kept.
+// differ returns an error that describes how two states differ. Entries that a snapshot covers are
+// ignored, since they need not be kept.
 func differ(got, want raftlog.State) error {
 	if got.Identity != want.Identity {
 		return fmt.Errorf("identity %v, want %v", got.Identity, want.Identity)
@@ -159,7 +159,7 @@ func snapshot(index, term uint64, data string) *raftpb.Snapshot {
 		ConfState: &raftpb.ConfState{Voters: []uint64{5, 6, 1 << 63}, Learners: []uint64{9}, AutoLeave: new(false)}}}
 }
 
-// entries returns n entries from an index on.
+// entries returns n entries that begin at an index.
 func entries(from, term uint64, n int) (out []*raftpb.Entry) {
 	for i := range uint64(n) {
 		e := &raftpb.Entry{Index: new(from + i), Term: new(term), Data: fmt.Appendf(nil, "%d/%d", from+i, term)}

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// queueBytes is what one direction of a connection buffers before its writer waits, about what a
-// loopback socket does.
+// queueBytes is how much one direction of a connection buffers before its writer blocks, about as
+// much as a loopback socket.
 const queueBytes = 256 << 10
 
-// conn is one end of a connection: it reads from in and writes to out, which is the other end's in.
+// conn is one end of a connection. It reads from in and writes to out, which is the other end's in.
 type conn struct {
 	net           *Network
 	local, remote addr
@@ -29,8 +29,8 @@ func newPair(n *Network, a, b addr) (*conn, *conn) {
 func (c *conn) Read(b []byte) (int, error)  { return c.in.read(b) }
 func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
 
-// Close lets the other end read what was written and then EOF; what the other end writes from now
-// on fails.
+// Close lets the other end read what was written and then EOF. Writes of the other end fail from
+// then on.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.out.finish(io.EOF)
@@ -40,7 +40,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// reset ends both directions at once and loses what was under way.
+// reset ends both directions at once and drops the bytes in flight.
 func (c *conn) reset() {
 	c.out.discard(syscall.ECONNRESET, syscall.ECONNRESET)
 	c.in.discard(syscall.ECONNRESET, syscall.ECONNRESET)
@@ -66,23 +66,23 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// queue is one direction of a connection. Whoever waits, waits on changed, which is closed and
+// queue is one direction of a connection. Readers and writers wait on changed, which is closed and
 // replaced at every change.
 type queue struct {
 	mu       sync.Mutex // guards all below; never held across a wait
 	changed  chan struct{}
 	buf      []byte
 	latency  time.Duration
-	lost     func() time.Duration // nil: nothing is lost
+	lost     func() time.Duration // nil means that nothing is lost
 	flying   []flight             // the last bytes of buf that have not arrived yet, oldest first
-	stalled  bool                 // a cut: nothing gets through
-	readErr  error                // what the reader gets once buf is empty
-	writeErr error                // what the writer gets at once
+	stalled  bool                 // a cut: reads block
+	readErr  error                // of reads once buf is empty
+	writeErr error                // of writes, at once
 	readBy   time.Time
 	writeBy  time.Time
 }
 
-// flight is a number of bytes that are under way.
+// flight is a number of bytes in flight.
 type flight struct {
 	bytes int
 	at    time.Time // when they arrive
@@ -90,7 +90,7 @@ type flight struct {
 
 func newQueue() *queue { return &queue{changed: make(chan struct{})} }
 
-// change runs f under the lock and wakes everybody who waits.
+// change runs f under the lock and wakes all readers and writers.
 func (q *queue) change(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,8 +107,8 @@ func (q *queue) setStalled(stalled bool) { q.change(func() { q.stalled = stalled
 
 func (q *queue) setLatency(d time.Duration) { q.change(func() { q.latency = d }) }
 
-// arrived counts the bytes that can be read, and says when more of those under way can be, if any
-// are.
+// arrived returns how many bytes can be read, and when the next bytes in flight arrive. The time is
+// zero if none are in flight.
 func (q *queue) arrived() (n int, next time.Time) {
 	n = len(q.buf)
 	for len(q.flying) > 0 && expired(q.flying[0].at) {
@@ -123,7 +123,8 @@ func (q *queue) arrived() (n int, next time.Time) {
 	return n, next
 }
 
-// arrival is when bytes that are written now arrive: not before those that were written earlier.
+// arrival returns when bytes that are written now arrive: not before those that were written
+// earlier.
 func (q *queue) arrival() time.Time {
 	at := time.Now().Add(q.latency)
 	if q.lost != nil {
@@ -137,7 +138,7 @@ func (q *queue) arrival() time.Time {
 
 func (q *queue) setDeadline(field *time.Time, t time.Time) { q.change(func() { *field = t }) }
 
-// finish is the writer's Close: the reader still gets what is there, and err after it.
+// finish is the writer's Close: the reader still gets the buffered bytes, and then err.
 func (q *queue) finish(err error) {
 	q.change(func() {
 		if q.readErr == nil {

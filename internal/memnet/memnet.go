@@ -1,26 +1,25 @@
 // Package memnet is a network in memory, for tests of whole nodes inside testing/synctest bubbles.
 //
-// It gives listeners and dialers that behave as TCP on one machine does where mortise looks: a
-// connection to an address where nobody listens is refused at once, writes are buffered and block
-// when the reader does not read, deadlines work, closing one end gives the other EOF after what was
-// written. On top of that a pair of hosts can be cut, in both directions or in one: what is under
-// way stays under way, new connections hang until their context ends, as behind a firewall that
-// drops packets. Bytes can be given a latency, and be lost and sent again.
+// Its listeners and dialers behave like TCP on one machine, as far as mortise depends on it: a
+// connection to an address without a listener is refused at once, writes are buffered and block if
+// the reader does not read, deadlines work, and closing one end gives the other EOF after what was
+// written. A pair of hosts can be cut, in both directions or in one: bytes in flight are delayed,
+// and new connections hang until their context ends, as behind a firewall that drops packets. Bytes
+// can have a latency, and can be lost and sent again.
 //
-// Concurrency: everything is safe for concurrent use, and nothing blocks other than on channels,
-// mutexes held for an instant and timers, so a bubble sees every wait. Nothing runs in the
-// background.
+// Concurrency: everything is safe for concurrent use. It blocks only on channels, timers and
+// mutexes that are held briefly, so a bubble sees every wait. It has no background goroutines.
 //
-// Failure: a host's crash is Crash, which resets all its connections and listeners.
+// Failure: Crash simulates the crash of a host.
 //
-// Limits: no datagrams, one latency for all and none for connecting, no reordering inside a
-// connection (TCP has none). A cut in one direction leaves the other alone for ever, where TCP
-// would soon stop for want of acknowledgements: that is the harder case. A writer learns at once,
-// even through a cut, that the other end is closed; a reader only when the cut ends. The simulation
-// of packets belongs to the simulator.
+// Limits: there are no datagrams. One latency applies to all connections, and none to connecting. A
+// connection is not reordered. A cut in one direction never affects the other, where TCP would soon
+// stop for lack of acknowledgements; that is the harder case. A writer learns at once, even through
+// a cut, that the other end is closed; a reader learns it when the cut ends. Packets are simulated
+// in internal/sim.
 //
-// Refused alternative: net.Pipe. It is synchronous, so every write waits for its reader, and code
-// that deadlocks on it would run well over TCP (and the reverse).
+// Refused alternative: net.Pipe. It is synchronous: every write waits for its reader. Code may
+// deadlock on it and work over TCP, and the reverse.
 package memnet
 
 import (
@@ -34,13 +33,13 @@ import (
 	"time"
 )
 
-// Network is a set of hosts. Make one with New.
+// Network is a set of hosts. New makes one.
 type Network struct {
 	mu        sync.Mutex // guards all below; never held across a wait
 	listeners map[string]*listener
 	conns     map[*conn]struct{}
 	cuts      map[route]struct{}
-	latency   time.Duration        // of bytes that are written from now on
+	latency   time.Duration        // of bytes that are written later
 	lost      func() time.Duration // nil means that nothing is lost
 	healed    chan struct{}        // closed and replaced whenever a cut ends
 	nextPort  int
@@ -57,8 +56,8 @@ func New() *Network {
 	}
 }
 
-// Listen opens a listener at host:port. Port 0 is replaced by a free one. A taken address gives
-// syscall.EADDRINUSE.
+// Listen opens a listener at host:port. Port 0 is replaced by a free one. If the address is taken
+// Listen fails with syscall.EADDRINUSE.
 func (n *Network) Listen(address string) (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,8 +77,8 @@ func (n *Network) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dialer returns the dial function of a host: connections that it opens come from there, and cuts
-// and crashes of that host apply.
+// Dialer returns the dial function of a host. Its connections come from that host and are subject
+// to its cuts and crashes.
 func (n *Network) Dialer(host string) func(ctx context.Context, address string) (net.Conn, error) {
 	return func(ctx context.Context, address string) (net.Conn, error) { return n.dial(ctx, host, address) }
 }
@@ -95,7 +94,7 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 		cut := n.isCut(host, hostOf(address)) || n.isCut(hostOf(address), host) // a handshake needs both
 		healed := n.healed
 		l = n.listeners[address]
-		if !cut && l != nil { // in one step with the look: a cut that comes next finds the connection
+		if !cut && l != nil { // under the same lock, so that a later cut finds the connection
 			here, there = n.connect(host, address)
 		}
 		n.mu.Unlock()
@@ -114,7 +113,7 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 	select {
 	case l.backlog <- there:
 		select {
-		case <-l.closed: // it may have been emptied for the last time before this one came
+		case <-l.closed: // Close may have emptied the backlog before
 		default:
 			return here, nil
 		}
@@ -129,7 +128,7 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 	}
 }
 
-// connect makes a connection and returns both ends; the caller holds mu.
+// connect makes a connection and returns both ends. The caller must hold mu.
 func (n *Network) connect(host, address string) (here, there *conn) {
 	n.nextPort++
 	local := net.JoinHostPort(host, fmt.Sprint(n.nextPort))
@@ -140,15 +139,15 @@ func (n *Network) connect(host, address string) (here, there *conn) {
 	return here, there
 }
 
-// Cut stops all traffic between two hosts, silently: bytes in flight and connections wait until
+// Cut silently stops all traffic between two hosts. Bytes in flight and new connections wait until
 // Heal.
 func (n *Network) Cut(a, b string) {
 	n.CutOneWay(a, b)
 	n.CutOneWay(b, a)
 }
 
-// CutOneWay stops what one host sends to another, silently; what the other sends goes on to arrive.
-// Connections wait until Heal.
+// CutOneWay silently stops traffic from one host to another, but not the other direction. New
+// connections wait until Heal.
 func (n *Network) CutOneWay(from, to string) {
 	n.mu.Lock()
 	n.cuts[route{from, to}] = struct{}{}
@@ -167,7 +166,7 @@ func (n *Network) Heal(a, b string) {
 	n.HealOneWay(b, a)
 }
 
-// HealOneWay ends the cut of what one host sends to another; one in the other direction stays.
+// HealOneWay ends the cut from one host to another. A cut in the other direction stays.
 func (n *Network) HealOneWay(from, to string) {
 	n.mu.Lock()
 	delete(n.cuts, route{from, to})
@@ -182,8 +181,8 @@ func (n *Network) HealOneWay(from, to string) {
 	}
 }
 
-// SetLatency gives everything that is written from now on, by anybody, this much time to arrive. It
-// may be shortened only when nothing is under way.
+// SetLatency sets the latency of all bytes that are written from now on. It may be shortened only
+// when no bytes are in flight.
 func (n *Network) SetLatency(d time.Duration) {
 	n.mu.Lock()
 	n.latency = d
@@ -197,8 +196,9 @@ func (n *Network) SetLatency(d time.Duration) {
 	}
 }
 
-// SetLoss loses each write with the given chance from now on, and sends it again after a pause, as
-// TCP does, until it is not lost. What is written behind it waits for it. It needs a latency.
+// SetLoss loses each write from now on with the given chance. As in TCP the write is sent again
+// after a pause, until it is not lost, and later writes wait for it. It has no effect without a
+// latency.
 func (n *Network) SetLoss(chance float64, pause time.Duration, seed uint64) {
 	var mu sync.Mutex // guards random
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -222,7 +222,7 @@ func (n *Network) SetLoss(chance float64, pause time.Duration, seed uint64) {
 	}
 }
 
-// Reset resets every connection of a host, as a router that forgets them does. Its listeners stay.
+// Reset resets every connection of a host, like a router that loses its state. Its listeners stay.
 func (n *Network) Reset(host string) {
 	n.mu.Lock()
 	var ends []*conn
@@ -237,8 +237,7 @@ func (n *Network) Reset(host string) {
 	}
 }
 
-// Crash resets every connection and closes every listener of a host, as the end of its processes
-// does.
+// Crash resets every connection and closes every listener of a host, like the end of its processes.
 func (n *Network) Crash(host string) {
 	n.mu.Lock()
 	var ends []func()
@@ -258,7 +257,7 @@ func (n *Network) Crash(host string) {
 	}
 }
 
-// between lists the connections of two hosts; the caller holds mu.
+// between returns the connections of two hosts. The caller must hold mu.
 func (n *Network) between(a, b string) []*conn {
 	var found []*conn
 	for c := range n.conns {
@@ -275,7 +274,7 @@ func (n *Network) forget(c *conn) {
 	n.mu.Unlock()
 }
 
-// isCut reports whether nothing gets from one host to another; the caller holds mu.
+// isCut reports whether traffic from one host to another is cut. The caller must hold mu.
 func (n *Network) isCut(from, to string) bool {
 	_, cut := n.cuts[route{from, to}]
 	return cut

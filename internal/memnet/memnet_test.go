@@ -33,7 +33,7 @@ func connected(t *testing.T, n *Network) (client, server net.Conn) {
 func TestBytesArriveInOrderAndThenEOF(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := connected(t, New())
-		sent := bytes.Repeat([]byte("0123456789"), 100_000) // far more than one buffer
+		sent := bytes.Repeat([]byte("0123456789"), 100_000) // more than one buffer
 		go func() {
 			_, _ = client.Write(sent)
 			_ = client.Close()
@@ -48,7 +48,7 @@ func TestBytesArriveInOrderAndThenEOF(t *testing.T) {
 	})
 }
 
-func TestNobodyListeningRefuses(t *testing.T) {
+func TestAnAddressWithoutListenerRefuses(t *testing.T) {
 	if _, err := New().Dialer("a")(t.Context(), "b:1"); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Fatalf("dial: %v, want ECONNREFUSED", err)
 	}

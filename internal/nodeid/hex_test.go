@@ -2,8 +2,7 @@ package nodeid
 
 import "testing"
 
-// TestIDsAreOfOneLength: an ID with a leading zero is the same text everywhere, and is read with
-// and without it.
+// TestIDsAreOfOneLength: Hex keeps a leading zero, and ParseHex accepts an ID with and without it.
 func TestIDsAreOfOneLength(t *testing.T) {
 	const id = 0x0dac5e1ea1bb28a8
 	if got := Hex(id); got != "0dac5e1ea1bb28a8" {
@@ -15,6 +14,6 @@ func TestIDsAreOfOneLength(t *testing.T) {
 		}
 	}
 	if _, err := ParseHex("10dac5e1ea1bb28a8"); err == nil {
-		t.Error("an ID of 17 digits was read")
+		t.Error("an ID of 17 digits was accepted")
 	}
 }

@@ -12,10 +12,10 @@ import (
 // Size is the length of an ID in bytes, on every wire and disk.
 const Size = 16
 
-// ID names one life of one instance. The zero ID names none. IDs are opaque and comparable.
+// ID names one incarnation of an instance. The zero ID names none. IDs are opaque and comparable.
 type ID [Size]byte
 
-// Of returns the ID of the life whose public key is given. It is zero for a key of a wrong length.
+// Of returns the ID of a public key. It is zero for a key of a wrong length.
 func Of(public ed25519.PublicKey) ID {
 	if len(public) != ed25519.PublicKeySize {
 		return ID{}
@@ -30,16 +30,16 @@ func (id ID) IsZero() bool { return id == ID{} }
 // Compare orders IDs by their bytes: negative if a comes before b, zero if they are equal.
 func Compare(a, b ID) int { return bytes.Compare(a[:], b[:]) }
 
-// String returns 32 hex digits, which Parse reads.
+// String returns 32 hex digits, which Parse accepts.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Format prints String under every verb: %x would print the digits of the digits.
+// Format prints String for every verb: %x would encode the digits once more.
 func (id ID) Format(out fmt.State, _ rune) { _, _ = io.WriteString(out, id.String()) }
 
 // MarshalText returns String, for JSON.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText reads what MarshalText has written.
+// UnmarshalText parses what MarshalText returns.
 func (id *ID) UnmarshalText(text []byte) error {
 	read, err := Parse(string(text))
 	if err != nil {
@@ -49,7 +49,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Parse reads 32 hex digits.
+// Parse parses 32 hex digits.
 func Parse(text string) (ID, error) {
 	var id ID
 	if len(text) != hex.EncodedLen(Size) {
@@ -61,7 +61,7 @@ func Parse(text string) (ID, error) {
 	return id, nil
 }
 
-// FromBytes reads the 16 bytes of an ID. It reports false for any other number of bytes.
+// FromBytes returns the ID of 16 bytes. It reports false for any other number of bytes.
 func FromBytes(b []byte) (ID, bool) {
 	if len(b) != Size {
 		return ID{}, false

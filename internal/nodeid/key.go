@@ -7,20 +7,20 @@ import (
 	"log/slog"
 )
 
-// SeedSize is the length in bytes of what Seed returns.
+// SeedSize is the length of a Seed in bytes.
 const SeedSize = ed25519.SeedSize
 
-// ErrSeed means that the bytes given to ParseKey are not those of a key.
+// ErrSeed is returned by ParseKey for a seed of a wrong length.
 var ErrSeed = errors.New("the private key of an instance has 32 bytes")
 
-// Key is the private key of one life. It prints without the key under every verb. The zero Key has
-// the zero ID and cannot sign.
+// Key is the private key of one incarnation. No fmt verb prints the key. The zero Key has the zero
+// ID and cannot sign.
 type Key struct {
 	id      ID
 	private ed25519.PrivateKey
 }
 
-// NewKey makes a key of 32 bytes that random writes; they must come from a secure source.
+// NewKey makes a key from 32 bytes that random fills in. random must be a secure source.
 func NewKey(random func([]byte)) Key {
 	seed := make([]byte, SeedSize)
 	random(seed)
@@ -67,14 +67,13 @@ func (k Key) Sign(message []byte) []byte {
 	return ed25519.Sign(k.private, message)
 }
 
-// Verify reports whether signature was made over message by the holder of the private key of
-// public.
+// Verify reports whether signature is a signature of message by the private key of public.
 func Verify(public ed25519.PublicKey, message, signature []byte) bool {
 	return len(public) == ed25519.PublicKeySize && ed25519.Verify(public, message, signature)
 }
 
-// Format prints the ID of k and not the key, under every verb.
+// Format prints the ID of k and not the key, for every verb.
 func (k Key) Format(out fmt.State, _ rune) { fmt.Fprintf(out, "key of instance %s", k.id) }
 
-// LogValue is what slog prints.
+// LogValue returns the text of Format for slog.
 func (k Key) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(k)) }

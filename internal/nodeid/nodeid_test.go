@@ -15,18 +15,18 @@ func TestIDIsAFunctionOfThePublicKey(t *testing.T) {
 	if key.ID() != nodeid.Of(key.Public()) || key.ID().IsZero() || key.ID() == nodeidtest.Key(2).ID() {
 		t.Fatalf("ID %v of key %x", key.ID(), key.Public())
 	}
-	// Pinned: other builds compute the same.
+	// Pinned, because other builds must compute the same ID.
 	if got := key.ID().String(); got != pinned {
 		t.Errorf("ID %s, pinned is %s", got, pinned)
 	}
 	if again, err := nodeid.ParseKey(key.Seed()); err != nil || again.ID() != key.ID() {
-		t.Errorf("stored and read again: %v, %v", again.ID(), err)
+		t.Errorf("after Seed and ParseKey: %v, %v", again.ID(), err)
 	}
 	if _, err := nodeid.ParseKey(make([]byte, 31)); err == nil {
-		t.Error("a key of 31 bytes was read")
+		t.Error("a key of 31 bytes was accepted")
 	}
 	if !nodeid.Of(nil).IsZero() {
-		t.Error("no key has an ID")
+		t.Error("the ID of no key is not zero")
 	}
 }
 
@@ -44,7 +44,7 @@ func TestTextOfAnID(t *testing.T) {
 	}
 	for _, bad := range []string{"", "7", strings.Repeat("g", 32), id.String()[1:], id.String() + "0"} {
 		if _, err := nodeid.Parse(bad); err == nil {
-			t.Errorf("%q was read", bad)
+			t.Errorf("%q was accepted", bad)
 		}
 	}
 	if nodeid.Compare(nodeidtest.ID(255), nodeidtest.ID(256)) >= 0 {
@@ -56,11 +56,11 @@ func TestASignatureIsOfOneKeyAndMessage(t *testing.T) {
 	a, b := nodeidtest.Key(1), nodeidtest.Key(2)
 	signature := a.Sign([]byte("hello"))
 	if !nodeid.Verify(a.Public(), []byte("hello"), signature) {
-		t.Error("a true signature is refused")
+		t.Error("a valid signature is rejected")
 	}
 	if nodeid.Verify(b.Public(), []byte("hello"), signature) || nodeid.Verify(a.Public(), []byte("hallo"), signature) ||
 		nodeid.Verify(nil, []byte("hello"), signature) || nodeid.Verify(a.Public(), []byte("hello"), nil) {
-		t.Error("a false signature is accepted")
+		t.Error("an invalid signature is accepted")
 	}
 }
 

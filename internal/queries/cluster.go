@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Bounds of what is said about the voters.
+// Limits of an answer about the voters.
 const (
 	maxListed    = 64 // in a list
 	maxTextBytes = 1024
@@ -24,19 +24,19 @@ const (
 )
 
 var (
-	errSilence = errors.New("mortise: silence is the answer")
-	errBounds  = errors.New("mortise: an answer about the voters is beyond its bounds")
+	errSilence = errors.New("mortise: this question gets no answer")
+	errBounds  = errors.New("mortise: an answer about the voters exceeds its limits")
 )
 
-// DiskServer answers what instances ask each other about their disks.
+// DiskServer answers the questions of other instances about disks.
 type DiskServer interface {
 	ReportDisk(ctx context.Context, r *query.DiskReport) (*query.DiskVerdict, error)
 	Disks(ctx context.Context, q *query.DisksRequest) (*query.DisksAnswer, error)
 }
 
-// Cluster returns the service that answers what instances ask each other about the group. of
-// returns the cluster of this instance; it is not called before the [Guard] reports that the
-// instance has started.
+// Cluster returns the service for questions of other instances about the group. of returns the
+// cluster of this instance; it is not called before the [Guard] reports that the instance has
+// started.
 func Cluster(of func() *cluster.Cluster, disks DiskServer) transport.Service {
 	return transport.Service{Desc: &query.Cluster_ServiceDesc, Impl: group{DiskServer: disks, of: of}}
 }
@@ -47,9 +47,10 @@ type group struct {
 	of func() *cluster.Cluster
 }
 
-var _ query.ClusterServer = group{} // which gRPC finds out only at the start
+var _ query.ClusterServer = group{} // gRPC checks it only at the start
 
-// Found hands a question to package founding. Of a node with a member's secret nothing is taken in.
+// Found passes a question to package founding. The question of a node with a member's secret
+// changes nothing.
 func (g group) Found(ctx context.Context, q *query.FoundRequest) (*query.FoundAnswer, error) {
 	from := transport.AskerOf(ctx)
 	if from.Peer.Tier == capability.Member {
@@ -78,14 +79,13 @@ func (g group) Probe(context.Context, *query.ProbeRequest) (*query.ProbeAnswer, 
 	return &query.ProbeAnswer{}, nil
 }
 
-// Found puts a question of package founding, and returns the answer and which instance has given
-// it.
+// Found asks a question of package founding. It returns the answer and the instance that gave it.
 func Found(ctx context.Context, at *transport.Remote, question []byte) ([]byte, nodeid.ID, error) {
 	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Found, &query.FoundRequest{Question: question})
 	return a.GetAnswer(), at.Answered.Instance, err
 }
 
-// Consult puts a consultation.
+// Consult asks for the status of the voters.
 func Consult(ctx context.Context, at *transport.Remote, q cluster.Consultation) (cluster.Advice, error) {
 	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Consult,
 		&query.ConsultRequest{Group: q.Group, Raft: q.Raft})
@@ -95,14 +95,14 @@ func Consult(ctx context.Context, at *transport.Remote, q cluster.Consultation) 
 	return advice(a)
 }
 
-// Probe returns nil if the instance is there.
+// Probe returns nil if the instance answers.
 func Probe(ctx context.Context, at *transport.Remote) error {
 	_, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Probe, &query.ProbeRequest{})
 	return err
 }
 
-// counselOf is what people and programs need of a Counsel: of the next step only its kind and why.
-// What is too long is cut.
+// counselOf returns the message for a Counsel. It carries only the kind and the reason of the next
+// step. Long lists and texts are cut.
 func counselOf(c *cluster.Counsel) *query.Counsel {
 	r := &c.Report
 	m := &query.Counsel{
@@ -123,7 +123,7 @@ func counselOf(c *cluster.Counsel) *query.Counsel {
 	return m
 }
 
-// advice reads an answer. What is beyond a bound is refused as a whole.
+// advice decodes an answer. It refuses an answer that exceeds any limit.
 func advice(a *query.ConsultAnswer) (cluster.Advice, error) {
 	leader, ok := instance(a.Leader)
 	m := a.Counsel
@@ -137,7 +137,7 @@ func advice(a *query.ConsultAnswer) (cluster.Advice, error) {
 		Remarks: m.Remarks}
 	c.Report = voters.Report{
 		Quorum: m.Quorum, Due: m.Due, Eligible: int(m.Eligible), Target: int(m.Target), CannotSurvive: m.CannotSurvive,
-		Next: voters.Step{Kind: voters.Kind(m.Next), Why: m.Why}, // a later version may know further kinds
+		Next: voters.Step{Kind: voters.Kind(m.Next), Why: m.Why}, // a later version may have further kinds
 	}
 	for _, each := range m.Missing {
 		is, ok := instance(each.Instance)
@@ -151,7 +151,7 @@ func advice(a *query.ConsultAnswer) (cluster.Advice, error) {
 	return cluster.Advice{Counsel: c}, nil
 }
 
-// bounded reports whether lists, numbers and texts are within their bounds.
+// bounded reports whether lists, numbers and texts are within their limits.
 func bounded(m *query.Counsel) bool {
 	if m == nil {
 		return true
@@ -165,10 +165,10 @@ func bounded(m *query.Counsel) bool {
 	return ok
 }
 
-// instance reads an instance ID, which may be missing.
+// instance decodes an instance ID, which may be missing.
 func instance(b []byte) (nodeid.ID, bool) { return ID(b), len(b) == 0 || len(b) == nodeid.Size }
 
-// short makes a text valid and shortens it to what may be sent, at the border of a character.
+// short makes a text valid UTF-8 and cuts it to limit bytes, between two characters.
 func short(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) <= limit {

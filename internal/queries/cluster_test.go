@@ -30,7 +30,7 @@ func fullCounsel() cluster.Counsel {
 	return c
 }
 
-// answerOf is the answer of a leader on the wire.
+// answerOf is the encoded answer of a leader.
 func answerOf(t testing.TB, c *cluster.Counsel) []byte {
 	t.Helper()
 	b, err := proto.Marshal(&query.ConsultAnswer{Leader: c.Leader[:], Counsel: counselOf(c)})
@@ -40,7 +40,7 @@ func answerOf(t testing.TB, c *cluster.Counsel) []byte {
 	return b
 }
 
-// read is what an asker makes of bytes.
+// read decodes an answer as the asker does.
 func read(b []byte) (cluster.Advice, error) {
 	var a query.ConsultAnswer
 	if err := proto.Unmarshal(b, &a); err != nil {
@@ -66,11 +66,11 @@ func TestCounselReturns(t *testing.T) {
 	got, err := read(answerOf(t, &long))
 	if err != nil || len(got.Counsel.Report.Missing) != maxListed || len(got.Counsel.Remarks) != maxListed ||
 		len(got.Counsel.Report.Next.Why) != maxTextBytes {
-		t.Errorf("what is too long came back as %+v, %v", got.Counsel, err)
+		t.Errorf("the cut answer came back as %+v, %v", got.Counsel, err)
 	}
 }
 
-// An answer of which one thing is beyond its bound is refused as a whole.
+// An answer in which one value exceeds its limit is refused.
 func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 	full := fullCounsel()
 	long := strings.Repeat("x", maxTextBytes+1)
@@ -106,8 +106,8 @@ func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzAdvice feeds any bytes to an asker. What is accepted is within all bounds, and comes back as
-// it is.
+// FuzzAdvice feeds any bytes to an asker. An accepted answer is within all limits, and is the same
+// after encoding and decoding.
 func FuzzAdvice(f *testing.F) {
 	full := fullCounsel()
 	f.Add(answerOf(f, &full))

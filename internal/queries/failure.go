@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Failed is the error of a question that was answered with a failure. If a right is missing it
+// Failed is the error of a question that was answered with a failure. If a right is missing, it
 // wraps a *session.NotAllowedError.
 type Failed struct {
 	Kind   query.Failure_Kind
@@ -31,10 +31,10 @@ func (f *Failed) Unwrap() error {
 	return f.denied
 }
 
-// Conflict makes err the failure of a Put whose revision is not that of the data.
+// Conflict turns err into the failure of a Put whose revision is not that of the data.
 func Conflict(err error) *Failed { return &Failed{Kind: query.Failure_CONFLICT, text: err.Error()} }
 
-// failure puts an error into words for the asker.
+// failure encodes an error for the asker.
 func failure(err error) error {
 	f := &query.Failure{Text: strings.ToValidUTF8(err.Error(), "?")}
 	if failed, ok := errors.AsType[*Failed](err); ok {
@@ -53,7 +53,7 @@ func failure(err error) error {
 	return &transport.Failure{Body: body}
 }
 
-// DeniedOf is the message that says which right is missing.
+// DeniedOf returns the message for a missing right.
 func DeniedOf(e *session.NotAllowedError) *query.Denied {
 	return &query.Denied{Verb: e.Verb, Key: []byte(e.Key), For: e.For}
 }
@@ -61,7 +61,7 @@ func DeniedOf(e *session.NotAllowedError) *query.Denied {
 // Method is a method of a client C of generated code.
 type Method[C, Q, A any] func(client C, ctx context.Context, q *Q, _ ...grpc.CallOption) (*A, error)
 
-// Ask puts a question, once. A failure that was answered is a [*Failed]; for other errors see
+// Ask asks a question once. An answered failure is a [*Failed]; for other errors see
 // [transport.Remote.Invoke].
 func Ask[C, Q, A any](ctx context.Context, client C, method Method[C, Q, A], q *Q) (*A, error) {
 	a, err := method(client, ctx, q)
@@ -74,7 +74,7 @@ func Ask[C, Q, A any](ctx context.Context, client C, method Method[C, Q, A], q *
 	}
 	var f query.Failure
 	if err := proto.Unmarshal(failed.Body, &f); err != nil {
-		return nil, fmt.Errorf("%w: a failure that cannot be read: %w", transport.ErrVersion, err)
+		return nil, fmt.Errorf("%w: an unreadable failure: %w", transport.ErrVersion, err)
 	}
 	answered := &Failed{Kind: f.Kind, text: f.Text}
 	if d := f.Denied; d != nil {

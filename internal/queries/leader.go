@@ -10,10 +10,10 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Look has the replica of this instance answer a question, if it leads.
+// Look lets the replica of this instance answer a question, if it leads.
 type Look func(ctx context.Context, q replica.Question) (*replica.Answer, error)
 
-// Query returns the service that answers what is asked of the leader.
+// Query returns the service for questions to the leader.
 func Query(look Look) transport.Service {
 	return transport.Service{Desc: &query.Query_ServiceDesc, Impl: leader{look: look}}
 }
@@ -23,7 +23,7 @@ type leader struct {
 	look Look
 }
 
-var _ query.QueryServer = leader{} // which gRPC finds out only at the start
+var _ query.QueryServer = leader{} // gRPC checks it only at the start
 
 var errNonce = errors.New("mortise: a nonce has 16 bytes")
 

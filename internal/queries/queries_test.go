@@ -21,14 +21,14 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// called stands for all methods.
+// called implements all methods.
 type called struct {
 	query.UnimplementedAdminServer
 	query.UnimplementedClusterServer
 	query.UnimplementedQueryServer
 }
 
-// rig is all services behind one Guard. Every method is replaced by one that counts.
+// rig has all services behind one Guard. Every method is replaced by one that counts.
 type rig struct {
 	Guard
 	services transport.Services
@@ -70,7 +70,7 @@ func rights(t *testing.T, words ...string) *capability.Capability {
 	return c
 }
 
-// ask puts a question in the name of a peer, and reports whether the method was called.
+// ask asks a question as a peer, and reports whether the method was called.
 func (r *rig) ask(t *testing.T, from transport.Identity, method string, q proto.Message) (answered bool,
 	_ *session.NotAllowedError) {
 	t.Helper()
@@ -81,21 +81,21 @@ func (r *rig) ask(t *testing.T, from transport.Identity, method string, q proto.
 	_, err := Ask(t.Context(), struct{}{}, put, nil)
 	denied, _ := errors.AsType[*session.NotAllowedError](err)
 	if answered = r.calls > before; answered == (err != nil) {
-		t.Errorf("%s: called %v, and the error is %v", method, answered, err)
+		t.Errorf("%s: called: %v, but the error is %v", method, answered, err)
 	}
 	return answered, denied
 }
 
-// rule is a question about the key or prefix a/x, and which asker it takes.
+// rule is a question about the key or prefix a/x, and the askers that may ask it.
 type rule struct {
 	q        proto.Message
-	verb, on string // the right that it needs; empty: none
-	words    string // that grant exactly it
-	members  bool   // may ask
+	verb, on string // the right that it needs; empty for none
+	words    string // that grant exactly that right
+	members  bool   // members may ask
 	guests   bool
 }
 
-// questions are the rules of all methods.
+// questions has the rules of all methods.
 func questions() map[string]rule {
 	k := []byte("a/x")
 	const reads, lists, any = "read a/x", "read a/x*", "read *"
@@ -136,9 +136,9 @@ func questions() map[string]rule {
 	}
 }
 
-// Every method of every service is asked by every tier, with exactly the right that it needs, with
-// all others, and with none.
-func TestWhoMayAskWhat(t *testing.T) {
+// Every tier asks every method of every service, with exactly the right that it needs, with all
+// others, and with none.
+func TestAskersAndRights(t *testing.T) {
 	r := newRig()
 	all := questions()
 	n := 0
@@ -146,12 +146,12 @@ func TestWhoMayAskWhat(t *testing.T) {
 		for _, m := range s.Desc.Methods {
 			n++
 			if _, ok := all["/"+s.Desc.ServiceName+"/"+m.MethodName]; !ok {
-				t.Errorf("nothing is said of who may ask %s of %s", m.MethodName, s.Desc.ServiceName)
+				t.Errorf("there is no rule for %s of %s", m.MethodName, s.Desc.ServiceName)
 			}
 		}
 	}
 	if n != len(all) {
-		t.Errorf("%d methods, %d are known", n, len(all))
+		t.Errorf("%d methods, %d rules", n, len(all))
 	}
 	other := rights(t, "read b*", "write b*", "lock b*", "force a*")
 	for method, c := range all {
@@ -159,7 +159,7 @@ func TestWhoMayAskWhat(t *testing.T) {
 			t.Errorf("%s is not answered to an instance", method)
 		}
 		if ok, _ := r.ask(t, peer(0, nil), method, c.q); ok {
-			t.Errorf("%s is answered to a peer that has proved nothing", method)
+			t.Errorf("%s is answered to an unauthenticated peer", method)
 		}
 		for tier, may := range map[capability.Tier]bool{capability.Member: c.members, capability.Guest: c.guests} {
 			if c.words != "" {
@@ -184,8 +184,8 @@ func TestWhoMayAskWhat(t *testing.T) {
 	}
 }
 
-// An instance names the program for which it asks, and no other asker does: what is proved of it
-// counts.
+// An instance may name the program for which it asks. Any other asker counts as what its connection
+// authenticates.
 func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 	r := newRig()
 	narrow, wide := rights(t, "read a*"), rights(t, "read *")
@@ -203,7 +203,7 @@ func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 	for _, tier := range []capability.Tier{capability.Member, capability.Guest} {
 		method := query.Admin_Peek_FullMethodName
 		if ask(peer(tier, narrow), method, "z") {
-			t.Errorf("a %s asks under rights that it names itself", tier)
+			t.Errorf("a %s asks under rights that it claims itself", tier)
 		}
 		if want := (&query.Origin{Rights: narrow.Text(), Asker: own[:]}); !ask(peer(tier, narrow), method, "a") ||
 			r.rights != narrow || !proto.Equal(r.origin, want) {
@@ -211,7 +211,7 @@ func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 		}
 	}
 	if ask(peer(capability.Member, narrow), query.Query_Peek_FullMethodName, "z") {
-		t.Error("a member asks the leader under rights that it names itself")
+		t.Error("a member asks the leader under rights that it claims itself")
 	}
 	if want := (&query.Origin{Asker: own[:]}); !ask(peer(capability.Root, nil), query.Admin_Peek_FullMethodName,
 		"z") || r.rights != nil || !proto.Equal(r.origin, want) {
@@ -223,7 +223,7 @@ func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 	}
 	says.Rights = "everything"
 	if ask(peer(capability.Root, nil), query.Query_Peek_FullMethodName, "a") {
-		t.Error("rights that cannot be read are rights")
+		t.Error("unreadable rights are accepted")
 	}
 	r.Started = func() bool { return false }
 	_, err := Ask(t.Context(), query.NewAdminClient(r.services.As(peer(capability.Root, nil))),
@@ -233,7 +233,7 @@ func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 	}
 }
 
-// leads returns the service of a leader that answers every question alike.
+// leads returns the service of a leader that gives every question the same answer.
 func leads(a *replica.Answer, err error, last *replica.Question) transport.Services {
 	look := func(_ context.Context, q replica.Question) (*replica.Answer, error) {
 		*last = q
@@ -243,8 +243,7 @@ func leads(a *replica.Answer, err error, last *replica.Question) transport.Servi
 	return transport.Services{List: []transport.Service{Query(look)}, Intercept: guard.Intercept}
 }
 
-// Of a request for several keys a program is shown those that it may see, and the others are
-// counted.
+// A program is shown those keys of a request that it may see, and the number of the others.
 func TestOtherKeysAreCounted(t *testing.T) {
 	answer := &replica.Answer{
 		Locks: []lockfsm.LockInfo{{Key: "a", Queue: []lockfsm.Standing{{Session: 3, Keys: []string{"a", "b", "c"}},
@@ -278,7 +277,8 @@ func TestOtherKeysAreCounted(t *testing.T) {
 	}
 }
 
-// The name under which a hold ends is what is proved, with what the asker says as a claim.
+// The name under which a hold ends is the authenticated one, and the asker's own name is shown as a
+// claim.
 func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	var last replica.Question
 	services := leads(&replica.Answer{Held: true}, nil, &last)
@@ -301,7 +301,7 @@ func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	}
 }
 
-// What a method fails with is told in its words, whatever is in them; and what is wrong with a
+// The failure of a method is passed on with its text, whatever bytes are in it. A malformed
 // question reaches no state.
 func TestFailuresAreTold(t *testing.T) {
 	var last replica.Question

@@ -19,8 +19,8 @@ import (
 
 // Guard is the interceptor of all services.
 type Guard struct {
-	Started   func() bool           // before this reports true no question is answered
-	Translate func(err error) error // makes errors of the methods those that [Failed] is made of; nil changes none
+	Started   func() bool           // no question is answered before it reports true
+	Translate func(err error) error // converts errors of the methods; nil for no conversion
 }
 
 var (
@@ -30,15 +30,15 @@ var (
 
 type rightsKey struct{}
 
-// RightsOf returns the rights under which the question is put that is answered under ctx. Nil are
-// those of a full instance.
+// RightsOf returns the rights of the question that is answered under ctx. Nil means those of a full
+// instance.
 func RightsOf(ctx context.Context) *capability.Capability {
 	c, _ := ctx.Value(rightsKey{}).(*capability.Capability)
 	return c
 }
 
-// Intercept has a question answered if its asker may put it. The method finds in the Origin of the
-// question what is proved of the asker, or what an instance that forwards the question says of it.
+// Intercept answers a question if its asker may ask it. The Origin of the question then names the
+// authenticated asker, or the program for which an instance forwards it.
 func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any,
 	error) {
 	from := transport.AskerOf(ctx)
@@ -71,7 +71,7 @@ func is(method string, of *grpc.ServiceDesc) bool {
 	return strings.HasPrefix(method, "/"+of.ServiceName+"/")
 }
 
-// serves reports whether a tier may put a question at all.
+// serves reports whether a tier may call a method at all.
 func serves(method string, tier capability.Tier) bool {
 	instance, member := tier == capability.Root, tier == capability.Member
 	switch {
@@ -85,9 +85,8 @@ func serves(method string, tier capability.Tier) bool {
 	return false
 }
 
-// settle returns the rights under which a question is put, and enters its origin: an instance may
-// put a Query for a program, which it names. Of any other asker that counts which its connection
-// proves.
+// settle returns the rights of a question and sets its origin. An instance may forward a program's
+// Query and names that program. Any other asker has the rights that its connection authenticates.
 func settle(method string, from transport.Identity, q any) (*capability.Capability, error) {
 	m := q.(proto.Message).ProtoReflect()
 	field := m.Descriptor().Fields().ByName("origin")
@@ -99,7 +98,7 @@ func settle(method string, from transport.Identity, q any) (*capability.Capabili
 		}
 		c, err := capability.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("mortise: a question was forwarded with rights that cannot be read: %w", err)
+			return nil, fmt.Errorf("mortise: a question was forwarded with unreadable rights: %w", err)
 		}
 		return c, nil
 	}
@@ -110,8 +109,8 @@ func settle(method string, from transport.Identity, q any) (*capability.Capabili
 	return rights, nil
 }
 
-// Allowed reports which right a question needs that c does not grant, as a
-// *session.NotAllowedError. Nil grants everything.
+// Allowed returns a *session.NotAllowedError for the right that a question needs and c does not
+// grant. A nil c grants everything.
 func Allowed(c *capability.Capability, q any) error {
 	if c == nil {
 		return nil
@@ -152,21 +151,21 @@ func Allowed(c *capability.Capability, q any) error {
 	return lacks(false, "root", "")
 }
 
-// proved names what ends a hold, for the log, the audit and the holder. The ID of a program is
-// proved, and of one with a derived secret the name in its capability too; what it says of itself
-// is a claim.
+// proved returns the name under which a hold is ended, for the log, the audit log and the holder.
+// The ID of a program is authenticated, and so is the name in the capability of a derived secret.
+// The program's own name is a claim.
 func proved(by *query.Origin, rights *capability.Capability, says string) string {
 	asker := ID(by.GetAsker())
 	switch {
 	case asker.IsZero():
-		return says // an instance ends the hold by Node.ForceUnlock, under its own name
+		return says // Node.ForceUnlock of an instance, under its own name
 	case rights == nil:
 		return fmt.Sprintf("%s (instance %v)", says, asker)
 	}
 	return fmt.Sprintf("%s (instance %v, claims to be %q)", rights.For(), asker, says)
 }
 
-// ID reads an instance ID. What is none is zero.
+// ID decodes an instance ID. It returns zero if b is none.
 func ID(b []byte) (id nodeid.ID) {
 	if len(b) == nodeid.Size {
 		id = nodeid.ID(b)

@@ -9,12 +9,11 @@ import (
 
 const (
 	adminTime   = 3 * time.Second  // for an answer of Admin that needs a leader; the asker may wait less
-	clusterTime = 30 * time.Second // for one of Cluster: package cluster has bounds of its own
+	clusterTime = 30 * time.Second // for an answer of Cluster; package cluster has its own limits
 )
 
-// Time bounds one attempt to have a question of Query answered. A watch waits, and is told that
-// nothing has happened before this is over: a connection on which no answer comes in time is given
-// up.
+// Time limits one attempt to have a question of Query answered. A watch without an event is
+// answered before that, because a connection on which no answer comes in time is given up.
 func Time(q any) time.Duration {
 	if _, ok := q.(*query.WatchRequest); ok {
 		return replica.WatchTime + replica.QuestionTime
@@ -22,7 +21,7 @@ func Time(q any) time.Duration {
 	return replica.QuestionTime
 }
 
-// within bounds the time of a method.
+// within limits the time of a method.
 func within(method string, q any) time.Duration {
 	switch {
 	case is(method, &query.Query_ServiceDesc):

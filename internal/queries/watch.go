@@ -7,35 +7,35 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Watch asks the leader what happens to the keys that begin with a prefix, and tells every event in
-// order, none left out and none told twice. It begins with what there is, and does so again when
-// the leader has forgotten what came behind the last event.
+// Watch asks the leader for the events of the keys that begin with a prefix. It tells every event
+// exactly once and in order. It begins with the present state, and does so again when the leader no
+// longer has the events after the last one.
 type Watch struct {
-	Origin *query.Origin // nil is this instance
+	Origin *query.Origin // nil for this instance
 	Prefix string
-	Tell   func(Told) bool // false: the watch is to end
+	Tell   func(Told) bool // returns false to end the watch
 
-	// The questions, each of which waits for a leader.
+	// The questions. Each waits for a leader.
 	Events  func(*query.WatchRequest) (*query.EventList, error)
 	Walk    func(*query.ListRequest) (*query.LockList, error)
 	Holders func(*query.HoldersRequest) (*query.LockList, error)
 
-	after uint64 // position up to which all is told
+	after uint64 // everything up to this position is told
 }
 
-// Told is one thing that a Watch tells.
+// Told is one item that a Watch tells.
 type Told struct {
-	Reset    bool         // forget what was told before: what there is now follows
-	Current  bool         // all that has happened up to Position is told
-	Position uint64       // zero from Reset until all that there is has been told
-	Event    *query.Event // nil for the two above
+	Reset    bool         // forget everything told before: the present state follows
+	Current  bool         // everything up to Position is told
+	Position uint64       // zero from Reset until the whole state is told
+	Event    *query.Event // nil with Reset and with Current
 }
 
-// errStopped says that Tell has returned false.
+// errStopped means that Tell has returned false.
 var errStopped = errors.New("queries: the watch was stopped")
 
-// Run tells what happens after a position, or, if that is zero, what there is and what happens
-// then. It returns nil when Tell has returned false, and the error of a question otherwise.
+// Run tells the events after a position. If that is zero, it first tells the present state. It
+// returns nil when Tell has returned false, and otherwise the error of a question.
 func (w *Watch) Run(after uint64) error {
 	w.after = after
 	if err := w.run(); err != errStopped {
@@ -81,15 +81,15 @@ func (w *Watch) tell(t Told) error {
 	return nil
 }
 
-// since asks the leader what has happened after a position.
+// since asks the leader for the events after a position.
 func (w *Watch) since(after uint64) (*query.EventList, error) {
 	return w.Events(&query.WatchRequest{Origin: w.Origin, Prefix: []byte(w.Prefix), After: after})
 }
 
-// begin tells what there is now. It is read page by page while things happen: behind each page
-// comes what has happened meanwhile, as far as it goes on from what was told. A reading is not
-// whole if two leaders have answered, whose lists have different orders, or if the leader has
-// forgotten what happened meanwhile. Then it begins anew.
+// begin tells the present state. It reads the state page by page while events go on. After each
+// page it tells the events since, as far as they continue what was told. A reading is incomplete if
+// two leaders have answered, whose lists have different orders, or if the leader no longer has the
+// events since. Then it begins anew.
 func (w *Watch) begin() error {
 	for {
 		r := reading{held: map[holdID]bool{}, left: map[holdID]bool{}, data: map[string]uint64{}}
@@ -107,7 +107,7 @@ func (w *Watch) begin() error {
 	}
 }
 
-// read tells what there is, from a reset on.
+// read tells a reset and the present state.
 func (w *Watch) read(r *reading) (whole bool, err error) {
 	if err := w.tell(Told{Reset: true}); err != nil {
 		return false, err
@@ -131,7 +131,7 @@ func (w *Watch) read(r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// catchUp tells what has happened from where the reading is to where the last page was read.
+// catchUp tells the events between the position of the reading and that of the last page.
 func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 	r.more = false
 	for r.from < r.upTo {
@@ -152,8 +152,8 @@ func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// tellLock tells what there is of one key. If very many share it the page does not have all of
-// them.
+// tellLock tells the state of one key. If it has too many holders for the page, tellLock asks for
+// the others.
 func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	if revision := l.Data.GetRevision(); revision > r.data[string(l.Key)] {
 		r.data[string(l.Key)] = revision
@@ -186,7 +186,7 @@ func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// tellHold tells a hold, unless it was told when it began.
+// tellHold tells a hold, unless its beginning was told.
 func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 	hold := holdID{string(key), st.Token}
 	if !r.held[hold] {
@@ -207,11 +207,11 @@ func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 	return w.tell(Told{Event: left})
 }
 
-// reading is what was told of what there is, by one leader.
+// reading is the state as told so far, by one leader.
 type reading struct {
 	leader     uint64
-	from, upTo uint64 // it is at from, and the last page was read at upTo
-	more       bool   // has happened behind from
+	from, upTo uint64 // the position of what was told, and of the last page
+	more       bool   // there are more events after from
 	held, left map[holdID]bool
 	data       map[string]uint64
 }
@@ -221,7 +221,7 @@ type holdID struct {
 	token uint64
 }
 
-// page notes a part of what there is, and reports whether the same leader answers as before.
+// page adds a page, and reports whether the same leader answers as before.
 func (r *reading) page(s *query.LockList) bool {
 	if r.leader == 0 {
 		r.leader, r.from = s.Leader, s.Position
@@ -230,8 +230,7 @@ func (r *reading) page(s *query.LockList) bool {
 	return s.Leader == r.leader
 }
 
-// goesOn reports whether an event that lies within the time of the reading is news behind what was
-// told.
+// goesOn reports whether an event during the reading is new after what was told.
 func (r *reading) goesOn(e *query.Event) bool {
 	key := string(e.Key)
 	hold := holdID{key, e.Token}

@@ -63,9 +63,9 @@ func event(position uint64, what lockfsm.Happening, key string, token uint64) *q
 	return &query.Event{Position: position, What: uint32(what), Key: []byte(key), Token: token}
 }
 
-// TestAWatchLeavesNothingOut: what happens while the state is read is told once, a reading by two
-// leaders or past what the leader remembers begins anew, and a watch that goes on begins anew only
-// if something was missed.
+// TestAWatchLeavesNothingOut: an event during a reading is told once. A reading by two leaders, or
+// beyond the leader's event log, begins anew. A continued watch begins anew only if events were
+// missed.
 func TestAWatchLeavesNothingOut(t *testing.T) {
 	began, ended := lockfsm.Began, lockfsm.Ended
 	for name, c := range map[string]struct {

@@ -11,45 +11,47 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// Accord is the leader's part in what all instances have to agree on: settings that are adopted
-// once all that stay name them (rule 15), and the version of the lock rules. It is looked at
-// together with the voters, by one goroutine. The zero Accord has asked for nothing.
-type Accord struct { // what was asked for last, and when
+// Accord is the leader's part in settings agreement. The leader proposes settings once all
+// instances that stay name them, and raises the version of the lock rules once all know it. The
+// cluster's owner goroutine computes it together with the facts for the voters. The zero Accord has
+// proposed nothing.
+type Accord struct { // what was proposed last, and when
 	term  uint64
 	blob  []byte // settings to adopt
 	rules uint32 // version to raise to
 	at    clock.Time
 }
 
-// accordEvery is after how long the same thing is asked for again, in case it was lost.
+// accordEvery is the time after which a proposal is repeated, in case it was lost.
 const accordEvery = time.Second
 
-// Own is what an instance would have.
+// Own is what an instance itself contributes.
 type Own struct {
 	Settings Settings // of its configuration
 	Durable  bool     // it has a directory
-	Leaving  bool     // it is
+	Leaving  bool     // it is leaving
 }
 
-// Stand is what holds in the group of a leader, and what the leader would have.
+// Stand is what is in force in a leader's group, and what the leader itself would propose.
 type Stand struct {
 	Own
 	Term  uint64
-	Group *Settings // in force; nil: not known
+	Group *Settings // in force; nil if unknown
 	Rules uint32    // in force
 }
 
-// Wishes are what a leader is to propose to its group, and what its instances do not agree on.
+// Wishes are what a leader should propose to its group, and the settings that its instances
+// disagree on.
 type Wishes struct {
-	Adopt  *Settings // nil: no change
-	Blob   []byte    // Adopt as the state machine keeps it
-	Raise  uint32    // version of the lock rules; 0: no change
-	Differ []string  // for people, a sentence for each setting
+	Adopt  *Settings // nil for no change
+	Blob   []byte    // Adopt, encoded for the state machine
+	Raise  uint32    // version of the lock rules; 0 for no change
+	Differ []string  // for operators, a sentence for each setting
 }
 
-// Facts returns what a leader's log and the sessions show of who could vote, and what the leader is
-// to propose. find is the address book, which may know a newer address of an instance; linked
-// reports whether an instance is this one, or has a stream with it.
+// Facts returns what a leader's log and the sessions show of the possible voters, and what the
+// leader should propose. find is the address book, which may have a newer address of an instance.
+// linked reports whether an instance is this one, or has a stream with it.
 func (a *Accord) Facts(
 	now clock.Time, p Stand, s *raftlog.Survey, g *Registry, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool,
@@ -62,15 +64,15 @@ func (a *Accord) Facts(
 		linked)
 	g.Read(&f, linked)
 	if p.Group == nil {
-		return f, Wishes{} // what holds is not known, so nothing is compared with it
+		return f, Wishes{} // the settings in force are unknown, so nothing is compared
 	}
 	wishes := a.look(now, p, g, f.Replicas)
 	f.Remarks = append(f.Remarks, wishes.Differ...)
 	return f, wishes
 }
 
-// look compares what the registered instances name with what holds. replicas are those that have a
-// vote, or may get one.
+// look compares what the registered instances name with what is in force. replicas are those that
+// have a vote, or may get one.
 func (a *Accord) look(now clock.Time, p Stand, g *Registry, replicas []voters.Replica) Wishes {
 	found := agree(*p.Group, proposed(p.Settings, &g.census, p.Leaving), &g.census, g.census.longest())
 	var w Wishes

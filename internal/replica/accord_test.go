@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// TestWhatIsLostIsAskedForAgain: a leader asks for the same thing at once in each of its terms, and
-// again after a second as long as it does not hold.
+// TestWhatIsLostIsAskedForAgain: a leader proposes at once in each of its terms, and again after a
+// second until the proposal is in force.
 func TestWhatIsLostIsAskedForAgain(t *testing.T) {
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
 	var g Registry
@@ -29,14 +29,14 @@ func TestWhatIsLostIsAskedForAgain(t *testing.T) {
 		stand.Term = step.term
 		w := a.look(clock.Time(time.Hour+step.at), stand, &g, nil)
 		if asks := w.Adopt != nil; asks != step.asks || asks != (w.Raise != 0) || asks && w.Adopt.Voters != 5 {
-			t.Errorf("step %d: %+v, want that it asks: %v", i, w, step.asks)
+			t.Errorf("step %d: %+v, want a proposal: %v", i, w, step.asks)
 		}
 		if len(w.Differ) == 0 {
-			t.Errorf("step %d: nothing is said of what differs", i)
+			t.Errorf("step %d: no differing settings are reported", i)
 		}
 	}
 	stand.Group, stand.Rules = &five, 1
 	if w := a.look(clock.Time(2*time.Hour), stand, &g, nil); w.Adopt != nil || w.Raise != 0 || len(w.Differ) != 0 {
-		t.Errorf("asked for what holds: %+v", w)
+		t.Errorf("proposed what is in force: %+v", w)
 	}
 }

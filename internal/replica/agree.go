@@ -13,52 +13,52 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file says which settings a group is to adopt: those that all its instances name alike and
-// that are not the group's yet. Instances that leave do not count. The leader asks whenever an
-// instance has come or gone. As long as they differ the group's own hold, and people are shown
-// which instance names what.
+// This file decides which settings a group should adopt: those that all its instances name alike
+// and that are not in force yet. Instances that leave do not count. The leader checks whenever an
+// instance has come or gone. As long as the instances differ, the group's settings stay in force,
+// and operators are shown which instance names what.
 
-// disagreement is a setting of which some instance has another value than the group.
+// disagreement is a setting for which some instance has another value than the group.
 type disagreement struct {
 	Setting string       // field of Config
 	Group   string       // the value in force
-	Same    otherSetting // the instances that name it too
+	Same    otherSetting // the instances that name the group's value too
 	Others  []otherSetting
-	Why     string // all instances name the same value, and still it is not adopted; else ""
+	Why     string // why a value that all instances name is not adopted; else ""
 }
 
-// otherSetting is a value of a setting, and the Names of the instances that name it.
+// otherSetting is a value of a setting, and the names of the instances that have it.
 type otherSetting struct {
 	Value string
 	Names []string // at most 10, the first in order
-	More  int      // names that are left out
+	More  int      // number of names that are left out
 }
 
-// differMax is how many names are shown of the instances that want one value.
+// differMax limits the instance names that are shown for one value.
 const differMax = 10
 
-// agreement is what becomes of the settings: adopt is what the group is to have, encoded in blob if
-// that is something new. differ is for people.
+// agreement is the result of a comparison. adopt is what the group should have, and blob its
+// encoding if it is new. differ is for operators.
 type agreement struct {
 	adopt  Settings
-	blob   []byte // nil: nothing is to be adopted
+	blob   []byte // nil if nothing is to be adopted
 	differ []disagreement
 }
 
-// setting is one field of Config, or several that mean something only together.
+// setting is one field of Config, or several that only mean something together.
 type setting int
 
 const (
 	votersSetting setting = iota
 	ttlSetting
-	graceSetting // for a later group: this one has counted its own
+	graceSetting // for a later group: this one has ended its own
 	foundersSetting
 	sessionBytesSetting
 	groupBytesSetting
 	settingCount
 )
 
-// names returns the fields of Config in which each setting is.
+// names returns the field of Config for each setting.
 func (s Named) names() [settingCount]string {
 	founders := "Replicas"
 	if s.FounderCount > 0 {
@@ -67,7 +67,7 @@ func (s Named) names() [settingCount]string {
 	return [...]string{"Voters", "SessionTTL", "Grace", founders, "MaxSessionBytes", "MaxGroupBytes"}
 }
 
-// texts returns the value of each setting. Two texts are equal exactly if the values are.
+// texts returns the value of each setting as text. Two texts are equal exactly if the values are.
 func (s Named) texts() [settingCount]string {
 	founders := fmt.Sprintf("%d replicas", s.Replicas)
 	if s.FounderCount > 0 {
@@ -83,7 +83,7 @@ func (s Named) texts() [settingCount]string {
 	}
 }
 
-// take replaces one setting by that of own.
+// take sets one setting to that of own.
 func (g *Settings) take(i setting, own Settings) {
 	switch i {
 	case votersSetting:
@@ -101,9 +101,9 @@ func (g *Settings) take(i setting, own Settings) {
 	}
 }
 
-// proposed are the settings that a leader may propose: its own, which were found valid here and
-// have the names of the founders. A leader that leaves proposes the founders that an instance that
-// stays names, or its vote could never go to one of them.
+// proposed returns the settings that a leader may propose: its own, which are validated here and
+// have the names of the founders. A leader that leaves proposes the founders that a staying
+// instance names. Otherwise its vote could never move to one of them.
 func proposed(own Settings, registered *census, leaving bool) Settings {
 	s, some := registered.staying()
 	founders := registered.foundersOf(s.Founders)
@@ -115,13 +115,12 @@ func proposed(own Settings, registered *census, leaving bool) Settings {
 	return own
 }
 
-// agree compares what all registered instances that stay name with what the group has. own are
-// those that this leader may propose, which must be what all name. longest is the largest TTL of
-// the sessions that live: with a shorter one in force, a later group would not wait for their
-// holders.
+// agree compares what all registered instances that stay name with the group's settings. Only
+// values in own, which this leader may propose, can be adopted. longest is the largest TTL of the
+// live sessions: with a shorter one in force, a later group would not wait for their holders.
 //
-// Founders are adopted only while one of them is here and stays. Otherwise no instance could have a
-// vote, and one that leaves could hand its vote to none.
+// Founders are adopted only while one of them is present and stays. Otherwise no instance could
+// have a vote, and a leaving one could hand its vote to none.
 func agree(group, own Settings, registered *census, longest time.Duration) agreement {
 	a := agreement{adopt: group}
 	var why [settingCount]string
@@ -131,11 +130,11 @@ func agree(group, own Settings, registered *census, longest time.Duration) agree
 			continue
 		}
 		if i == ttlSetting && own.SessionTTL < longest {
-			why[i] = fmt.Sprintf("a session with a TTL of %v lives", longest)
+			why[i] = fmt.Sprintf("a live session has a TTL of %v", longest)
 			continue
 		}
 		if i == foundersSetting && len(own.Founders) > 0 && !registered.present(own.Founders) {
-			why[i] = "none of them is here, or the only one leaves"
+			why[i] = "none of them is present, or the only one is leaving"
 			continue
 		}
 		a.adopt.take(i, own)
@@ -159,7 +158,7 @@ func agree(group, own Settings, registered *census, longest time.Duration) agree
 	return a
 }
 
-// disagree notes which instances name another value of one setting than the group's.
+// disagree records which instances name another value of one setting than the group's.
 func (a *agreement) disagree(i setting, group Settings, registered *census, why string) {
 	d := disagreement{Setting: group.Named().names()[i], Group: group.Named().texts()[i], Why: why}
 	if registered.all(func(c content) bool { return c.settings.texts()[i] == d.Group }) {
@@ -173,7 +172,7 @@ func (a *agreement) disagree(i setting, group Settings, registered *census, why 
 		}
 		value := c.settings.texts()[i]
 		if c.unknown && value != d.Group {
-			value = "not known"
+			value = "unknown"
 		}
 		if said[value] == nil {
 			said[value] = &otherSetting{Value: value}
@@ -204,7 +203,7 @@ func (a *agreement) disagree(i setting, group Settings, registered *census, why 
 	a.differ = append(a.differ, d)
 }
 
-// add adds the names under which a value was named.
+// add adds the names of the instances that have one content.
 func (o *otherSetting) add(t *tally) {
 	o.More += len(t.names)
 	for _, n := range t.names[:min(len(t.names), differMax)] {
@@ -212,17 +211,17 @@ func (o *otherSetting) add(t *tally) {
 	}
 }
 
-// count keeps the first names of all, which are among the first ones of each content.
+// count keeps the first differMax names of all, which are among the first ones of each content.
 func (o *otherSetting) count() {
 	o.Names = Unique(o.Names)
 	o.Names = o.Names[:min(len(o.Names), differMax)]
 	o.More -= len(o.Names)
 	if len(o.Names) < differMax {
-		o.More = 0 // names that stand in several contents
+		o.More = 0 // names that are in several contents
 	}
 }
 
-// foundersText shows a list of founders by their names if they are few and known, else by text.
+// foundersText returns a list of founders by their names if they are few and known, else text.
 func foundersText(text string, founders []string) string {
 	if len(founders) == 0 || len(founders) > differMax {
 		return text
@@ -230,10 +229,10 @@ func foundersText(text string, founders []string) string {
 	return "[" + strings.Join(founders, ", ") + "]"
 }
 
-// supported returns the newest version of the lock rules that all know: every registered instance,
-// and every instance that has a replica, voter or learner. Zero means that of one it is not known.
-// A replica whose instance has no session may be of any build, and raising the rules beyond what it
-// knows ends it.
+// supported returns the newest version of the lock rules that every registered instance knows, and
+// every instance that has a replica, voter or learner. Zero means that it is unknown for one of
+// them. A replica whose instance has no session may run any build, and would retire if the rules
+// were raised beyond what it knows.
 func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
 	for c := range registered.contents {
@@ -246,7 +245,7 @@ func supported(registered *census, replicas []nodeid.ID) uint32 {
 	return lowest
 }
 
-// String names the values, and the instances that name each.
+// String returns the values, and the instances that name each.
 func (d disagreement) String() string {
 	text := fmt.Sprintf("%s: the group has %s", d.Setting, d.Group)
 	if len(d.Same.Names) > 0 {
@@ -261,7 +260,7 @@ func (d disagreement) String() string {
 	return text
 }
 
-// instances lists the instances that name a value.
+// instances returns the instances that name a value.
 func (o otherSetting) instances() string {
 	text := strings.Join(o.Names, ", ")
 	if o.More > 0 {

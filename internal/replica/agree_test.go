@@ -39,9 +39,9 @@ func counted(records ...Record) *census {
 	return &c
 }
 
-// TestSettingsAreAdoptedWhenAllNameThem: a setting is adopted exactly when all registered
-// instances, and the one that looks, name the same value and the group has another. Until then
-// people are shown who says what.
+// TestSettingsAreAdoptedWhenAllNameThem: a setting is adopted exactly when all registered instances
+// and the leader name the same value and the group has another. Until then operators are shown
+// which instance names what.
 func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	old := groupOf(nil)
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -68,7 +68,7 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 		disagree string
 	}{
 		"all as the group":       {old, []Settings{old, old}, 0, old, ""},
-		"nobody is registered":   {five, nil, 0, old, ""},
+		"none is registered":     {five, nil, 0, old, ""},
 		"one of three differs":   {five, []Settings{five, old, old}, 0, old, "Voters 3: 5 n1"},
 		"one of three is behind": {five, []Settings{five, old, five}, 0, old, "Voters 3: 5 n1,n3"},
 		"three values": {five, []Settings{five, old, groupOf(func(g *Settings) { g.Voters = 1 })}, 0, old,
@@ -87,7 +87,7 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 		},
 		"a shorter TTL": {short, []Settings{short}, 2 * time.Second, short, "SessionTTL 10s: 2s n1"},
 		"a shorter TTL, a longer session": {short, []Settings{short}, 10 * time.Second, old,
-			"SessionTTL 10s: 2s n1 (a session with a TTL of 10s lives)"},
+			"SessionTTL 10s: 2s n1 (a live session has a TTL of 10s)"},
 		"no grace": {noGrace, []Settings{noGrace}, 10 * time.Second, noGrace,
 			"Grace 10s: 0s n1"},
 		"other founders": {others, []Settings{others, others}, 0, others,
@@ -121,17 +121,17 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 					GroupBytes: uint64(a.adopt.GroupBytes)},
 			})
 			if err != nil || !reflect.DeepEqual(again, c.adopt) {
-				t.Fatalf("what is adopted comes back as %+v, %v", again, err)
+				t.Fatalf("the adopted settings are decoded as %+v, %v", again, err)
 			}
 			if b := agree(again, c.own, counted(registeredAs(c.say...)...), c.longest); b.blob != nil {
-				t.Errorf("adopted, and then again: %+v", b)
+				t.Errorf("adopted twice: %+v", b)
 			}
 		})
 	}
 }
 
 // TestLeaversDoNotCount: founders are adopted when all that stay name them, and one of them is
-// there. A leader that leaves proposes what the others name, if they say which names that are.
+// present. A leader that leaves proposes what the others name, if their records list those names.
 func TestLeaversDoNotCount(t *testing.T) {
 	one := groupOf(func(g *Settings) { g.Founders = []string{"n1"} })
 	three := groupOf(func(g *Settings) { g.Founders = []string{"n1", "n2", "n3"} })
@@ -139,7 +139,7 @@ func TestLeaversDoNotCount(t *testing.T) {
 	for name, c := range map[string]struct {
 		group, own Settings
 		say        []Settings
-		leave      []int // places among say; 0 is the one that looks
+		leave      []int // indices in say; 0 is the leader
 		change     func(all []Record)
 		adopt      Settings
 	}{
@@ -177,7 +177,7 @@ func TestLeaversDoNotCount(t *testing.T) {
 	}
 }
 
-// spoken is what people are shown, on one line.
+// spoken returns the disagreements as one line.
 func spoken(all []disagreement) string {
 	var lines []string
 	for _, d := range all {
@@ -194,7 +194,7 @@ func spoken(all []disagreement) string {
 	return strings.Join(lines, "; ")
 }
 
-// TestUnreadableRecordsAgreeToNothing: whoever wrote them may want anything.
+// TestUnreadableRecordsAgreeToNothing: the builds that wrote them may want anything.
 func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
 	for _, b := range []string{"", "{", `{"name":7,"rules":9}`, "null", `{"settings":{"voters":"5"}}`} {
@@ -203,16 +203,16 @@ func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 		if a.blob != nil {
 			t.Errorf("%q: adopted %s", b, a.blob)
 		}
-		if got := spoken(a.differ); !strings.HasPrefix(got, "Voters 3: 5 n1, not known ?; ") {
+		if got := spoken(a.differ); !strings.HasPrefix(got, "Voters 3: 5 n1, unknown ?; ") {
 			t.Errorf("%q: shows %s", b, got)
 		}
 		if v := supported(all, nil); v != 0 {
-			t.Errorf("%q: knows version %d", b, v)
+			t.Errorf("%q: supports version %d", b, v)
 		}
 	}
 }
 
-// TestManyThatDifferAreCounted: a fleet of a thousand that is half updated is told in a line.
+// TestManyThatDifferAreCounted: a half-updated fleet of a thousand is reported in one line.
 func TestManyThatDifferAreCounted(t *testing.T) {
 	var all census
 	each := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -231,8 +231,8 @@ func TestManyThatDifferAreCounted(t *testing.T) {
 	}
 }
 
-// TestTheCensusForgets: what is taken away leaves nothing, and what is added twice is there until
-// it is taken away twice.
+// TestTheCensusForgets: a removed record leaves nothing, and a record added twice stays until it is
+// removed twice.
 func TestTheCensusForgets(t *testing.T) {
 	var c census
 	all := registeredAs(groupOf(nil), groupOf(nil), groupOf(func(g *Settings) { g.Voters = 5 }))
@@ -256,8 +256,8 @@ func TestTheCensusForgets(t *testing.T) {
 	}
 }
 
-// TestTheTTLInForceIsTheMachines: the rules go by the charter's TTL and budgets, whatever the
-// settings say.
+// TestTheTTLInForceIsTheMachines: the charter's TTL and budgets are in force, whatever the settings
+// contain.
 func TestTheTTLInForceIsTheMachines(t *testing.T) {
 	g, err := InForce(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).Encode(),
 		Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
@@ -266,11 +266,12 @@ func TestTheTTLInForceIsTheMachines(t *testing.T) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	if _, err := InForce(lockfsm.Charter{}); err == nil {
-		t.Error("settings out of nothing")
+		t.Error("no settings, and no error")
 	}
 }
 
-// TestFoundersGoByTheirNames: in any order, and no two different lists pass for one.
+// TestFoundersGoByTheirNames: founders are equal in any order, and different lists have different
+// fingerprints.
 func TestFoundersGoByTheirNames(t *testing.T) {
 	named := func(names ...string) Named { return Settings{Founders: Unique(names)}.Named() }
 	if named("b", "a") != named("a", "b") || named("a", "b", "a") != named("a", "b") {
@@ -280,33 +281,33 @@ func TestFoundersGoByTheirNames(t *testing.T) {
 		named("a", "b", "c")}
 	for i, s := range all {
 		if slices.Index(all, s) != i {
-			t.Errorf("%v are several lists", s)
+			t.Errorf("two lists have the fingerprint of %v", s)
 		}
 	}
 	if s := named("b", "a"); s.Founders != "59b271ae1bbcb1d3" || s.FounderCount != 2 {
-		t.Errorf("the fingerprint has changed: %+v; builds beside each other would differ for ever", s)
+		t.Errorf("the fingerprint has changed: %+v; builds side by side would differ forever", s)
 	}
 }
 
-// TestRulesAreRaisedWhenEverybodyKnowsThem: registered or not, voter or not, the oldest build
-// decides.
-func TestRulesAreRaisedWhenEverybodyKnowsThem(t *testing.T) {
+// TestRulesAreRaisedWhenAllKnowThem: the oldest build decides, registered or not, voter or
+// not.
+func TestRulesAreRaisedWhenAllKnowThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules    []uint32 // of the instances 1, 2, ...
 		replicas []nodeid.ID
 		want     uint32
 	}{
-		"nobody":                            {nil, nil, 0},
-		"one":                               {[]uint32{2}, ids(1), 2},
-		"all":                               {[]uint32{2, 2, 2}, ids(1, 2, 3), 2},
-		"an old voter":                      {[]uint32{2, 1, 2}, ids(1, 2, 3), 1},
-		"the first is old":                  {[]uint32{1, 2, 2}, ids(1, 2, 3), 1},
-		"the last is old":                   {[]uint32{2, 2, 1}, ids(1, 2, 3), 1},
-		"an old plain member":               {[]uint32{2, 2, 2, 1}, ids(1, 2, 3), 1},
-		"newer than this build":             {[]uint32{7, 5, 7}, ids(1), 5},
-		"a voter without a session":         {[]uint32{2, 2}, ids(1, 2, 3), 0},
-		"a replica whose place is not read": {[]uint32{2, 2}, ids(1, 0), 0},
-		"a record of no build":              {[]uint32{2, 0}, ids(1), 0},
+		"none":                               {nil, nil, 0},
+		"one":                                {[]uint32{2}, ids(1), 2},
+		"all":                                {[]uint32{2, 2, 2}, ids(1, 2, 3), 2},
+		"an old voter":                       {[]uint32{2, 1, 2}, ids(1, 2, 3), 1},
+		"the first is old":                   {[]uint32{1, 2, 2}, ids(1, 2, 3), 1},
+		"the last is old":                    {[]uint32{2, 2, 1}, ids(1, 2, 3), 1},
+		"an old plain member":                {[]uint32{2, 2, 2, 1}, ids(1, 2, 3), 1},
+		"newer than this build":              {[]uint32{7, 5, 7}, ids(1), 5},
+		"a voter without a session":          {[]uint32{2, 2}, ids(1, 2, 3), 0},
+		"a replica with an unreadable place": {[]uint32{2, 2}, ids(1, 0), 0},
+		"a record of no build":               {[]uint32{2, 0}, ids(1), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := registeredAs(make([]Settings, len(c.rules))...)

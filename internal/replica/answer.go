@@ -10,16 +10,16 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// Answer is what a leader says to a Question. Its texts are raw.
+// Answer is a leader's answer to a Question. Its texts are not escaped.
 type Answer struct {
 	Locks []lockfsm.LockInfo
 	Left  map[lockfsm.SessionID]time.Duration // until a session ends
-	Held  bool                                // of a Check; of an Evict, that it was and is not any more
+	Held  bool                                // of a Check; of an Evict, that the hold existed and is now over
 	Next  lockfsm.Cursor
 	More  bool
 
 	Sessions []lockfsm.SessionInfo
-	From     lockfsm.SessionCursor // of Sessions and Members: where the next page begins
+	From     lockfsm.SessionCursor // of Sessions and Members: the start of the next page
 	Members  []Listed
 	Total    int                  // of Members: how many there are
 	Names    map[nodeid.ID]string // of Members: of the instances that have a replica
@@ -27,10 +27,10 @@ type Answer struct {
 	Data     *lockfsm.Data
 	Code     lockfsm.Code // of a Put
 	Budget   uint64       // that had no room for it
-	Leader   uint64       // raft ID of who answers
-	Position uint64       // up to which Events tell, or the present one
+	Leader   uint64       // raft ID of the replica that answers
+	Position uint64       // up to which Events reach, or the present one
 	Events   []lockfsm.Event
-	Missed   bool // what came behind the position of the question is not known any more
+	Missed   bool // the events after the question's position are no longer known
 }
 
 // Listed is a member in the leader's answer.
@@ -48,7 +48,7 @@ type Listed struct {
 	Leaving  bool
 }
 
-// About lists the sessions that an answer names, each once.
+// About returns the sessions that an answer names, each once.
 func (a *Answer) About() []lockfsm.SessionID {
 	var sessions []lockfsm.SessionID
 	for _, each := range a.Sessions {
@@ -63,9 +63,9 @@ func (a *Answer) About() []lockfsm.SessionID {
 	return slices.Compact(sessions)
 }
 
-// AsMembers makes an answer of members out of one of sessions. It runs on the goroutine of the
-// asker: to decode a hundred records takes longer than to find them. first is set for the first
-// page.
+// AsMembers turns an answer of sessions into one of members. It runs on the asker's goroutine,
+// because decoding a hundred records takes longer than finding them. first must be set for the
+// first page.
 func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *Registry) {
 	whole := first && !a.More
 	votes := map[nodeid.ID]bool{}
@@ -75,7 +75,7 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *Registry) {
 	for _, each := range a.Sessions {
 		o := DecodeRecord(each.Record)
 		if each.Gone || o.Own {
-			continue // it is no member any more, or one is listed by its first session
+			continue // not a member any more, or listed by its first session
 		}
 		instance := nodeid.ID(each.Opener.Instance)
 		a.Members = append(a.Members, Listed{
@@ -83,15 +83,15 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *Registry) {
 			Tier: o.tier(each.Opener), For: o.For, Since: o.Since, Votes: votes[instance], Leaving: each.Leaving,
 		})
 	}
-	a.Sessions, a.Total = nil, g.Members() // as of the leader's last look
+	a.Sessions, a.Total = nil, g.Members() // as of the leader's last pass
 	if whole {
 		a.Total = len(a.Members)
 	}
 	a.Names = g.ReplicaNames()
 }
 
-// tier is what a session's opener is: of a derived secret or certificate the leader has written it
-// into the record.
+// tier returns the tier of a session's opener. For a derived secret or certificate the leader has
+// written it into the record.
 func (r *Record) tier(opener lockfsm.Opener) string {
 	switch {
 	case opener.Capability != [32]byte{} && r.Tier == capability.Member.String():

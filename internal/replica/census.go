@@ -8,32 +8,32 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// census counts what the records of all sessions say, so that a look of the leader compares the few
-// different contents that there are, and not one record for each instance. It is pure: the registry
-// adds each record once and takes it away once.
+// census counts the contents of all sessions' records. So a pass of the leader compares the few
+// different contents, not one record for each instance. It is pure: the registry adds each record
+// once and removes it once.
 type census struct {
 	contents  map[content]*tally
-	instances map[nodeid.ID]int     // how many sessions are a registration of that instance
-	ttls      map[time.Duration]int // of all sessions, guests' too
-	members   int                   // sessions that are an instance, or a program that only takes locks
+	instances map[nodeid.ID]int     // the number of sessions that register that instance
+	ttls      map[time.Duration]int // all sessions count, also those of clients that only take locks
+	members   int                   // sessions of an instance, or of a program that only takes locks
 }
 
-// content is what all instances have to agree on, as one record says it.
+// content is the part of one record that all instances have to agree on.
 type content struct {
 	settings Named
 	rules    uint32
-	unknown  bool // the record has no name: it could not be read, or another build has written it
-	leaving  bool // its settings do not count any more; the rules that it knows do until its replica is removed
+	unknown  bool // the record has no name: it is unreadable, or from another build
+	leaving  bool // its settings no longer count; its rules version does until its replica is removed
 }
 
 // stays reports whether the settings count.
 func (c content) stays() bool { return !c.leaving }
 
-// tally is how many records have one content, and under which names.
+// tally is the number of records with one content, and their names.
 type tally struct {
 	count    int
 	names    []named  // ascending by name, each once
-	founders []string // those of the settings, once a record has named them
+	founders []string // the names behind the settings' fingerprint, once a record has listed them
 }
 
 type named struct {
@@ -45,7 +45,7 @@ func contentOf(r *Record) content {
 	return content{settings: r.Settings, rules: r.Rules, unknown: r.Name == "", leaving: r.leaving}
 }
 
-// add counts a record that has a word in what all have to agree on.
+// add counts a record in settings agreement.
 func (c *census) add(r *Record) {
 	if c.contents == nil {
 		c.contents, c.instances = map[content]*tally{}, map[nodeid.ID]int{}
@@ -70,7 +70,7 @@ func (c *census) add(r *Record) {
 	}
 }
 
-// remove takes away a record that was added.
+// remove removes a record that was added.
 func (c *census) remove(r *Record) {
 	key := contentOf(r)
 	t := c.contents[key]
@@ -92,7 +92,7 @@ func (t *tally) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(t.names, name, func(n named, name string) int { return cmp.Compare(n.name, name) })
 }
 
-// lives counts by how much more or fewer sessions have that TTL.
+// lives adds more to the number of sessions with that TTL. more may be negative.
 func (c *census) lives(ttl time.Duration, more int) {
 	if c.ttls == nil {
 		c.ttls = map[time.Duration]int{}
@@ -110,8 +110,8 @@ func (c *census) longest() (longest time.Duration) {
 	return longest
 }
 
-// all reports whether an instance stays, and the condition holds for each that does. Without one
-// nothing is agreed on.
+// all reports whether an instance stays, and the condition is true for each that does. It reports
+// false if none stays.
 func (c *census) all(is func(content) bool) bool {
 	some := false
 	for each := range c.contents {
@@ -126,7 +126,7 @@ func (c *census) all(is func(content) bool) bool {
 	return some
 }
 
-// staying returns the settings of an instance that stays. They stand for all if all agree.
+// staying returns the settings of one instance that stays. They are those of all if all agree.
 func (c *census) staying() (s Named, some bool) {
 	for each := range c.contents {
 		if each.stays() {
@@ -136,7 +136,7 @@ func (c *census) staying() (s Named, some bool) {
 	return Named{}, false
 }
 
-// present reports whether an instance that stays goes by one of these names.
+// present reports whether an instance that stays has one of these names.
 func (c *census) present(names []string) bool {
 	for each, t := range c.contents {
 		is := func(name string) bool { _, found := t.find(name); return found }

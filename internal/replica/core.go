@@ -33,7 +33,7 @@ type Keeper interface {
 	ProposeRaise(term uint64, version uint32)
 }
 
-// Cluster is the inbox of the cluster's owner, and the address book.
+// Cluster is the inbox of the cluster's owner, together with the address book.
 type Cluster interface {
 	Book
 	Log(raft uint64, log founding.Log)
@@ -44,22 +44,22 @@ type Cluster interface {
 	Look()
 }
 
-// Host is the instance that has the replica. Its methods are called in the middle of the Core's and
-// must not call it.
+// Host is the instance that has the replica. The Core calls its methods in the middle of its own;
+// they must not call the Core.
 type Host interface {
-	// RoleChanged says that the View has another role.
+	// RoleChanged is called when the View has another role.
 	RoleChanged()
-	// Configured says that the View has another configuration.
+	// Configured is called when the View has another configuration.
 	Configured()
-	// Answering is told of a result before the keeper is. Only a replica that leads is asked to.
+	// Answering is called with a result before the keeper is. Only a leading replica calls it.
 	Answering(*lockfsm.Result)
-	// Born says, once, that the group is born, and returns the time.
+	// Born is called once, when the group is born, and returns the time.
 	Born() clock.Time
-	// Retired says that the replica has stopped by itself. It is the last call.
+	// Retired is called when the replica has stopped by itself. It is the last call.
 	Retired(error)
 }
 
-// Trail is an account of what a replica applies, as history.Trail writes it.
+// Trail is the recording of what a replica applies, as history.Trail writes it.
 type Trail interface {
 	Mark()
 	Start(index uint64, machine *lockfsm.Machine)
@@ -67,33 +67,33 @@ type Trail interface {
 	Result(result lockfsm.Result, machine *lockfsm.Machine)
 }
 
-// CoreConfig is what a Core needs.
+// CoreConfig configures a Core.
 type CoreConfig struct {
 	Group, ID uint64
 	Machine   *lockfsm.Machine // nil if the leader is to send the first snapshot
 	Keeper    Keeper
 	Cluster   Cluster
 	Host      Host
-	Trail     Trail      // nil if no account is kept
-	Step      func() int // the size of a step of a snapshot, or nil
-	Solo      bool       // the group is of one instance that no other may join
+	Trail     Trail      // nil for no recording
+	Step      func() int // the size of a snapshot step; nil for the default
+	Solo      bool       // the group has one instance, and no other may join
 }
 
-// Core is what a replica makes of what its log hands out: it feeds the state machine and says who
-// is to hear of what. It implements raftlog.Applier: the goroutine that owns the log owns it, and
-// alone calls it, but for the methods that say otherwise.
+// Core is the part of a replica between its log and the rest: it feeds the state machine and passes
+// on what follows. It implements raftlog.Applier. The goroutine that owns the log owns it, and only
+// that goroutine may call its methods, except those that state otherwise.
 type Core struct {
 	View      *View
 	Registry  Registry
 	Questions *Questions
 
 	config  CoreConfig
-	telling sync.Mutex // makes reading the role and telling it to the keeper one step; never held across a wait
+	telling sync.Mutex // makes reading the role and passing it to the keeper one step; never held across a wait
 	accord  Accord     // owned by the cluster's owner goroutine
 	machine *lockfsm.Machine
 	leading bool
 	born    bool
-	bornAt  clock.Time // when it applied Born here, or restored a snapshot that holds it
+	bornAt  clock.Time // when this replica applied Born, or restored a snapshot of a born group
 }
 
 // NewCore returns the core of a replica.
@@ -107,15 +107,15 @@ func NewCore(config CoreConfig) *Core {
 	return &Core{View: view, Questions: NewQuestions(config.ID), config: config, machine: config.Machine}
 }
 
-// Machine returns the state, or nil as long as there is none. Restore replaces it.
+// Machine returns the state, or nil if there is none yet. Restore replaces it.
 func (c *Core) Machine() *lockfsm.Machine { return c.machine }
 
-// Patient is raftlog's Patient: requests that will only wait need no entry of their own.
+// Patient implements raftlog.Patient: requests that will only wait need no entry of their own.
 func (c *Core) Patient(waiting []byte, settled bool) bool {
 	return c.machine != nil && c.machine.OnlyWait(waiting, settled)
 }
 
-// Role implements raftlog.Applier. What was asked of the lead before is not answered.
+// Role implements raftlog.Applier. Questions of an earlier lead fail with ErrNoLead.
 func (c *Core) Role(role raftlog.Role) {
 	c.View.role.Store(&role)
 	c.leading = role.Leading
@@ -126,9 +126,9 @@ func (c *Core) Role(role raftlog.Role) {
 	c.config.Cluster.Look()
 }
 
-// TellKeeper tells the keeper the present role. It is told again when the address book has changed,
-// since the leader's instance or address may not have been known before; in order, so that an older
-// role never follows a newer one. It is safe for concurrent use.
+// TellKeeper passes the present role to the keeper. It must be called again when the address book
+// has changed, since the leader's instance or address may not have been known before. Calls are
+// serialized, so that an older role never follows a newer one. It is safe for concurrent use.
 func (c *Core) TellKeeper() {
 	c.telling.Lock()
 	defer c.telling.Unlock()
@@ -148,7 +148,7 @@ func (c *Core) Configured(config raftlog.Configuration) {
 }
 
 // Confirmed implements raftlog.Applier: a majority has confirmed that this replica led when the
-// round was called for, and the state holds all that was committed by then.
+// round was requested, and the state has everything that was committed by then.
 func (c *Core) Confirmed(term, round uint64) {
 	if round&QuestionRound != 0 {
 		c.Questions.see(round&^QuestionRound, c.machine)
@@ -157,7 +157,7 @@ func (c *Core) Confirmed(term, round uint64) {
 	c.config.Keeper.Confirmed(term, round)
 }
 
-// Apply implements raftlog.Applier. An error says that the state machine can no longer be trusted.
+// Apply implements raftlog.Applier. An error means that the state machine can no longer be trusted.
 func (c *Core) Apply(index, term uint64, batch []byte) error {
 	trail := c.config.Trail
 	if trail != nil {
@@ -178,7 +178,7 @@ func (c *Core) Apply(index, term uint64, batch []byte) error {
 	return c.machine.Failed()
 }
 
-// answer hands a result to what waits for it.
+// answer passes a result to all that wait for it.
 func (c *Core) answer(result *lockfsm.Result) {
 	c.Registry.Note(result)
 	if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
@@ -188,10 +188,10 @@ func (c *Core) answer(result *lockfsm.Result) {
 	c.config.Keeper.Applied(result)
 }
 
-// Leads implements raftlog.Applier: what the keeper and the look at the voters begin with is all
-// there.
+// Leads implements raftlog.Applier. It passes on all that the keeper and the voter reconciler start
+// with.
 func (c *Core) Leads(term uint64) {
-	// also those that have expired and keep a lock for its delay: they have to be ended
+	// with the expired sessions that keep a lock for its delay, because they must be ended later
 	sessions := c.machine.Sessions()
 	c.Registry.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{
@@ -227,8 +227,8 @@ func (c *Core) Restore(index, _ uint64, state []byte) error {
 	return nil
 }
 
-// TurnEnd implements raftlog.Applier: it hands over which sessions have come or gone, and tells the
-// watches what has happened.
+// TurnEnd implements raftlog.Applier. It publishes the sessions that have come or gone, and answers
+// watches that have events.
 func (c *Core) TurnEnd() {
 	if c.machine == nil {
 		return
@@ -240,14 +240,14 @@ func (c *Core) TurnEnd() {
 	}
 }
 
-// Retired implements raftlog.Applier. Instances that are attached are told at once to look for
+// Retired implements raftlog.Applier. The keeper tells attached instances at once to look for
 // another leader.
 func (c *Core) Retired(err error) {
 	c.config.Keeper.Role(keeper.Role{Term: c.View.Role().Term + 1})
 	c.config.Host.Retired(err)
 }
 
-// noticeBirth tells once that the group is born. From now on the grace is counted.
+// noticeBirth reports once that the group is born. The grace is counted from then on.
 func (c *Core) noticeBirth() {
 	if !c.born && c.machine.Born() {
 		c.born, c.bornAt = true, c.config.Host.Born()
@@ -255,8 +255,8 @@ func (c *Core) noticeBirth() {
 	}
 }
 
-// charter says what the group goes by: at the start, and when that has changed. If no settings were
-// kept, they were longer than what is kept, and what this instance was told holds.
+// charter publishes the settings and rules in force: at the start, and when they have changed. If
+// the settings exceeded what the state machine can keep, the configured ones stay in force.
 func (c *Core) charter() {
 	charter := c.machine.Charter()
 	c.View.rules.Store(charter.Rules)
@@ -266,9 +266,9 @@ func (c *Core) charter() {
 	}
 }
 
-// Facts returns what the log of a leader and the sessions show of the instances that could vote,
-// and its term. It has the keeper propose what all instances agree on. linked reports whether an
-// instance is this one, or has a stream with it. Only the cluster's owner goroutine calls it.
+// Facts returns what a leader's log and the sessions show of the possible voters, and the leader's
+// term. It makes the keeper propose what all instances agree on. linked reports whether an instance
+// is this one, or has a stream with it. Only the cluster's owner goroutine may call it.
 func (c *Core) Facts(
 	now clock.Time, own Own, s *raftlog.Survey, linked func(nodeid.ID) bool,
 ) (f voters.Facts, term uint64, leads bool) {

@@ -17,7 +17,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// heard keeps what a core says, in order. It is the core's Host, and behind its keeper and cluster.
+// heard records the calls of a core, in order. It is the core's Host, and is behind its Keeper and
+// Cluster.
 type heard struct {
 	said   []string
 	rounds int
@@ -65,7 +66,7 @@ func (c toCluster) BornApplied(group uint64)                { c.says("cluster: %
 func (c toCluster) Adopt(group uint64, _ founding.Settings) { c.says("cluster: %d adopts", group) }
 func (c toCluster) Look()                                   { c.says("cluster: look") }
 
-// takes compares what was said since the last call.
+// takes compares the calls since the last time.
 func (h *heard) takes(t *testing.T, when string, want ...string) {
 	t.Helper()
 	if !slices.Equal(h.said, want) {
@@ -74,8 +75,7 @@ func (h *heard) takes(t *testing.T, when string, want ...string) {
 	h.said = nil
 }
 
-// configuration is one of replicas 1 to n, which instances of the same numbers have; the last is no
-// voter.
+// configuration has the replicas 1 to n on instances of the same numbers. The last is a learner.
 func configuration(n uint64) (c raftlog.Configuration) {
 	c.Index = 7
 	for id := uint64(1); id <= n; id++ {
@@ -88,8 +88,8 @@ func configuration(n uint64) (c raftlog.Configuration) {
 	return c
 }
 
-// TestARoleIsToldInOrder: the keeper is told the leader's address as the address book has it, then
-// the configuration, and is told again when the book has changed.
+// TestARoleIsToldInOrder: the keeper is told the leader's address from the address book, or else
+// from the configuration, and again when the book has changed.
 func TestARoleIsToldInOrder(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
@@ -105,14 +105,14 @@ func TestARoleIsToldInOrder(t *testing.T) {
 	c.TellKeeper()
 	h.takes(t, "the leader has moved", "keeper: term 5, leading false, leader book:2")
 	if r := c.View.Role(); r.Leader != 2 {
-		t.Errorf("others see the role %+v", r)
+		t.Errorf("View has the role %+v", r)
 	}
 	c.Retired(errors.New("over"))
 	h.takes(t, "the end", "keeper: term 6, leading false, leader ", "retired: over")
 }
 
-// TestWhatLeadingBrings: only a replica that leads hands results to its keeper, behind its host;
-// the birth of the group is told once.
+// TestWhatLeadingBrings: only a leading replica passes results to its keeper, after its host. The
+// birth of the group is reported once.
 func TestWhatLeadingBrings(t *testing.T) {
 	c, _, h := leading(t)
 	h.takes(t, "the birth and the lead", "born", "cluster: 1 is born",
@@ -122,34 +122,34 @@ func TestWhatLeadingBrings(t *testing.T) {
 	if err := c.Apply(2, 2, batch); err != nil {
 		t.Fatal(err)
 	}
-	h.takes(t, "a result of its own", "answering", "keeper: applied")
+	h.takes(t, "a result while leading", "answering", "keeper: applied")
 	c.Role(raftlog.Role{Term: 3, Leader: 1})
 	h.said = nil
 	if err := c.Apply(3, 3, batch); err != nil {
 		t.Fatal(err)
 	}
-	h.takes(t, "a result of another's")
+	h.takes(t, "a result while following")
 	if err := c.Restore(3, 3, c.Machine().Snapshot(nil)); err != nil {
 		t.Fatal(err)
 	}
 	h.takes(t, "a snapshot of a group that is born")
 	if c.View.Rules() != lockfsm.RulesVersion {
-		t.Errorf("others see version %d of the rules", c.View.Rules())
+		t.Errorf("View has version %d of the rules", c.View.Rules())
 	}
 }
 
-// TestWhatAViewShows: who has which raft ID, and where, by the address book before the
-// configuration.
+// TestWhatAViewShows: the instance and the place of a raft ID come from the address book, or else
+// from the configuration.
 func TestWhatAViewShows(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{3: {Raft: 3, Instance: nodeidtest.ID(33), Addr: "book:3"}}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
 	book, v, none := toCluster{h}, c.View, (*View)(nil)
 	if v.Votes() || v.IsNamed() || v.Speaks(book, 1, nodeidtest.ID(1)) {
-		t.Error("a replica without a configuration takes part in one")
+		t.Error("a replica without a configuration claims a place in one")
 	}
 	c.Configured(configuration(4))
 	if v.Votes() || !v.IsNamed() {
-		t.Error("the last replica is a learner")
+		t.Error("the last replica should be a learner")
 	}
 	for _, s := range []struct {
 		view           *View
@@ -170,7 +170,7 @@ func TestWhatAViewShows(t *testing.T) {
 	}
 	if none.Place(book, 3).Addr != "book:3" || none.Place(book, 1).Addr != "" ||
 		none.Leader(book) != (founding.Voter{}) {
-		t.Error("an instance without a replica knows another place than the book's")
+		t.Error("an instance without a replica has another place than the book's")
 	}
 	if ids := v.Of(nodeidtest.ID(2)); !slices.Equal(ids, []uint64{2}) {
 		t.Errorf("instance 2 has replicas %d", ids)

@@ -7,22 +7,22 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Times and bounds of questions.
+// Timeouts and limits of questions.
 const (
 	QuestionTime = 2 * time.Second // for one attempt
-	WatchTime    = 2 * time.Second // how long a watch waits for something to happen
+	WatchTime    = 2 * time.Second // how long a watch waits for an event
 	PageMax      = 100             // locks or sessions in an answer
 
-	questionsMax  = 64      // that a leader works on at a time; the others ask again
-	watchersMax   = 1024    // on a leader
+	questionsMax  = 64      // on a leader at a time; others fail with ErrBusy
+	watchersMax   = 1024    // on a leader at a time
 	eventsMax     = 512     // in one answer
-	pageBudget    = 1000    // locks or sessions looked at for a page: a fraction of a millisecond
-	peekQueueMax  = 1000    // requests of a queue in the answer to Peek
-	listQueueMax  = 3       // and to List, of each
-	QuestionRound = 1 << 63 // is set in the number of a round that stands for a question
+	pageBudget    = 1000    // locks or sessions visited for a page: a fraction of a millisecond
+	peekQueueMax  = 1000    // requests of a queue in an answer to Peek
+	listQueueMax  = 3       // requests of each queue in an answer to List
+	QuestionRound = 1 << 63 // set in the number of a round that belongs to a question
 )
 
-// Op is what is asked.
+// Op is the kind of a question.
 type Op string
 
 // The kinds of questions.
@@ -33,22 +33,22 @@ const (
 	OpEvict    Op = "evict"
 	OpPut      Op = "put"
 	OpGet      Op = "get"
-	OpWalk     Op = "walk"    // as OpList, with more of each queue, for a watch
-	OpHolders  Op = "holders" // those who hold a key, behind the place After
-	OpWatch    Op = "watch"   // waits until something has happened, but not for long
+	OpWalk     Op = "walk"    // like OpList, with more of each queue, for a watch
+	OpHolders  Op = "holders" // the holders of a key behind the place After
+	OpWatch    Op = "watch"   // waits a short time for an event
 	OpEnds     Op = "ends"
 	OpSessions Op = "sessions"
-	OpNames    Op = "names"   // how the replicas are called
-	OpMembers  Op = "members" // a page of the sessions, as the members that they stand for
+	OpNames    Op = "names"   // the names of the replicas
+	OpMembers  Op = "members" // a page of the sessions, as members
 )
 
-// ErrNoLead is the answer of a replica that does not lead.
+// ErrNoLead is the error of a replica that does not lead.
 var ErrNoLead = errors.New("mortise: this instance does not lead")
 
-// ErrBusy is the answer of a leader that has too many questions already.
-var ErrBusy = errors.New("mortise: too many look at the locks at once")
+// ErrBusy is the error of a leader that already has too many questions.
+var ErrBusy = errors.New("mortise: the leader has too many queries at once; try again")
 
-// Question is what a program wants to see of the state, or wants done by the leader.
+// Question is a query for the state, or a change that is requested from the leader.
 type Question struct {
 	Op         Op
 	Key        string // or prefix
@@ -56,14 +56,14 @@ type Question struct {
 	By, Reason string // of an Evict
 	Next       lockfsm.Cursor
 
-	After uint64        // of a Watch, the position that was seen; of a Put, the revision; of Holders, the place
+	After uint64        // of a Watch, the last position seen; of a Put, the revision; of Holders, the place
 	Nonce lockfsm.Nonce // of a Put
 	Value []byte
 
-	From lockfsm.SessionCursor // of Sessions and Members: where the page begins
+	From lockfsm.SessionCursor // of Sessions and Members: the start of the page
 }
 
-// Command returns what a question with that number is to the log, if it changes something.
+// Command returns the command for the log of a question with that number, if it changes something.
 func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 	c = lockfsm.Command{Number: lockfsm.Number(number), Key: q.Key}
 	switch q.Op {

@@ -9,51 +9,51 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Questions are those that a leader works on: each is answered on the goroutine that owns the
-// state, behind a round by which a majority has confirmed that it leads. So an answer is never
-// older than its question. Ask, Drop and Watching may be called by any goroutine; the rest is the
-// Core's.
+// Questions are the questions that a leader works on. Each is answered on the goroutine that owns
+// the state, after a round in which a majority has confirmed that the replica leads. So an answer
+// is never older than its question. Any goroutine may call Ask, Drop and Watching; the Core calls
+// the rest.
 type Questions struct {
 	leader uint64 // raft ID of this replica
 
 	mu sync.Mutex // never held across a wait
-	// begins with the raft ID, so that no other leader gives the same numbers; below QuestionRound
+	// begins with the raft ID, so that leaders' numbers differ; below QuestionRound
 	last    uint64
 	waiting map[uint64]*Asked // by the number of its round, or of its command
 
-	watching atomic.Int64 // how many are in watchers
-	watchers []*Asked     // that wait for something to happen; owned by the log's owner goroutine
+	watching atomic.Int64 // the length of watchers
+	watchers []*Asked     // waiting for an event; owned by the log's owner goroutine
 }
 
-// NewQuestions returns those of the replica with that raft ID.
+// NewQuestions returns the Questions of the replica with that raft ID.
 func NewQuestions(raft uint64) *Questions { return &Questions{leader: raft, last: raft >> 2} }
 
-// Asked is a question under way. Whoever has asked it waits for Done.
+// Asked is a question under way. Its asker waits for Done.
 type Asked struct {
-	Number uint64 // of its round, behind QuestionRound, or of its command
+	Number uint64 // of its round, without QuestionRound, or of its command
 
 	question Question
-	// of a Watch that waits: the position up to which nothing has happened; 0: it does not wait yet
+	// of a waiting Watch: the position up to which there is no event; 0 while it does not wait yet
 	watched atomic.Uint64
-	left    atomic.Bool   // and its asker does not wait any more
+	left    atomic.Bool   // its asker no longer waits
 	done    chan struct{} // closed when answer or err is set
 	answer  Answer
 	err     error
 }
 
-// Done is closed when there is an answer.
+// Done returns a channel that is closed when there is an answer.
 func (a *Asked) Done() <-chan struct{} { return a.done }
 
-// Answer returns what was answered. It is read behind Done.
+// Answer returns the answer. It may be called only after Done is closed.
 func (a *Asked) Answer() (*Answer, error) { return &a.answer, a.err }
 
-// Ask takes a question, unless there are too many. The caller calls for its round or its command,
-// and in the end Drop.
+// Ask accepts a question, or fails with ErrBusy if there are too many. The caller must start its
+// round or its command, and call Drop in the end.
 func (s *Questions) Ask(q Question) (*Asked, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limit := questionsMax
-	if q.Op == OpWatch { // after an event all who watch ask again at once
+	if q.Op == OpWatch { // after an event all watchers ask again at once
 		limit = watchersMax - s.Watching()
 	}
 	if len(s.waiting) >= limit {
@@ -68,28 +68,28 @@ func (s *Questions) Ask(q Question) (*Asked, error) {
 	return one, nil
 }
 
-// Drop says that nobody waits for the answer any more.
+// Drop must be called when the asker no longer waits for the answer.
 func (s *Questions) Drop(a *Asked) {
 	a.left.Store(true)
 	s.take(a.Number)
 }
 
-// Idle is what a Watch is answered with when nothing has happened for a while: how far that has
-// been seen. The asker calls it in place of waiting on.
+// Idle is the answer to a Watch without an event: the position up to which there is none. The asker
+// calls it instead of waiting on. It fails with ErrBusy if the round is not done.
 func (s *Questions) Idle(a *Asked) (*Answer, error) {
 	a.left.Store(true)
 	position := a.watched.Load()
 	if position == 0 {
-		return nil, ErrBusy // not even the round has come back
+		return nil, ErrBusy // the round has not come back
 	}
 	return &Answer{Position: position, Leader: s.leader}, nil
 }
 
-// Watching returns how many wait for something to happen.
+// Watching returns the number of watches that wait for an event.
 func (s *Questions) Watching() int { return int(s.watching.Load()) }
 
-// take removes a question, so that one goroutine only answers it; nil: nobody waits for it any
-// more.
+// take removes a question, so that only one goroutine answers it. It returns nil if its asker no
+// longer waits.
 func (s *Questions) take(number uint64) *Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Questions) take(number uint64) *Asked {
 	return one
 }
 
-// end answers all questions and all watchers: what was asked of one lead is not answered by
+// end answers all questions and watches with ErrNoLead: a question to one lead is not answered by
 // another.
 func (s *Questions) end() {
 	s.mu.Lock()
@@ -163,13 +163,12 @@ func (s *Questions) see(number uint64, m *lockfsm.Machine) {
 			return
 		}
 	default:
-		one.err = fmt.Errorf("mortise: no such question: %q", q.Op)
+		one.err = fmt.Errorf("mortise: unknown question %q", q.Op)
 	}
 	close(one.done)
 }
 
-// changed says what an Evict or a Put has done. One that was proposed in an earlier term finds no
-// asker.
+// changed answers an Evict or a Put. One that was proposed in an earlier term finds no asker.
 func (s *Questions) changed(result *lockfsm.Result) {
 	one := s.take(uint64(result.Number))
 	if one == nil {
@@ -182,12 +181,12 @@ func (s *Questions) changed(result *lockfsm.Result) {
 	case lockfsm.Done, lockfsm.Finished:
 		a.Held = result.Code == lockfsm.Done
 	default:
-		one.err = fmt.Errorf("mortise: the group does not carry it out: %v", result.Code)
+		one.err = fmt.Errorf("mortise: the group refused the change: %v", result.Code)
 	}
 	close(one.done)
 }
 
-// tell answers a watcher if something has happened, or if it cannot be known.
+// tell answers a watch if there is an event for it, or if events were missed.
 func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	q, a := &one.question, &one.answer
 	events, upTo, known := m.Since(q.After, q.Key, eventsMax)
@@ -195,13 +194,13 @@ func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	return len(events) > 0 || !known
 }
 
-// seen notes up to where nothing has happened.
+// seen records the position up to which there is no event.
 func (a *Asked) seen() {
 	a.question.After = a.answer.Position
 	a.watched.Store(a.answer.Position)
 }
 
-// tellWatchers answers those for whom something has happened. Each looks at each event once.
+// tellWatchers answers the watches that have an event. Each watch visits each event once.
 func (s *Questions) tellWatchers(m *lockfsm.Machine) {
 	if len(s.watchers) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// leading returns the core of a replica that leads, and its questions.
+// leading returns the core of a leading replica, and its questions.
 func leading(t *testing.T) (*Core, *Questions, *heard) {
 	t.Helper()
 	machine, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1, Rules: lockfsm.RulesVersion,
@@ -47,7 +47,8 @@ func ask(t *testing.T, q *Questions, question Question) *Asked {
 	return one
 }
 
-// TestQuestionsAreAnsweredBehindTheirRound: each once, and none that its asker has given up.
+// TestQuestionsAreAnsweredBehindTheirRound: each is answered once, and none that its asker has
+// given up.
 func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 	c, q, host := leading(t)
 	one, left := ask(t, q, Question{Op: OpCheck, Key: "k", Token: 7}), ask(t, q, Question{Op: OpPeek, Key: "k"})
@@ -66,12 +67,11 @@ func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 	odd := ask(t, q, Question{Op: "dance"})
 	c.Confirmed(2, QuestionRound|odd.Number)
 	if _, err := odd.Answer(); !odd.answered() || err == nil {
-		t.Error("a question that does not exist was answered")
+		t.Error("an unknown question was answered")
 	}
 }
 
-// TestAnotherLeadAnswersNothing: what was asked of one lead is not answered by the next, nor is a
-// watch.
+// TestAnotherLeadAnswersNothing: a question or a watch of one lead is not answered by the next.
 func TestAnotherLeadAnswersNothing(t *testing.T) {
 	c, q, _ := leading(t)
 	one, watch := ask(t, q, Question{Op: OpPeek, Key: "k"}),
@@ -92,7 +92,7 @@ func TestAnotherLeadAnswersNothing(t *testing.T) {
 	}
 }
 
-// TestAWatchWaitsForItsKey: and is told at the end of the turn, or how far nothing has happened.
+// TestAWatchWaitsForItsKey: a watch is answered at the end of a turn with an event, or by Idle.
 func TestAWatchWaitsForItsKey(t *testing.T) {
 	c, q, _ := leading(t)
 	question := Question{Op: OpWatch, Key: "k", After: c.Machine().Position()}
@@ -116,11 +116,11 @@ func TestAWatchWaitsForItsKey(t *testing.T) {
 		t.Errorf("%v: %+v, %v", watch.answered(), a, err)
 	}
 	if gone.answered() || q.Watching() != 0 {
-		t.Errorf("who has left was answered: %v, %d watch", gone.answered(), q.Watching())
+		t.Errorf("a watch that was given up was answered: %v, %d watch", gone.answered(), q.Watching())
 	}
 }
 
-// TestQuestionsAreBounded: a flood of them is turned away, and what is given up makes room.
+// TestQuestionsAreBounded: too many questions are refused, and one that is given up makes room.
 func TestQuestionsAreBounded(t *testing.T) {
 	_, q, _ := leading(t)
 	var all []*Asked

@@ -12,57 +12,57 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Bounds of what a configuration may say.
+// Limits of a configuration.
 const (
-	MaxReplicas     = 16 // the largest fleet in which each instance asks each other before the group is founded
+	MaxReplicas     = 16 // the largest fleet in which all instances ask each other before the group is founded
 	MaxFounders     = 64
-	MaxFounderBytes = 128 // of a name
+	MaxFounderBytes = 128 // of one name
 )
 
-// Record is what an instance says of itself when it opens a session. The state machine keeps it
-// unread; others decode it to tell people who holds a lock. It is JSON, so that a later version can
-// add to it.
+// Record describes an instance and is part of its session's Open. The state machine keeps it
+// without reading it; other instances decode it to show who holds a lock. It is JSON, so that a
+// later version can add fields.
 type Record struct {
 	Instance string `json:"instance"`
 	Name     string `json:"name"`
 	Addr     string `json:"addr"`
 	Zone     string `json:"zone,omitempty"`
-	Version  string `json:"version,omitempty"` // of its build of this library, for people
+	Version  string `json:"version,omitempty"` // of its build of this library, for display
 	Rules    uint32 `json:"rules"`             // highest rules version that this build knows
 	Settings Named  `json:"settings"`
-	// it only takes locks: no instance of the service, it can have no replica and has no settings
+	// it only takes locks: it is no instance, can have no replica and has no settings
 	Guest bool `json:"guest,omitempty"`
 	// the name in its capability, which the leader has written; empty for a full instance
 	For  string `json:"for,omitempty"`
-	Tier string `json:"tier,omitempty"` // of its certificate, if that is derived; the leader has written it
-	Own  bool   `json:"own,omitempty"`  // one of several sessions: its user has opened it by NewSession
+	Tier string `json:"tier,omitempty"` // of its derived certificate; the leader has written it
+	Own  bool   `json:"own,omitempty"`  // one of several sessions: opened by NewSession
 	// the names behind Settings.Founders: only a founder lists them, and only if they fit
 	Founders []string `json:"founders,omitempty"`
 	// when the instance became a member of its group, in Unix milliseconds of its own clock
 	Since int64 `json:"since,omitempty"`
 
-	leaving bool // its session says so; of the reader, not of the record
+	leaving bool // from its session, not part of the encoded record
 }
 
-// Named are settings of a group in a form that is small and can be compared: two that are equal
-// name the same.
+// Named are the settings of a group in a small and comparable form. Equal values name equal
+// settings.
 type Named struct {
 	Replicas int `json:"replicas,omitempty"`
-	// fingerprint of the names, which could exceed what a record may hold
+	// fingerprint of the names, which could be too long for a record
 	Founders     string        `json:"founders,omitempty"`
 	FounderCount int           `json:"founder_count,omitempty"`
 	Voters       int           `json:"voters"`
 	SessionTTL   time.Duration `json:"session_ttl_ns"`
-	Grace        time.Duration `json:"grace_ns"` // 0: none
+	Grace        time.Duration `json:"grace_ns"` // 0 means none
 	SessionBytes int64         `json:"session_bytes"`
 	GroupBytes   int64         `json:"group_bytes"`
 }
 
-// Encode returns the bytes of a record, without the names of the founders if they are too long for
-// it.
+// Encode returns the bytes of a record. It leaves out the names of the founders if they are too
+// long.
 func (r Record) Encode() []byte {
 	b, err := json.Marshal(r)
-	if err == nil && len(b) > lockfsm.MaxRecordBytes/2 { // the rest is for what Stamp or a later build adds
+	if err == nil && len(b) > lockfsm.MaxRecordBytes/2 { // the other half is for what Stamp or a later build adds
 		r.Founders = nil
 		b, err = json.Marshal(r)
 	}
@@ -72,8 +72,8 @@ func (r Record) Encode() []byte {
 	return b
 }
 
-// DecodeRecord returns the zero record for one that cannot be read, of another build or another
-// library. It supports no rules and agrees to no settings.
+// DecodeRecord decodes a record. It returns the zero record, which supports no rules and agrees to
+// no settings, for bytes that it cannot read, such as those of another build or library.
 func DecodeRecord(b []byte) Record {
 	var r Record
 	if json.Unmarshal(b, &r) != nil {
@@ -92,7 +92,7 @@ func (r *Record) ID() nodeid.ID {
 }
 
 // founders returns the names of the founders that the record lists, ascending. It returns nil if
-// they are not those of its settings, or no configuration may have them.
+// they are not those of its settings, or not valid in a configuration.
 func (r *Record) founders() []string {
 	valid := func(name string) bool { return name != "" && len(name) <= MaxFounderBytes && plain.Is(name) }
 	listed := Settings{Founders: Unique(r.Founders)}
@@ -109,16 +109,16 @@ func all(names []string, is func(string) bool) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !is(name) })
 }
 
-// Proof is what a connection proves of the peer at its other end.
+// Proof is what a connection has authenticated about its peer.
 type Proof struct {
 	Instance nodeid.ID
 	Addr     string
-	Rights   *capability.Capability // nil: a full instance
+	Rights   *capability.Capability // nil for a full instance
 }
 
-// Vouch reports whether the record with which a peer opens a session says of the instance what the
-// connection proves, and returns the hash of its capability, zero for a full instance. A session of
-// the user's own, or of another program, names no instance.
+// Vouch reports whether the record with which a peer opens a session claims only what the
+// connection has authenticated. It also returns the hash of the peer's capability, zero for a full
+// instance. A session from NewSession, or of another program, names no instance.
 func (p Proof) Vouch(record []byte) (capability [32]byte, ok bool) {
 	capability = p.Rights.Hash()
 	r := DecodeRecord(record)
@@ -131,8 +131,8 @@ func (p Proof) Vouch(record []byte) (capability [32]byte, ok bool) {
 	return capability, true
 }
 
-// Stamp writes into the record with which a peer opens a session what its certificate says, which
-// is not the peer's to say.
+// Stamp writes into the record with which a peer opens a session what its certificate grants, in
+// place of what the peer claims.
 func Stamp(rights *capability.Capability, record []byte) []byte {
 	r := DecodeRecord(record)
 	r.Guest, r.For, r.Tier = true, rights.For(), capability.TierOf(rights).String()
@@ -143,7 +143,8 @@ func Stamp(rights *capability.Capability, record []byte) []byte {
 	return stamped
 }
 
-// HolderName tells people who holds a lock, by what that instance said of itself, which is escaped.
+// HolderName returns the name of a lock's holder for display: what that instance calls itself,
+// escaped.
 func HolderName(record []byte, session lockfsm.SessionID) string {
 	r := DecodeRecord(record)
 	if r.For != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestARecordIsVouchedForByItsConnection: what a record says of an instance must be what the
-// connection proves, and only a full instance may say that it is one.
+// TestARecordIsVouchedForByItsConnection: a record may claim only what the connection has
+// authenticated, and only a full instance may claim to be one.
 func TestARecordIsVouchedForByItsConnection(t *testing.T) {
 	guest, err := capability.For("cron", "lock jobs/*")
 	if err != nil {

@@ -11,33 +11,33 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Registry is who has a session, as the leader's look at the voters needs it: written by the log's
-// owner goroutine, read by the cluster's. The log's owner hands over what has changed, and no list
-// of all: with a hundred thousand sessions that would hold up every caller that waits for a lock. A
-// look is called for only when the last news were read, so that a thousand instances that open
-// their sessions at once cost a few looks and not a thousand. The news themselves are always handed
-// over: the log of an idle group may be silent for seconds.
+// Registry is the index of sessions that the voter reconciler of a leader needs. The log's owner
+// goroutine writes it, the cluster's reads it. The log's owner publishes what has changed, not the
+// whole list: with a hundred thousand sessions that would delay every caller that waits for a lock.
+// A pass is requested only when the last news were read. So a thousand instances that open their
+// sessions at once cost a few passes, not a thousand. The news themselves are always published: the
+// log of an idle group may be silent for seconds.
 //
-// A look reads what matters for the voters and no more: the instances that may vote, found by their
-// names, and counts of the rest. So its cost does not grow with the sessions of instances that
-// cannot vote.
+// A pass reads only what matters for the voters: the instances that may vote, found by their names,
+// and counts of the rest. So its cost does not grow with the sessions of instances that cannot
+// vote.
 type Registry struct {
-	changed []lockfsm.SessionID // owned by the log's owner goroutine: those of whom there is something to hand over
-	wanted  atomic.Bool         // whoever hands over news calls for a look: the last ones are read, or about to be
+	changed []lockfsm.SessionID // owned by the log's owner goroutine: sessions with unpublished changes
+	wanted  atomic.Bool         // the next publication must request a pass: the last news are read, or about to be
 
-	mu    sync.Mutex            // guards what follows; held for an assignment
-	anew  bool                  // a lead has begun: with the sessions that follow, and the news since
+	mu    sync.Mutex            // guards the following; held for an assignment
+	anew  bool                  // a lead has begun with the sessions in begun, and the news since
 	begun []lockfsm.SessionInfo // shared with the keeper, and never changed
 	news  []registration
 
 	table // owned by the cluster's owner goroutine
 
 	members atomic.Int64                         // of the census, for any goroutine
-	named   atomic.Pointer[map[nodeid.ID]string] // names of the replicas' instances; a map that is never changed
+	named   atomic.Pointer[map[nodeid.ID]string] // names of the replicas' instances; the map is never changed
 }
 
-// Begin hands over all sessions at the beginning of a lead. It copies none, since a million of them
-// would hold up the log for a large part of an election timeout.
+// Begin publishes all sessions at the beginning of a lead. It copies none: copying a million would
+// delay the log for a large part of an election timeout.
 func (g *Registry) Begin(sessions []lockfsm.SessionInfo) {
 	g.changed = g.changed[:0]
 	g.mu.Lock()
@@ -45,7 +45,7 @@ func (g *Registry) Begin(sessions []lockfsm.SessionInfo) {
 	g.anew, g.begun, g.news = true, sessions, nil
 }
 
-// Note takes a result that may have changed who has a session.
+// Note records a result that may have changed the set of sessions.
 func (g *Registry) Note(result *lockfsm.Result) {
 	switch result.Kind {
 	case lockfsm.Open, lockfsm.Leaving, lockfsm.Close, lockfsm.Expire:
@@ -53,7 +53,7 @@ func (g *Registry) Note(result *lockfsm.Result) {
 	}
 }
 
-// Publish hands over what has changed, if anything has, and reports whether it calls for a look.
+// Publish publishes the changed sessions, if any, and reports whether a pass must be requested.
 func (g *Registry) Publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo, bool)) bool {
 	if len(g.changed) == 0 {
 		return false
@@ -72,8 +72,8 @@ func (g *Registry) Publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo, bo
 	return g.wanted.Swap(false)
 }
 
-// Read adds to the facts of a look, which name the founders and the replicas, who has a session.
-// Only the cluster's owner goroutine calls it, and it alone may use the facts.
+// Read adds the sessions to the facts of a pass, which already name the founders and the replicas.
+// Only the cluster's owner goroutine may call it and use the facts.
 func (g *Registry) Read(f *voters.Facts, linked func(instance nodeid.ID) bool) {
 	g.catchUp()
 	g.matter(f)
@@ -86,7 +86,8 @@ func (g *Registry) Read(f *voters.Facts, linked func(instance nodeid.ID) bool) {
 }
 
 // matter finds the names that matter for the voters: those of the founders, and those under which
-// an instance that has a replica is registered, or was. A later life of it is known by its name.
+// an instance that has a replica is, or was, registered. A later incarnation of it is found by its
+// name.
 func (g *Registry) matter(f *voters.Facts) {
 	before, now := map[nodeid.ID]string{}, map[nodeid.ID]string{}
 	if last := g.named.Load(); last != nil {
@@ -110,10 +111,10 @@ func (g *Registry) matter(f *voters.Facts) {
 	}
 }
 
-// catchUp takes the news in. Those of one session are in order, and a later one replaces an earlier
+// catchUp takes in the news. Those of one session are in order, and a later one replaces an earlier
 // one.
 func (g *Registry) catchUp() {
-	g.wanted.Store(true) // before they are taken: whoever hands over more from now on calls for the next look
+	g.wanted.Store(true) // before the news are taken: later ones must request the next pass
 	g.mu.Lock()
 	begun, news, anew := g.begun, g.news, g.anew
 	g.begun, g.news, g.anew = nil, nil, false
@@ -143,12 +144,12 @@ func (g *Registry) catchUp() {
 	g.members.Store(int64(g.census.members))
 }
 
-// Members returns how many sessions are an instance, or a program that only takes locks, as of the
-// last look. Any goroutine may call it.
+// Members returns the number of sessions of an instance, or of a program that only takes locks, as
+// of the last pass. It is safe for concurrent use.
 func (g *Registry) Members() int { return int(g.members.Load()) }
 
-// ReplicaNames returns how the instances are called that have a replica, as of the last look. Any
-// goroutine may call it. The map must not be changed.
+// ReplicaNames returns the names of the instances that have a replica, as of the last pass. It is
+// safe for concurrent use. The map must not be changed.
 func (g *Registry) ReplicaNames() map[nodeid.ID]string {
 	if names := g.named.Load(); names != nil {
 		return *names

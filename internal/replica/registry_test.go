@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// somebody stands for the state machine: sessions that come, are leaving and go.
+// A simulated state machine: sessions that open, leave and end.
 type somebody map[lockfsm.SessionID]lockfsm.SessionInfo
 
 func (s somebody) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
@@ -38,22 +38,22 @@ func (s somebody) all() (all []lockfsm.SessionInfo) {
 
 func linkedToAll(nodeid.ID) bool { return true }
 
-// look returns who is registered if each instance may vote.
+// look returns the registered instances if each instance may vote.
 func (g *Registry) look() []voters.Registered {
 	var f voters.Facts
 	g.Read(&f, linkedToAll)
 	return f.Registered
 }
 
-// TestRegistryFollowsTheSessions: whatever happens between two looks, and in whatever turns it is
-// handed over, the leader sees who has a session, and is called to look whenever there is something
-// that it has not seen: an idle log has no later turn.
+// TestRegistryFollowsTheSessions: whatever happens between two passes, and however it is published,
+// the leader sees the present sessions. A pass is requested whenever there is something new,
+// because an idle log has no later turn.
 func TestRegistryFollowsTheSessions(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var g Registry
 		now, next := somebody{}, lockfsm.SessionID(1)
-		due := true // a look is called for: at the beginning of a lead it always is
+		due := true // a pass is requested: at the beginning of a lead it always is
 		for range 200 {
 			switch ids := slices.Sorted(maps.Keys(now)); {
 			case random.IntN(40) == 0: // another lead has begun
@@ -78,7 +78,7 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 			if random.IntN(3) == 0 {
 				news := len(g.changed) > 0
 				if due = g.Publish(now.find) || due; news && !due {
-					t.Fatalf("seed %d: there is something new, and nobody looks", seed)
+					t.Fatalf("seed %d: there is news, and no pass is requested", seed)
 				}
 			}
 			if random.IntN(5) == 0 {
@@ -101,8 +101,8 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 	}
 }
 
-// TestRegistryCostsWhatChanges: who waits for a lock does not wait for a list of a hundred thousand
-// sessions because one has changed.
+// TestRegistryCostsWhatChanges: a caller that waits for a lock must not wait for a list of a
+// hundred thousand sessions because one has changed.
 func TestRegistryCostsWhatChanges(t *testing.T) {
 	var g Registry
 	now := somebody{}
@@ -117,16 +117,16 @@ func TestRegistryCostsWhatChanges(t *testing.T) {
 		g.wanted.Store(true)
 		g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 7})
 		if !g.Publish(now.find) {
-			t.Fatal("nothing was handed over")
+			t.Fatal("nothing was published")
 		}
-		g.news = g.news[:0] // as if they were read
+		g.news = g.news[:0] // as if they had been read
 	})
 	if t.Logf("%d bytes allocated for one change beside 100,000 sessions", bytes); bytes > 4<<10 {
-		t.Errorf("%d bytes for one change: it grows with the sessions at rest", bytes)
+		t.Errorf("%d bytes for one change: it grows with the unchanged sessions", bytes)
 	}
 }
 
-// bytesPerRun returns how much f allocates, the mean of a thousand runs.
+// bytesPerRun returns the bytes that f allocates, the mean of a thousand runs.
 func bytesPerRun(f func()) uint64 {
 	const runs = 1000
 	var before, after runtime.MemStats
@@ -138,9 +138,8 @@ func bytesPerRun(f func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / runs
 }
 
-// TestRegistryShowsWhatMattersForTheVoters: with founders a look reads those that may vote, those
-// that have a replica, and every later life under a name of one of them, and finds all others
-// behind Others.
+// TestRegistryShowsWhatMattersForTheVoters: with founders a pass reads the instances that may vote,
+// those that have a replica, and later incarnations of their names. All others are in Others.
 func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	var g Registry
 	sessions := somebody{}
@@ -166,7 +165,7 @@ func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 		for r := range f.All() {
 			every = append(every, r.Order)
 			if !f.Knows(r.Instance) || !r.Reachable {
-				t.Errorf("%v is listed and not known, or not linked", r.Instance)
+				t.Errorf("%v is listed and unknown, or not linked", r.Instance)
 			}
 		}
 		slices.Sort(every)
@@ -190,12 +189,12 @@ func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	check("at first", "[1 2 4]", "[1 2 3 4 5]")
 	end(2)
 	open(6, "old")
-	check("a later life of a replica, whose own session is over", "[1 4 6]", "[1 3 4 5 6]")
+	check("a later incarnation of a replica's instance, after the session of the first", "[1 4 6]", "[1 3 4 5 6]")
 	open(7, "x")
 	end(4)
 	check("others come, a founder goes", "[1 6]", "[1 3 5 6 7]")
 	if names := g.ReplicaNames(); names[nodeidtest.ID(1)] != "a" || names[nodeidtest.ID(2)] != "old" {
-		t.Errorf("the replicas are called %v", names)
+		t.Errorf("the replicas have the names %v", names)
 	}
 }
 
@@ -219,7 +218,7 @@ func withIdle(n int) (*Registry, somebody) {
 	return &g, now
 }
 
-// lookOnce is a look of the leader after one session has changed: what its facts cost, and what it
+// lookOnce is a pass of the leader after one session has changed: it collects the facts and
 // decides.
 func (g *Registry) lookOnce(steward *voters.Steward, now somebody) (voters.Step, agreement) {
 	g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
@@ -234,8 +233,8 @@ func (g *Registry) lookOnce(steward *voters.Steward, now somebody) (voters.Step,
 	return steward.Look(time.Minute, f, 9), agree(groupOf(nil), groupOf(nil), &g.census, g.census.longest())
 }
 
-// TestALookCostsTheSameBesideIdleSessions: the leader looks up to twenty times a second. With twice
-// as many sessions of instances that cannot vote a look allocates as much as before.
+// TestALookCostsTheSameBesideIdleSessions: the leader makes up to twenty passes a second. With
+// twice as many sessions of instances that cannot vote, a pass allocates as much as before.
 func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 	cost := func(n int) uint64 {
 		g, now := withIdle(n)
@@ -244,13 +243,13 @@ func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 		return bytesPerRun(func() { g.lookOnce(&steward, now) })
 	}
 	one, two := cost(5000), cost(10_000)
-	if t.Logf("a look allocates %d bytes beside 5,000 sessions, %d beside 10,000", one, two); two > one+one/4 ||
+	if t.Logf("a pass allocates %d bytes beside 5,000 sessions, %d beside 10,000", one, two); two > one+one/4 ||
 		two > 64<<10 {
-		t.Errorf("a look allocates %d bytes beside 5,000 sessions and %d beside 10,000", one, two)
+		t.Errorf("a pass allocates %d bytes beside 5,000 sessions and %d beside 10,000", one, two)
 	}
 }
 
-// BenchmarkLook: a look of the leader after one change, beside idle sessions.
+// BenchmarkLook is a pass of the leader after one change, beside idle sessions.
 func BenchmarkLook(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -264,13 +263,15 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// TestAGuestIsCountedByNobody: it is no candidate for a vote, and has no word in the settings or
-// the rules, but its lease counts.
-func TestAGuestIsCountedByNobody(t *testing.T) {
+// TestAGuestDoesNotCount: a client that only takes locks is no candidate for a vote and does
+// not count in settings agreement, but its TTL counts.
+func TestAGuestDoesNotCount(t *testing.T) {
 	var g Registry
 	g.Begin([]lockfsm.SessionInfo{
-		{ID: 1, TTL: time.Second, Record: []byte(`{"instance":"00000000000000000000000000000007","name":"a","rules":3}`), Opener: lockfsm.Opener{Instance: nodeidtest.ID(7)}},
-		{ID: 2, TTL: time.Minute, Record: []byte(`{"instance":"00000000000000000000000000000008","name":"cli","guest":true}`)},
+		{ID: 1, TTL: time.Second, Opener: lockfsm.Opener{Instance: nodeidtest.ID(7)},
+			Record: []byte(`{"instance":"00000000000000000000000000000007","name":"a","rules":3}`)},
+		{ID: 2, TTL: time.Minute,
+			Record: []byte(`{"instance":"00000000000000000000000000000008","name":"cli","guest":true}`)},
 	})
 	list := g.look()
 	counts := &g.census

@@ -14,17 +14,17 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Settings are the settings of a group as a whole. Their JSON is what the state machine keeps,
-// unread. A build that adds a field has to wait for a rules version of its own before it writes it:
-// an older leader would drop the field again.
+// Settings are the settings of a group as a whole. The state machine keeps their JSON without
+// reading it. A build that adds a field must not write it below a new rules version: an older
+// leader would drop the field again.
 type Settings struct {
 	Replicas   int           `json:"replicas,omitempty"`
-	Founders   []string      `json:"founders,omitempty"` // ascending, each once
+	Founders   []string      `json:"founders,omitempty"` // ascending, without duplicates
 	Voters     int           `json:"voters"`
 	SessionTTL time.Duration `json:"session_ttl_ns"`
-	Grace      time.Duration `json:"grace_ns"` // 0: none
-	// The budgets are in no founding: a group begins with the defaults, and adopts these when all
-	// instances name them.
+	Grace      time.Duration `json:"grace_ns"` // 0 means none
+	// The budgets are not part of the founding: a group begins with the defaults, and adopts these
+	// when all instances name them.
 	SessionBytes int64 `json:"session_bytes"`
 	GroupBytes   int64 `json:"group_bytes"`
 }
@@ -38,21 +38,21 @@ func FoundedWith(s founding.Settings) Settings {
 	}
 }
 
-// Founding returns the settings as the cluster room has them.
+// Founding returns the settings as package founding has them.
 func (g Settings) Founding(solo bool) founding.Settings {
 	return founding.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL,
 		Grace: g.Grace, Solo: solo}
 }
 
-// Budgets returns what the leader proposes as budgets.
+// Budgets returns the budgets that the leader proposes.
 func (g Settings) Budgets() session.Budgets {
 	return session.Budgets{Session: uint64(g.SessionBytes), Group: uint64(g.GroupBytes)}
 }
 
-// Unique returns the names in their order, each once.
+// Unique returns the names in ascending order without duplicates.
 func Unique(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// Named returns the settings as an instance's record names them.
+// Named returns the settings as an instance's record has them.
 func (g Settings) Named() Named {
 	s := Named{Replicas: g.Replicas, FounderCount: len(g.Founders), Voters: g.Voters, SessionTTL: g.SessionTTL,
 		Grace: g.Grace}
@@ -64,8 +64,8 @@ func (g Settings) Named() Named {
 	return s
 }
 
-// Encode returns what the state machine keeps, nil if that is more than it takes: very many
-// founders with very long names.
+// Encode returns what the state machine keeps. It returns nil if that exceeds
+// lockfsm.MaxSettingsBytes, as with many founders with very long names.
 func (g Settings) Encode() []byte {
 	b, err := json.Marshal(g)
 	if err != nil || len(b) > lockfsm.MaxSettingsBytes { // strings and numbers always marshal
@@ -74,7 +74,7 @@ func (g Settings) Encode() []byte {
 	return b
 }
 
-// decodeSettings reads what Encode has written.
+// decodeSettings decodes what Encode has written.
 func decodeSettings(b []byte) (Settings, error) {
 	var g Settings
 	if err := json.Unmarshal(b, &g); err != nil {
@@ -84,10 +84,10 @@ func decodeSettings(b []byte) (Settings, error) {
 }
 
 // InForce returns the settings that are in force in a group: those that it has adopted, or was
-// founded with. An error says that none were kept.
+// founded with. An error means that the state machine has none.
 func InForce(c lockfsm.Charter) (Settings, error) {
 	g, err := decodeSettings(c.Settings)
-	g.SessionTTL = c.SessionTTL // by which the rules go
+	g.SessionTTL = c.SessionTTL // the rules use the charter's values
 	g.SessionBytes, g.GroupBytes = int64(c.Limits.SessionBytes), int64(c.Limits.GroupBytes)
 	return g, err
 }

@@ -13,19 +13,19 @@ import (
 // table is the Registry as its reader has it.
 type table struct {
 	known     map[lockfsm.SessionID]*registration
-	instances map[nodeid.ID][]*registration // those that are instances
-	names     map[string][]*registration    // likewise
+	instances map[nodeid.ID][]*registration // the registered instances by ID
+	names     map[string][]*registration    // and by name
 	census    census
-	electable []*registration // all instances, ascending by session; nil: not made since something changed
-	relevant  map[string]bool // names that matter for the voters, as of the last look
+	electable []*registration // all instances, ascending by session; nil after a change
+	relevant  map[string]bool // names that matter for the voters, as of the last pass
 }
 
-// registration is one session and what its record says.
+// registration is one session and its decoded record.
 type registration struct {
 	session  lockfsm.SessionInfo
 	ended    bool
 	record   Record
-	instance nodeid.ID // that it registers, as its record says and its opener has proved; zero: none
+	instance nodeid.ID // the authenticated instance of the record; zero if none
 }
 
 // pick returns the registrations that matter for the voters, ascending by session.
@@ -56,7 +56,7 @@ func (k *registration) registered(linked func(instance nodeid.ID) bool) voters.R
 	}
 }
 
-// others are the instances that matter for no vote. It implements voters.Others.
+// others are the instances that do not matter for the voters. It implements voters.Others.
 type others struct {
 	table  *table
 	linked func(instance nodeid.ID) bool
@@ -78,10 +78,10 @@ func (o others) All() iter.Seq[voters.Registered] {
 // Has implements voters.Others.
 func (o others) Has(instance nodeid.ID) bool { return len(o.table.instances[instance]) > 0 }
 
-// enter takes in a session that is new.
+// enter adds a new session.
 func (t *table) enter(s lockfsm.SessionInfo) {
 	k := &registration{session: s, record: DecodeRecord(s.Record)}
-	k.session.Record, k.record.leaving = nil, s.Leaving // it is decoded
+	k.session.Record, k.record.leaving = nil, s.Leaving // decoded above
 	t.known[s.ID] = k
 	t.census.lives(s.TTL, 1)
 	if k.isMember() {
@@ -91,14 +91,14 @@ func (t *table) enter(s lockfsm.SessionInfo) {
 		return
 	}
 	t.census.add(&k.record)
-	// A record of another build or another library names no instance that could vote.
+	// The record of another build or library names no instance that could vote.
 	if id := k.record.ID(); !id.IsZero() && id == s.Opener.Instance {
 		k.instance, t.electable = id, nil
 		t.instances[id], t.names[k.record.Name] = append(t.instances[id], k), append(t.names[k.record.Name], k)
 	}
 }
 
-// marked takes in whether the instance of a session has said that it leaves.
+// marked records whether the instance of a session is leaving.
 func (t *table) marked(k *registration, leaving bool) {
 	if k.session.Leaving == leaving {
 		return
@@ -112,7 +112,7 @@ func (t *table) marked(k *registration, leaving bool) {
 	}
 }
 
-// strike takes out a session that has ended.
+// strike removes a session that has ended.
 func (t *table) strike(k *registration) {
 	delete(t.known, k.session.ID)
 	t.census.lives(k.session.TTL, -1)
@@ -138,12 +138,12 @@ func without[K comparable](lists map[K][]*registration, key K, k *registration) 
 	}
 }
 
-// counts reports whether the session has a word in what all have to agree on. A guest comes for one
-// lock and goes: it neither votes nor is asked.
+// counts reports whether the session counts in settings agreement. A client that only takes locks
+// does not, and has no vote.
 func (k *registration) counts() bool {
 	return !k.record.Guest && k.session.Opener.Capability == [32]byte{}
 }
 
-// isMember reports whether the session stands for an instance or a program, and is not one of
-// several that its user has opened.
+// isMember reports whether the session stands for an instance or a program, as opposed to one from
+// NewSession.
 func (k *registration) isMember() bool { return !k.record.Own }

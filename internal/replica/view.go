@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// View is what the other parts of an instance see of its replica: the log's owner goroutine writes
+// View is what the other parts of an instance see of its replica. The log's owner goroutine writes
 // it, in a Core, and any goroutine may read it. An instance without a replica has a nil View, which
 // has no place in any configuration.
 type View struct {
@@ -25,32 +25,32 @@ type View struct {
 	revision atomic.Uint64
 	remarks  atomic.Pointer[[]string]
 
-	counting sync.Mutex // guards what follows; held for an assignment
+	counting sync.Mutex // guards the following; held for an assignment
 	counts   lockfsm.Counts
 	used     lockfsm.Usage
 }
 
-// Book is the address book of an instance. It may know a newer configuration than the log.
+// Book is the address book of an instance. It may have a newer configuration than the log.
 type Book interface {
 	Voter(raft uint64) (founding.Voter, bool)
 }
 
-// Role returns the replica's part in its term.
+// Role returns the replica's role in its term.
 func (v *View) Role() raftlog.Role { return *v.role.Load() }
 
-// Configuration returns the one that is applied here, which must not be changed. It is never nil.
+// Configuration returns the one applied here, which must not be changed. It is never nil.
 func (v *View) Configuration() *raftlog.Configuration { return v.config.Load() }
 
-// Settings returns the settings that are in force in the group, or nil if they are not known.
+// Settings returns the settings in force in the group, or nil if they are unknown.
 func (v *View) Settings() *Settings { return v.settings.Load() }
 
-// Rules returns the version of the lock rules that is in force in the group.
+// Rules returns the version of the lock rules in force in the group.
 func (v *View) Rules() uint32 { return v.rules.Load() }
 
-// Revision returns that of the state at the end of the last turn.
+// Revision returns the revision of the state at the end of the last turn.
 func (v *View) Revision() lockfsm.Revision { return lockfsm.Revision(v.revision.Load()) }
 
-// Counts returns what the state held at the end of the last turn.
+// Counts returns the size of the state at the end of the last turn.
 func (v *View) Counts() lockfsm.Counts {
 	v.counting.Lock()
 	defer v.counting.Unlock()
@@ -64,7 +64,7 @@ func (v *View) Usage() lockfsm.Usage {
 	return v.used
 }
 
-// Remarks are the settings that differ, as this replica saw them when it last looked as a leader.
+// Remarks returns the differing settings of this replica's last pass as a leader.
 func (v *View) Remarks() []string {
 	if v == nil || v.remarks.Load() == nil {
 		return nil
@@ -72,7 +72,7 @@ func (v *View) Remarks() []string {
 	return *v.remarks.Load()
 }
 
-// note takes what the state holds at the end of a turn.
+// note records the size of the state at the end of a turn.
 func (v *View) note(machine *lockfsm.Machine) {
 	counts, used := machine.Counts(), machine.Usage()
 	v.counting.Lock()
@@ -81,19 +81,19 @@ func (v *View) note(machine *lockfsm.Machine) {
 	v.revision.Store(uint64(machine.Revision()))
 }
 
-// Votes reports whether the replica is a voter of the configuration that is applied here.
+// Votes reports whether the replica is a voter of the configuration applied here.
 func (v *View) Votes() bool {
 	c := v.Configuration()
 	return slices.Contains(c.Voters, v.ID) || slices.Contains(c.Outgoing, v.ID)
 }
 
-// IsNamed reports whether that configuration has the replica, with a vote or without.
+// IsNamed reports whether that configuration contains the replica, as voter or learner.
 func (v *View) IsNamed() bool {
 	return slices.ContainsFunc(v.Configuration().Members, func(m raftlog.Member) bool { return m.ID == v.ID })
 }
 
-// Of returns the raft IDs that the configuration gives to an instance. The instance may claim no
-// raft ID any more, so its replica is found by the instance.
+// Of returns the raft IDs that the configuration gives to an instance. It searches by instance,
+// because the instance may no longer claim a raft ID.
 func (v *View) Of(instance nodeid.ID) (ids []uint64) {
 	for _, m := range Placed(v.Configuration()) {
 		if m.Instance == instance {
@@ -103,7 +103,7 @@ func (v *View) Of(instance nodeid.ID) (ids []uint64) {
 	return ids
 }
 
-// Others returns the replicas of the configuration that run on other instances than self.
+// Others returns the replicas of the configuration on other instances than self.
 func (v *View) Others(self nodeid.ID) []founding.Voter {
 	return slices.DeleteFunc(Placed(v.Configuration()), func(m founding.Voter) bool { return m.Instance == self })
 }
@@ -113,11 +113,11 @@ func (v *View) Company(self nodeid.ID, linked func(nodeid.ID) bool) bool {
 	return slices.ContainsFunc(v.Others(self), func(m founding.Voter) bool { return linked(m.Instance) })
 }
 
-// Speaks reports whether the address book, or the configuration that is applied here, says that the
-// raft ID under which an instance speaks is its own. Raft believes every message of a replica, and
-// an instance only claims its raft ID: without this any member could stop the leader with one
-// message. The book may know a newer configuration than a replica that lags; the replica may know a
-// new one a moment before the book.
+// Speaks reports whether the raft ID that an instance uses is its own, by the address book or by
+// the configuration applied here. Raft trusts every message of a replica, and an instance only
+// claims its raft ID: without this check any member could stop the leader with one message. The
+// book may have a newer configuration than a replica that lags. The replica may have a new one a
+// moment before the book.
 func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	if m, ok := book.Voter(raft); ok {
 		return m.Instance == instance
@@ -125,8 +125,8 @@ func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	return v != nil && Names(v.Configuration(), raft, instance)
 }
 
-// Place finds where the instance behind a raft ID is: by the address book, or for a replica that
-// was added a moment ago by the configuration.
+// Place returns the place of the instance behind a raft ID: by the address book, or by the
+// configuration for a replica that was added a moment ago.
 func (v *View) Place(book Book, raft uint64) founding.Voter {
 	m, ok := book.Voter(raft)
 	if ok || v == nil {
@@ -135,7 +135,7 @@ func (v *View) Place(book Book, raft uint64) founding.Voter {
 	return Find(v.Configuration(), raft)
 }
 
-// Leader returns the replica that leads as far as this one knows, or the zero Voter.
+// Leader returns the replica that leads, as far as is known here, or the zero Voter.
 func (v *View) Leader(book Book) founding.Voter {
 	if v == nil {
 		return founding.Voter{}
@@ -143,7 +143,8 @@ func (v *View) Leader(book Book) founding.Voter {
 	return v.Place(book, v.Role().Leader)
 }
 
-// LeaderOr returns the Leader, or that of the session here if the replica knows none.
+// LeaderOr returns the Leader, or attached, the leader of the session here, if the replica knows
+// none.
 func (v *View) LeaderOr(book Book, attached session.Target) session.Target {
 	if m := v.Leader(book); !m.Instance.IsZero() {
 		return target(m)
@@ -151,12 +152,12 @@ func (v *View) LeaderOr(book Book, attached session.Target) session.Target {
 	return attached
 }
 
-// KnowsLeader reports whether the instance knows a leader: its replica is one witness of that, and
-// its session, which may be attached, is another. A replica that has just been prepared, or that
-// was removed, hears of no leader while the group is well.
+// KnowsLeader reports whether the instance knows a leader, through its replica or through its
+// attached session. A replica that has just been prepared, or was removed, hears of no leader
+// although the group is well.
 func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
 
-// Targets names the instances of some replicas to the sessions.
+// Targets returns the instances of some replicas as the sessions need them.
 func Targets(voters []founding.Voter) []session.Target {
 	list := make([]session.Target, 0, len(voters))
 	for _, v := range voters {

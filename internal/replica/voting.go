@@ -10,11 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file is where the log and the cluster room meet about who votes: what the log knows of the
-// replicas becomes facts for the room, and what the room has decided becomes a change for the log.
+// This file translates between the log and package voters: what the log reports of the replicas
+// becomes facts, and a decision becomes a change for the log.
 
-// Placed decodes who the replicas of a configuration are. One whose place cannot be read is in the
-// list with its raft ID alone.
+// Placed decodes the places of a configuration's replicas. A replica whose place cannot be decoded
+// has only its raft ID.
 func Placed(c *raftlog.Configuration) []founding.Voter {
 	list := make([]founding.Voter, 0, len(c.Members))
 	for _, m := range c.Members {
@@ -29,7 +29,7 @@ func Placed(c *raftlog.Configuration) []founding.Voter {
 	return list
 }
 
-// Applied says what a configuration that is applied here means to the cluster room.
+// Applied returns an applied configuration as package founding has it.
 func Applied(c *raftlog.Configuration) founding.Configuration {
 	applied := founding.Configuration{At: c.Index, Voters: Placed(c)}
 	if len(c.Outgoing) > 0 {
@@ -38,7 +38,7 @@ func Applied(c *raftlog.Configuration) founding.Configuration {
 	return applied
 }
 
-// LogOf says how far the log of a replica goes, to the cluster room.
+// LogOf returns how far the log of a replica reaches, as package founding has it.
 func LogOf(role raftlog.Role) founding.Log {
 	if role.Leader != 0 || role.LastIndex == 0 {
 		return founding.Log{}
@@ -57,7 +57,7 @@ func Names(c *raftlog.Configuration, raft uint64, instance nodeid.ID) bool {
 	return false
 }
 
-// Find returns the replica of that raft ID, as a configuration has it, or the zero Voter.
+// Find returns the replica of that raft ID in a configuration, or the zero Voter.
 func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	for _, v := range Placed(c) {
 		if v.Raft == raft {
@@ -67,8 +67,8 @@ func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	return founding.Voter{}
 }
 
-// facts says what a leader's log shows of the replicas. find is the address book, which may know a
-// newer address of an instance; linked reports whether an instance is this one, or has a stream
+// facts returns what a leader's log shows of the replicas. find is the address book, which may have
+// a newer address of an instance. linked reports whether an instance is this one, or has a stream
 // with it.
 func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool) voters.Facts {
@@ -94,8 +94,8 @@ func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (
 	return f
 }
 
-// Change returns the change of the configuration that a step asks for. about is who is added. It
-// reports false for a step that changes nothing there.
+// Change returns the configuration change for a step, and false for a step without one. about is
+// the replica that is added.
 func Change(step voters.Step, about founding.Voter) (raftlog.Change, bool) {
 	switch step.Kind {
 	case voters.AddLearner:
@@ -106,7 +106,7 @@ func Change(step voters.Step, about founding.Voter) (raftlog.Change, bool) {
 	return raftlog.Change{}, false
 }
 
-// Founded returns the state with which the group of a charter begins.
+// Founded returns the first state of the group of a charter.
 func Founded(c *founding.Charter, limits lockfsm.Limits) (*lockfsm.Machine, error) {
 	return lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL,
@@ -115,7 +115,7 @@ func Founded(c *founding.Charter, limits lockfsm.Limits) (*lockfsm.Machine, erro
 	})
 }
 
-// Found makes an empty store that of a founder of that group.
+// Found initializes an empty store as that of a founder of the group.
 func Found(store raftlog.Store, c *founding.Charter, id uint64, machine *lockfsm.Machine) error {
 	return raftlog.Found(store, c.Group, id, members(c.Voters), machine.Snapshot(nil))
 }

@@ -1,13 +1,13 @@
-// Package shown is the text form of what a holder shows to others: its value, its labels, and the
-// mark of its trace travel together as the one value of its request.
+// Package shown encodes what a holder shows to others: its value, its labels, and its trace parent
+// are sent together as the one value of its request.
 //
-// A value alone is its own form. All else begins with a byte that a value alone does not begin
-// with, and JSON follows.
+// A value without labels and trace parent is its own encoding. Any other encoding begins with a
+// byte that such a value does not begin with, followed by JSON.
 package shown
 
 import "encoding/json"
 
-// formed is the first byte where JSON follows.
+// formed is the first byte of an encoding with JSON.
 const formed = 0
 
 type form struct {
@@ -16,7 +16,7 @@ type form struct {
 	Mark   []byte            `json:"m,omitempty"` // of Hooks.Mark
 }
 
-// Encode returns the bytes that travel.
+// Encode returns the value of the request.
 func Encode(value string, labels map[string]string, mark []byte) []byte {
 	if len(labels) == 0 && len(mark) == 0 && (value == "" || value[0] != formed) {
 		return []byte(value)
@@ -28,7 +28,7 @@ func Encode(value string, labels map[string]string, mark []byte) []byte {
 	return append([]byte{formed}, b...)
 }
 
-// Decode takes value and labels apart. Bytes of another form are a value.
+// Decode returns value and labels. Bytes in another form are a value.
 func Decode(b []byte) (value string, labels map[string]string) {
 	f, ok := read(b)
 	if !ok {
@@ -37,7 +37,7 @@ func Decode(b []byte) (value string, labels map[string]string) {
 	return string(f.Value), f.Labels
 }
 
-// MarkOf returns the mark, or nil.
+// MarkOf returns the trace parent, or nil.
 func MarkOf(b []byte) []byte {
 	f, _ := read(b)
 	return f.Mark

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWhatIsShownComesBack: value, labels and mark come back from their one text, and a value alone
-// is its own text, so that a program that ignores labels shows it as it is.
+// TestWhatIsShownComesBack: value, labels and trace parent can be decoded, and a value alone is its
+// own encoding, so that a program without labels shows it unchanged.
 func TestWhatIsShownComesBack(t *testing.T) {
 	labels := map[string]string{"shard": "7"}
 	for _, c := range []struct {
@@ -33,6 +33,6 @@ func TestWhatIsShownComesBack(t *testing.T) {
 		}
 	}
 	if value, labels := Decode([]byte("\x00no JSON")); value != "\x00no JSON" || labels != nil {
-		t.Errorf("bytes of no form are shown as %q and %v", value, labels)
+		t.Errorf("bytes of no form are decoded as %q and %v", value, labels)
 	}
 }

@@ -10,26 +10,26 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Call is what the observers know of one call for a lock, and then of the lock. Nil means that
+// Call is the state of one call for a lock, and then of the lock, for the observers. It is nil if
 // there are no observers.
 type Call struct {
 	tracer *Tracer
 	began  clock.Time
-	event  Event // what is the same in all events of the lock; set before granted
+	event  Event // common to all events of the lock; set before granted
 	mark   []byte
 	hold   *client.Hold // nil until the group is asked
-	op     uint64       // in the history; 0: the group was not asked
+	op     uint64       // in the history; 0 if the group was not asked
 	tried  bool         // the answer was that the lock is held
 	since  clock.Time   // of the grant
 
-	unlocking sync.Once // the first release is recorded before any of them is done
+	unlocking sync.Once // the first release is recorded before any release is done
 
-	mu      sync.Mutex // guards the rest; never held across a wait
+	mu      sync.Mutex // guards the following; never held across a wait
 	granted bool       // Hooks.Acquired has returned
 	lost    *Event     // the lock was lost before that
 }
 
-// Start begins a call. It is the beginning of every call, also of one that is refused at once.
+// Start begins a call. Every call must begin with it, also one that is refused at once.
 func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
 	if t == nil || !t.locks && t.config.History == nil {
 		return nil
@@ -42,7 +42,7 @@ func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
 	return c
 }
 
-// Mark returns what is to travel with the request. Nil means nothing.
+// Mark returns the trace parent to send with the request, or nil.
 func (c *Call) Mark() []byte {
 	if c == nil {
 		return nil
@@ -50,7 +50,7 @@ func (c *Call) Mark() []byte {
 	return c.mark
 }
 
-// Asks is told before the group is asked for r, which is to be granted to hold.
+// Asks must be called before the group is asked for r, which is to be granted to hold.
 func (c *Call) Asks(r client.Request, hold *client.Hold) {
 	if c == nil {
 		return
@@ -62,7 +62,7 @@ func (c *Call) Asks(r client.Request, hold *client.Hold) {
 	c.recordAsked(r)
 }
 
-// Answered is told what the group has answered to Asks. Nil means that it has granted the lock.
+// Answered must be called with the group's answer to Asks. Nil means that it has granted the lock.
 func (c *Call) Answered(err error) {
 	if c == nil {
 		return
@@ -75,14 +75,14 @@ func (c *Call) Answered(err error) {
 // heldError returns the error of a try that found the lock held, or nil.
 func heldError(err error) *client.HeldError {
 	if err == nil {
-		return nil // before anything is allocated
+		return nil // without allocation
 	}
 	var held *client.HeldError
 	errors.As(err, &held)
 	return held
 }
 
-// Refused ends a call that has granted nothing, with the error that its caller gets.
+// Refused ends a call that was granted nothing, with the error for its caller.
 func (c *Call) Refused(ctx context.Context, err error) {
 	if c == nil {
 		return
@@ -93,8 +93,8 @@ func (c *Call) Refused(ctx context.Context, err error) {
 	c.acquired(ctx, e)
 }
 
-// Entered ends a call that was given another handle of a lock. The call that was granted the lock
-// is first, and later events are first's.
+// Entered ends a call that was given another handle of a lock. first is the call that was granted
+// the lock, and later events are those of first.
 func (c *Call) Entered(ctx context.Context, first *Call, token lockfsm.Token) {
 	if c == nil {
 		return
@@ -121,7 +121,7 @@ func (c *Call) Granted(ctx context.Context) {
 	c.isGranted()
 }
 
-// ending is the event of the end of the call.
+// ending returns the event for the end of the call.
 func (c *Call) ending(how End) Event {
 	e := c.event
 	e.End, e.Took = how, c.tracer.config.Clock.Now().Sub(c.began)
@@ -136,7 +136,7 @@ func (c *Call) acquired(ctx context.Context, e Event) (tag any) {
 	return tag
 }
 
-// met notes which session was in the way.
+// met records the holder that was in the way.
 func (c *Call) met(e *Event) {
 	if c.hold != nil {
 		e.Behind = c.hold.Behind()
@@ -145,13 +145,13 @@ func (c *Call) met(e *Event) {
 	case e.Behind != nil && c.tried:
 		e.Waiting = e.Behind.Waiters
 	case e.Behind != nil:
-		e.Waiting = max(e.Behind.Waiters-1, 0) // the call is counted itself
+		e.Waiting = max(e.Behind.Waiters-1, 0) // the call itself is counted
 	case e.Err != nil:
 		e.Waiting = -1
 	}
 }
 
-// isGranted opens the way for Lost, and tells what came before.
+// isGranted allows calls of Lost from now on, and reports a loss that came before.
 func (c *Call) isGranted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +161,7 @@ func (c *Call) isGranted() {
 	}
 }
 
-// isLost takes the loss of the hold. Of a call that has given up it means nothing.
+// isLost records the loss of the hold. After the call has given up it has no effect.
 func (c *Call) isLost(why client.Loss, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,7 +183,7 @@ func (c *Call) tellLost(lost Event) {
 	c.tracer.queue.later(func() { h(e) })
 }
 
-// about is what all events have of a lock that was held until now.
+// about returns the common fields of the events of a lock that was held until now.
 func (c *Call) about(now clock.Time) Event {
 	e := c.event
 	e.Held = now.Sub(c.since)

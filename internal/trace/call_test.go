@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// TestALossBeforeTheGrantIsToldIsToldAfter: Lost never comes before Acquired has returned, and
+// TestALossBeforeTheGrantIsToldIsToldAfter: Lost is never called before Acquired has returned, and
 // never for a call that was granted nothing.
 func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -43,12 +43,11 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	})
 }
 
-// TestWithoutObservers: a nil Tracer and the nil Calls that it gives do nothing, and allocate
-// nothing.
+// TestWithoutObservers: a nil Tracer and its nil Calls do nothing and allocate nothing.
 func TestWithoutObservers(t *testing.T) {
 	tracer := New(Config{Clock: clock.Monotonic()})
 	if tracer != nil {
-		t.Fatal("there are no observers, and the tracer is not nil")
+		t.Fatal("the tracer without observers is not nil")
 	}
 	var hold client.Hold
 	allocations := testing.AllocsPerRun(100, func() {

@@ -10,36 +10,36 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// What a user of hooks may count on.
+// Guarantees for users of hooks.
 const (
 	MostWaiting = 1024            // calls that may wait for a slow hook
 	CloseLimit  = 5 * time.Second // how long Close waits for one
 )
 
-const loudEvery = time.Minute // between two lines about the same fault
+const loudEvery = time.Minute // between two log lines about the same error
 
-// ErrHangs is what Close returns if a hook does not.
+// ErrHangs is returned by Close if a hook does not return.
 var ErrHangs = errors.New("mortise: Config.Hooks: a function has not returned for 5 s; its goroutine ends when it does")
 
-// hookQueue calls hooks and recovers their panics. It calls them on the caller's goroutine, or
-// beside it on a goroutine that runs only while calls wait.
+// hookQueue calls hooks and recovers their panics. It calls them on the caller's goroutine, or on
+// another goroutine that runs only while calls wait.
 type hookQueue struct {
 	logger *slog.Logger
 	clock  clock.Clock
 
-	mu      sync.Mutex // guards the rest; never held across a wait
+	mu      sync.Mutex // guards the following; never held across a wait
 	queue   []func()
 	working bool
 	closed  bool
-	idle    chan struct{} // to be closed when the goroutine ends; nil while no close waits for that
+	idle    chan struct{} // closed when the goroutine ends; nil while no close waits for it
 	dropped uint64        // since the beginning
-	unsaid  uint64        // of these, since the last line about it
-	drops   clock.Time    // of the last line about what was dropped; zero: there was none
-	panics  clock.Time    // of the last line about a panic; zero: there was none
+	unsaid  uint64        // those of dropped that are not logged yet
+	drops   clock.Time    // of the last log line about dropped calls; zero if there was none
+	panics  clock.Time    // of the last log line about a panic; zero if there was none
 }
 
-// later has f called beside the caller, after all that was handed over before. It never waits: if
-// too many calls wait already, it drops f.
+// later queues f, which is called on another goroutine after all calls queued before. It never
+// waits: if too many calls wait already, it drops f.
 func (q *hookQueue) later(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,8 +58,8 @@ func (q *hookQueue) later(f func()) {
 	}
 }
 
-// work calls what waits until nothing does. A hook that ends its goroutine (runtime.Goexit) ends
-// this one, and another takes its place.
+// work calls the queued functions until none is left. If a hook ends the goroutine
+// (runtime.Goexit), another one takes its place.
 func (q *hookQueue) work() {
 	over := false
 	defer func() {
@@ -86,7 +86,7 @@ func (q *hookQueue) work() {
 	}
 }
 
-// call calls f here and now, and lets no panic out of it.
+// call calls f on this goroutine and recovers its panics.
 func (q *hookQueue) call(f func()) {
 	defer func() {
 		p := recover()
@@ -108,7 +108,7 @@ func (q *hookQueue) call(f func()) {
 	f()
 }
 
-// complain says, once in a while, that hooks are too slow.
+// complain logs, at most once a minute, that hooks are too slow.
 func (q *hookQueue) complain() {
 	q.mu.Lock()
 	now, lost := q.clock.Now(), q.unsaid
@@ -118,7 +118,7 @@ func (q *hookQueue) complain() {
 	}
 	q.drops, q.unsaid = now, 0
 	q.mu.Unlock()
-	q.logger.Warn("the functions of Config.Hooks are too slow: they were not told everything", "dropped", lost)
+	q.logger.Warn("the functions of Config.Hooks are too slow: calls were dropped", "dropped", lost)
 }
 
 // lost returns how many calls were dropped.
@@ -128,7 +128,7 @@ func (q *hookQueue) lost() uint64 {
 	return q.dropped
 }
 
-// close waits until all that was handed over was told, but not for ever. Nothing is taken any more.
+// close waits up to CloseLimit for the queued calls. Later ones are ignored.
 func (q *hookQueue) close() error {
 	q.mu.Lock()
 	q.closed = true
@@ -149,7 +149,7 @@ func (q *hookQueue) close() error {
 	case <-limit.C:
 	}
 	q.mu.Lock()
-	q.queue = nil // it ends with the call under way
+	q.queue = nil // the goroutine ends with the call under way
 	q.mu.Unlock()
 	return ErrHangs
 }

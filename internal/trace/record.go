@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file writes what callers see into the history. What voters apply is written by the replica.
+// This file writes what callers see into the history. The replica writes what voters apply.
 
 // recordAsked records that the group is asked.
 func (c *Call) recordAsked(r client.Request) {
@@ -24,7 +24,7 @@ func (c *Call) recordAsked(r client.Request) {
 	c.op = h.Call(asked)
 }
 
-// recordAnswer records what came of it, and of a grant later that it was lost.
+// recordAnswer records the answer and, after a grant, a later loss of the lock.
 func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	h := c.tracer.config.History
 	switch {
@@ -46,15 +46,14 @@ func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	})
 }
 
-// recordLoss says when a lock was lost, though the process may have been stopped then and notice it
-// only now.
+// recordLoss records when a lock was lost. The process may have been stopped then and notice the
+// loss only now.
 func (c *Call) recordLoss(until clock.Time) {
 	h := c.tracer.config.History
 	h.Lost(c.op, h.Now()-int64(c.tracer.config.Clock.Now().Sub(until)))
 }
 
-// recordRelease records that the lock is let go of, the first time that it is, and before that is
-// done.
+// recordRelease records the first release of the lock, before it is done.
 func (c *Call) recordRelease(how Way) {
 	if c.tracer.config.History != nil {
 		c.unlocking.Do(func() { c.recordFirst(how) })
@@ -63,26 +62,26 @@ func (c *Call) recordRelease(how Way) {
 
 func (c *Call) recordFirst(how Way) {
 	switch how {
-	case Detach, Lapse: // its caller knows nothing of the lock any more, and it goes on
+	case Detach, Lapse: // the lock goes on, and its caller no longer learns of it
 		c.recordLoss(c.tracer.config.Clock.Now())
 		return
 	case Unlock:
-		_ = c.hold.Err() // a history is told of a loss by itself, and since when
+		_ = c.hold.Err() // a history gets the time of a loss before the release
 	}
 	c.tracer.config.History.Unlock(c.op)
-	if how == UnlockSoon { // for a history the call goes on until the release is confirmed
+	if how == UnlockSoon { // in a history the call goes on until the release is confirmed
 		c.tracer.config.Spawn(func() { c.recordReleased(c.hold.Release(context.Background())) })
 	}
 }
 
-// recordReleased records what Unlock returns.
+// recordReleased records the result of Unlock.
 func (c *Call) recordReleased(err error) {
 	if h := c.tracer.config.History; h != nil {
 		h.Unlocked(c.op, errorClass(err))
 	}
 }
 
-// errorClass names the kind of an error for a history, where texts have no place; "" is none.
+// errorClass returns the kind of an error for a history, which has no error texts; "" for nil.
 func errorClass(err error) string {
 	if err == nil {
 		return ""

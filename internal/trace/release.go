@@ -8,19 +8,19 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Release says how a handle of a lock is let go of.
+// Release is how a handle of a lock is released.
 type Release struct {
 	Way   Way
-	Last  bool // no other handle has the lock: it ends with this one
-	First bool // for this handle; hooks hear of no other time
+	Last  bool // no other handle has the lock, so the lock ends with this one
+	First bool // the first release of this handle; hooks are not called for others
 
 	began clock.Time
 }
 
-// Way is one of the ways to let go of a lock.
+// Way is one of the ways to release a lock.
 type Way uint8
 
-// The ways to let go, as Lock of package mortise has them.
+// The ways, as methods of Lock in package mortise.
 const (
 	Unlock Way = iota
 	UnlockSoon
@@ -28,13 +28,13 @@ const (
 	Lapse
 )
 
-// Releasing is told before the handle is let go of, and returns what Released is to be told.
+// Releasing must be called before the handle is released. Its result must be passed to Released.
 func (c *Call) Releasing(r Release) Release {
 	if c == nil {
 		return r
 	}
 	if r.First {
-		_ = c.hold.Err() // a loss that is found only now is told before the release
+		_ = c.hold.Err() // a loss that is found only now is reported before the release
 		r.began = c.tracer.config.Clock.Now()
 	}
 	if r.Last {
@@ -43,7 +43,7 @@ func (c *Call) Releasing(r Release) Release {
 	return r
 }
 
-// Released is told after the handle was let go of, with what the caller gets.
+// Released must be called after the handle was released, with the caller's error.
 func (c *Call) Released(ctx context.Context, r Release, err error) {
 	if c == nil {
 		return
@@ -63,7 +63,7 @@ func (c *Call) Released(ctx context.Context, r Release, err error) {
 	c.tracer.queue.call(func() { h(ctx, e) })
 }
 
-// end returns what err means for the caller that lets go.
+// end returns what err means for the caller of the release.
 func (r Release) end(err error) End {
 	switch {
 	case errors.Is(err, client.ErrLost):

@@ -12,16 +12,16 @@ import (
 // maxLinesBytes is more than any file of secrets has.
 const maxLinesBytes = 64 << 10
 
-// Lines reads the lines of a file of secrets, which the variable names, without white space around
-// them. A file without any is a mistake: it is most likely not filled yet. No error holds any of
-// it.
+// Lines returns the lines of the file of secrets in path, without surrounding white space. suffix
+// is the variable that errors name. A file without any lines is an error: it is most likely not
+// filled yet. No error contains any of the text.
 func (r *Reader) Lines(suffix, path string) []string {
 	info, err := os.Stat(path)
 	if err != nil {
 		r.Fault(suffix, "%v", err)
 		return nil
 	}
-	if !info.Mode().IsRegular() { // to read anything else may never end
+	if !info.Mode().IsRegular() { // reading anything else may never end
 		r.Fault(suffix, "%s is not a regular file", path)
 		return nil
 	}
@@ -52,7 +52,7 @@ func (r *Reader) Lines(suffix, path string) []string {
 	return nil
 }
 
-// loose notes a file of secrets that others may read or change.
+// loose warns about a file of secrets that other users may read or change.
 func (r *Reader) loose(path string, info os.FileInfo) {
 	if credentials.OpenToOthers(info) {
 		r.Warnings = append(r.Warnings,

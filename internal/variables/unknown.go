@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// serviceVariables are those that Kubernetes and Docker add for services: for one called
-// orders-lock, and for one called orders-lock-web too.
+// serviceVariables matches the variables that Kubernetes and Docker add for services, for one named
+// orders-lock, and for one named orders-lock-web too.
 const serviceVariables = `^(.*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
 	`PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`
 
-// Unknown notes every variable with the prefix that was not asked for. It names no value, which may
-// be a secret under a misspelt name.
+// Unknown records an error for every variable with the prefix that was not read. The error contains
+// no value, which may be a secret under a misspelt name.
 func (r *Reader) Unknown() {
 	service := regexp.MustCompile(serviceVariables)
 	var names []string
@@ -32,7 +32,7 @@ func (r *Reader) Unknown() {
 	}
 }
 
-// near returns the known name that is most like a misspelt one, if any is at all.
+// near returns the known name that is most similar to a misspelt one, or "" if none is similar.
 func (r *Reader) near(suffix string) string {
 	best, least := "", 3
 	for _, name := range r.known {
@@ -47,11 +47,10 @@ func (r *Reader) near(suffix string) string {
 	return best
 }
 
-// distance counts the bytes that have to be put in, taken out or changed to make one text of the
-// other.
+// distance returns the edit distance of two texts, in bytes.
 func distance(a, b string) int {
 	if len(a) > 64 {
-		return len(a) // like none of ours
+		return len(a) // no known name is that long
 	}
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -1,9 +1,9 @@
-// Package variables reads what a program is told by environment variables whose names share a
-// prefix, and collects what is wrong with them, by variable.
+// Package variables reads environment variables whose names share a prefix, and collects the errors
+// in them, by variable.
 //
-// Concurrency: a Reader belongs to one goroutine. Failure: each mistake is an error that names the
-// variable; Err joins them. No error holds what was read from a file of secrets. Refused
-// alternative: tags on the fields of a struct, which could not say how a mistake is to be mended.
+// A Reader belongs to one goroutine. Each error names its variable; Err joins them. No error
+// contains what was read from a file of secrets. Tags on the fields of a struct were refused: they
+// could not tell how to correct an error.
 package variables
 
 import (
@@ -17,31 +17,31 @@ import (
 	"time"
 )
 
-// Reader reads variables, and notes each that was asked for.
+// Reader reads variables, and records which were read.
 type Reader struct {
 	Prefix   string   // with its underscore
-	Warnings []string // of files that others may read
+	Warnings []string // about files that other users may read
 
 	values map[string]string
-	known  []string // suffixes that were asked for
+	known  []string // suffixes that were read
 	wrong  []error
 }
 
-// prefixForm is what the name of a variable may begin with.
+// prefixForm is the pattern of a prefix.
 const prefixForm = "^[A-Za-z_][A-Za-z0-9_]*$"
 
-// maxBytes bounds a number of bytes.
+// maxBytes limits a number of bytes.
 const maxBytes = 1 << 40
 
-// New returns a Reader of those of environ whose names begin with prefix and an underscore. It
-// reports false if no name of a variable begins so.
+// New returns a Reader of those variables of environ whose names begin with prefix and an
+// underscore. It reports false if prefix is not valid in the name of a variable.
 func New(prefix string, environ []string) (*Reader, bool) {
 	prefix = strings.TrimSuffix(prefix, "_")
 	if !regexp.MustCompile(prefixForm).MatchString(prefix) {
 		return nil, false
 	}
 	if runtime.GOOS == "windows" {
-		prefix = strings.ToUpper(prefix) // names have no case there
+		prefix = strings.ToUpper(prefix) // names are not case-sensitive there
 	}
 	r := &Reader{Prefix: prefix + "_", values: map[string]string{}}
 	for _, pair := range environ {
@@ -57,7 +57,7 @@ func New(prefix string, environ []string) (*Reader, bool) {
 	return r, true
 }
 
-// Err returns all mistakes, or nil.
+// Err returns all errors, or nil.
 func (r *Reader) Err() error {
 	if len(r.wrong) == 0 {
 		return nil
@@ -65,25 +65,25 @@ func (r *Reader) Err() error {
 	return fmt.Errorf("the environment has %d mistake(s):\n%w", len(r.wrong), errors.Join(r.wrong...))
 }
 
-// Add notes a mistake whose text names its variable.
+// Add records an error whose text names its variable.
 func (r *Reader) Add(err error) { r.wrong = append(r.wrong, err) }
 
-// Set reports whether a variable has a value. It does not count as asked for.
+// Set reports whether a variable has a value. It does not count as reading the variable.
 func (r *Reader) Set(suffix string) bool { return r.values[suffix] != "" }
 
-// Fault notes a mistake in a variable.
+// Fault records an error in a variable.
 func (r *Reader) Fault(suffix, format string, args ...any) {
 	r.wrong = append(r.wrong, fmt.Errorf("%s%s: %s", r.Prefix, suffix, fmt.Sprintf(format, args...)))
 }
 
-// Text returns the value of a variable, which counts as asked for from now on. So it is with the
-// methods below. An empty variable is none.
+// Text returns the value of a variable, and records the variable as read, as the methods below do.
+// An empty variable counts as not set.
 func (r *Reader) Text(suffix string) string {
 	r.known = append(r.known, suffix)
 	return r.values[suffix]
 }
 
-// List reads what commas separate.
+// List reads values separated by commas.
 func (r *Reader) List(suffix string) []string {
 	text := r.Text(suffix)
 	if text == "" {
@@ -98,7 +98,7 @@ func (r *Reader) List(suffix string) []string {
 	return slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 }
 
-// Number reads a number. Zero stands for a default everywhere, so it is a mistake.
+// Number reads a number. Zero is an error, because it stands for the default everywhere.
 func (r *Reader) Number(suffix string) int {
 	text := r.Text(suffix)
 	if text == "" {
@@ -109,7 +109,7 @@ func (r *Reader) Number(suffix string) int {
 		r.Fault(suffix, "%q is not a number", text)
 	}
 	if err == nil && n == 0 {
-		r.Fault(suffix, "0 means nothing here: leave it empty for the default")
+		r.Fault(suffix, "0 is not allowed: leave it empty for the default")
 	}
 	return n
 }
@@ -128,7 +128,8 @@ func (r *Reader) Bytes(suffix string) int64 {
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n <= 0 || n > maxBytes/unit {
-		r.Fault(suffix, "%q is not a number of bytes up to 1TiB, as 67108864 or 64MiB: leave it empty for the default", text)
+		r.Fault(suffix, "%q is not a number of bytes up to 1TiB, as 67108864 or 64MiB: "+
+			"leave it empty for the default", text)
 		return 0
 	}
 	return n * unit
@@ -147,7 +148,8 @@ func (r *Reader) Flag(suffix string) bool {
 	}
 }
 
-// Duration reads a length of time, or, if none is set, the word none, which is a negative one.
+// Duration reads a duration or, if none is set, the word none, for which it returns a negative
+// duration.
 func (r *Reader) Duration(suffix string, none bool) time.Duration {
 	text := r.Text(suffix)
 	switch {
@@ -159,7 +161,7 @@ func (r *Reader) Duration(suffix string, none bool) time.Duration {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		r.Fault(suffix, "%q is not a length of time: write 10s or 1m", text)
+		r.Fault(suffix, "%q is not a duration: write 10s or 1m", text)
 	case d <= 0 && none:
 		r.Fault(suffix, "%q: leave it empty for the default, or write none", text)
 	case d <= 0:

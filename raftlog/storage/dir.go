@@ -16,20 +16,20 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// Config says what a Dir is made of. Zero means the documented default.
+// Config configures a Dir. A zero field means its documented default.
 type Config struct {
-	// Path of the directory. It is made if it is not there; its parent must be. Required. Nothing
-	// else may put files there.
+	// Path of the directory. Required. It is created if it does not exist; its parent must exist.
+	// Nothing else may put files there.
 	Path string
 
-	// Files is what the log does its file operations with. Default OSFS().
+	// Files does the file operations of the log. Default OSFS().
 	Files FS
 
-	// SegmentBytes is the size of the log's files, each of which is reserved at once. 16 KiB to 1
-	// GiB, default 8 MiB.
+	// SegmentBytes is the size of the log's files, which are reserved whole. 16 KiB to 1 GiB,
+	// default 8 MiB.
 	SegmentBytes int
 
-	// Logger gets few lines. Default slog.Default().
+	// Logger receives few lines. Default slog.Default().
 	Logger *slog.Logger
 }
 
@@ -46,48 +46,52 @@ const (
 	closeWaitMax = 5 * time.Second
 )
 
-// Dir is a directory that an instance keeps what must outlive its process in: the log of one
-// replica at a time, and small records of other rooms.
+// Dir is the directory in which an instance keeps what must outlive its process: the log of one
+// replica at a time, and small records of other packages.
 //
 //	lock               held while the directory is open
 //	origin             tells a copied directory from the one that was made here
-//	meta.db            records of other rooms, and which logs have been here (bbolt)
-//	probe              one byte that Look writes, to find out whether the disk works
+//	meta.db            records of other packages, and which logs have been here (bbolt)
+//	probe              one byte that Look writes, to test the disk
 //	wal-<ID>-<seq>     segments of the log of that raft ID
-//	snap-<ID>-<n>      its snapshot, and the one before until the next is written
-//	spare-<ID>-<seq>   segments that were, to be used again
-//	new.tmp, *.tmp     being made; means nothing
+//	snap-<ID>-<n>      its snapshot, and the previous one until the next is written
+//	spare-<ID>-<seq>   former segments, to be reused
+//	new.tmp, *.tmp     being created; ignored and replaced
 //
-// All methods are safe for concurrent use; Put, Log, DropLog and Close wait for the disk.
+// All methods are safe for concurrent use. Put, Log, DropLog and Close wait for the disk.
 //
-// Noticed and refused with a message that says what to do: a second process, a copy (by the file
-// system's number of a file; not on Windows, FUSE and 9p, nor if a whole disk or volume was put
-// back), files of two directories in one, a log whose files are gone, any damage that is not the
-// mark of a crash. A directory that was put back as a whole to an earlier time of its own is not
-// noticed here: the group's members do that, when what they have heard from this replica is ahead
-// of what it has.
+// These are detected, and refused with a message that explains what to do:
 //
-// Snapshots are files and not records of meta.db, since a value of megabytes would make that file
-// grow for ever and be mapped into memory without any checksum; and so everything that a log
-// consists of goes through one FS, and a test can take the power away at any point.
+//   - a second process
+//   - a copy of the directory, by the inode number of a file; not on Windows, FUSE and 9p, nor if a
+//     whole disk or volume was restored
+//   - files of two directories in one
+//   - a log whose files are missing
+//   - damage that a crash cannot have caused
+//
+// A directory that was restored as a whole to an earlier state of its own is not detected here. The
+// group's members detect it when this replica has less than they have heard from it.
+//
+// Snapshots are files and not records of meta.db for two reasons: see the refused alternatives of
+// the package, and so a whole log goes through one FS, with which a test can simulate a power loss.
 type Dir struct {
 	cfg  Config
 	lock io.Closer
 
 	lockPath string      // absolute
 	identity os.FileInfo // of the lock file, as it was opened
-	numbered bool        // a file keeps its number in this file system
-	looking  atomic.Bool // a look has not returned
+	numbered bool        // this file system keeps the inode number of a file
+	looking  atomic.Bool // a Look has not returned
 
-	mu     gate // guards what follows; held while the disk is waited for
+	mu     gate // guards the rest; held while waiting for the disk
 	meta   *meta
 	log    *wal             // open
-	failed map[uint64]error // raft ID -> why its log has ended in this process
+	failed map[uint64]error // raft ID -> error that ended its log in this process
 	closed bool
-	hung   error // what Close found, if it could not close
+	hung   error // result of Close if the log hung
 }
 
-// Open opens a directory, and makes it if it is not there. The caller closes it.
+// Open opens a directory, and creates it if it does not exist. The caller must close it.
 func Open(cfg Config) (_ *Dir, err error) {
 	cfg.SegmentBytes = cmp.Or(cfg.SegmentBytes, 8<<20)
 	if cfg.Path == "" || cfg.SegmentBytes < segmentBytesMin || cfg.SegmentBytes > segmentBytesMax {
@@ -106,7 +110,8 @@ func Open(cfg Config) (_ *Dir, err error) {
 	d := &Dir{cfg: cfg, mu: make(gate, 1), failed: map[uint64]error{}}
 	d.lock, err = lockFile(filepath.Join(cfg.Path, lockName))
 	if errors.Is(err, ErrInUse) {
-		return nil, fmt.Errorf("%w: %s is open in another process (or twice in this one): give each instance a directory of its own, or stop the other one first", ErrInUse, cfg.Path)
+		return nil, fmt.Errorf("%w: %s is open in another process (or twice in this one): give each instance a "+
+			"directory of its own, or stop the other one first", ErrInUse, cfg.Path)
 	} else if err != nil {
 		return nil, fmt.Errorf("%w: locking %s: %w; give this process a directory that it may write to",
 			raftlog.ErrStorage, cfg.Path, err)
@@ -123,7 +128,8 @@ func Open(cfg Config) (_ *Dir, err error) {
 	volatile, numbers := mount(cfg.Path)
 	d.numbered = numbers
 	if volatile {
-		cfg.Logger.Warn("the directory is in memory (tmpfs) and is lost with the machine: it keeps nothing that no Dir would not keep", "path", cfg.Path)
+		cfg.Logger.Warn("the directory is on a tmpfs: it does not survive a reboot, so it adds no durability",
+			"path", cfg.Path)
 	}
 	if numbers {
 		if err := checkOrigin(cfg.Path); err != nil {
@@ -136,7 +142,7 @@ func Open(cfg Config) (_ *Dir, err error) {
 	return d, nil
 }
 
-// makeDir makes the directory durably.
+// makeDir creates the directory durably.
 func makeDir(path string) error {
 	if err := os.Mkdir(path, dirPerm); errors.Is(err, fs.ErrExist) {
 		return nil
@@ -146,8 +152,8 @@ func makeDir(path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// warnOpen logs that other users may enter the directory: with write permission they can put
-// another log in the place of this one.
+// warnOpen logs if other users may enter the directory: with write permission they can replace the
+// log.
 func warnOpen(cfg Config) {
 	info, err := os.Stat(cfg.Path)
 	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // without noFollow the system has no such modes
@@ -157,7 +163,7 @@ func warnOpen(cfg Config) {
 		"path", cfg.Path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
 }
 
-// openMeta opens meta.db. Only a directory without any log may be without it.
+// openMeta opens meta.db. It may be missing only in a directory without a log.
 func (d *Dir) openMeta() (*meta, error) {
 	path := filepath.Join(d.cfg.Path, metaName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -178,9 +184,9 @@ func (d *Dir) openMeta() (*meta, error) {
 	return openMeta(path)
 }
 
-// Put stores records of other rooms under their names, all of them or none, and returns when they
-// are durable. A nil value removes. Names are 1 to 255 bytes long; all records together may take 4
-// MiB. The first error of the disk is final: everything after it returns the same.
+// Put stores records under their names, all of them or none, and returns when they are durable. A
+// nil value removes a record. Names are 1 to 255 bytes long; all records together may take 4 MiB.
+// The first disk error is final: every later call of Put and Get returns it.
 func (d *Dir) Put(records map[string][]byte) error {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -190,7 +196,7 @@ func (d *Dir) Put(records map[string][]byte) error {
 	return d.meta.put(records)
 }
 
-// Get returns a record, which must not be changed, or nil if there is none of that name.
+// Get returns a record, or nil if there is none of that name. The record must not be changed.
 func (d *Dir) Get(name string) ([]byte, error) {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -204,10 +210,10 @@ func (d *Dir) errClosed() error {
 	return fmt.Errorf("%w: the directory %s", raftlog.ErrClosed, d.cfg.Path)
 }
 
-// Close closes the log, if it is open, and lets go of the directory. It may be called more than
-// once. If the log hangs in a Save, or another method has not returned for 5 s, Close says so with
-// raftlog.ErrHung, and the directory stays locked as long as the process lives: what hangs may
-// still be written.
+// Close closes the log, if it is open, and unlocks the directory. It may be called more than once.
+// If the log hangs in a Save or a Prepare, or another method does not return for 5 s, Close returns
+// raftlog.ErrHung. The directory then stays locked until the process ends, because the hanging
+// write may still happen.
 func (d *Dir) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, closeWaitMax)
 	if !d.mu.lockWithin(closeWaitMax) {
@@ -222,7 +228,7 @@ func (d *Dir) Close() error {
 	d.mu.unlock()
 	var err error
 	if log != nil {
-		err = log.Close() // takes the mutex itself
+		err = log.Close() // it locks mu
 	}
 	if !d.mu.lockWithin(closeWaitMax) {
 		return hangs
@@ -235,7 +241,7 @@ func (d *Dir) Close() error {
 	return errors.Join(err, d.meta.close(), d.lock.Close())
 }
 
-// newLog returns a log that has not been opened.
+// newLog returns a log that is not yet open.
 func (d *Dir) newLog(id raftlog.Identity) *wal {
 	return &wal{
 		fs: d.cfg.Files, dir: d.cfg.Path, id: id, segment: int64(d.cfg.SegmentBytes), logger: d.cfg.Logger,

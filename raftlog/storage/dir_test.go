@@ -230,7 +230,7 @@ func TestMixedDirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := mustDir(t, b).Log(7, 2)
-	refused(t, err, raftlog.ErrCorrupt, "never heard of", "remove the whole directory")
+	refused(t, err, raftlog.ErrCorrupt, "does not record", "remove the whole directory")
 }
 
 // TestCopiedDir refuses a copy, and takes it once its owner has said that it was moved.

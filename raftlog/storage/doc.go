@@ -1,42 +1,42 @@
-// Package storage keeps a replica's log in a directory: [Dir.Log] returns the raftlog.Store that
-// survives the end of its process. Beside the log the directory keeps small records of other rooms.
+// Package storage keeps a replica's log in a directory: [Dir.Log] returns a raftlog.Store that
+// survives the end of its process. The directory also keeps small records of other packages.
 //
-// What it is: a segmented log of our own with a checksum in each frame (wal.go has the format and
-// what a crash at each point leaves), files for snapshots, and one bbolt file for what is small and
-// rare (meta.go). [FS] is the way of log and snapshots to the disk, so that a test can fail it,
-// delay it, and take the power away at any point.
+// It consists of a segmented log with a checksum in each frame (wal.go describes the format and the
+// effect of a crash at each point), snapshot files, and one bbolt file for small and rarely written
+// records (meta.go). Log and snapshots use the disk through [FS], so that a test can fail or delay
+// operations and simulate a power loss at any point.
 //
 // # Guarantees
 //
 //   - A Save is durable when it returns, and after a crash all of it is there or nothing.
-//   - What was acknowledged is never taken back without a word: damage that is not the mark of a
-//     crash is refused as raftlog.ErrCorrupt. wal.go says which damage cannot be told from a crash.
-//   - A raft ID lives once: a log that has ended in a directory is refused as [ErrEnded].
-//   - One process at a time has the directory, and a copy of it is refused as far as the file
-//     system can tell ([Dir]).
-//   - Room for the log is reserved in advance, a segment at a time.
+//   - Acknowledged data is never dropped silently: damage that a crash cannot have caused fails
+//     with raftlog.ErrCorrupt. wal.go lists the damage that cannot be distinguished from a crash.
+//   - A raft ID is used once: opening a log that has ended in the directory fails with [ErrEnded].
+//   - One process at a time has the directory open. A copy of it is refused where the file system
+//     makes it recognizable ([Dir]).
+//   - Space for the log is reserved in advance, a segment at a time.
 //
 // # Concurrency
 //
-// The methods of Dir are safe for concurrent use. The Store is used as raftlog.Store says: Prepare
-// may run beside Save. There is no goroutine here but that of a Look, which ends when the disk
-// answers; Close waits for none that hangs on the disk.
+// The methods of Dir are safe for concurrent use. The Store may be used as raftlog.Store documents:
+// Prepare may run concurrently with Save. The only goroutine is that of a Look, which ends when the
+// disk answers; Close does not wait for it.
 //
 // # Failure
 //
-// An error of the disk wraps raftlog.ErrStorage and is final for the log, or for the records, as
-// long as the process lives: after a failed sync nobody knows what the disk holds. Each message
-// names the path and the way out. A disk that does not answer is raftlog.ErrHung, from Close after
-// 5 s and from Look after its limit.
+// A disk error wraps raftlog.ErrStorage and is final for the log, or for the records, until the
+// process ends: after a failed sync the contents of the disk are unknown. Each message names the
+// path and what to do. If the disk does not answer, Close fails with raftlog.ErrHung after 5 s, and
+// Look after its limit.
 //
 // # Limits
 //
-// One log can be open; 256 ended ones are remembered. A segment has 16 KiB to 1 GiB, 8 MiB by
-// default. The records have 4 MiB together.
+// One log can be open; the directory remembers the last 256 logs. A segment has 16 KiB to 1 GiB, 8
+// MiB by default. All records together may take 4 MiB.
 //
 // # Refused alternatives
 //
-// The log in bbolt: each append would write whole pages twice, and a snapshot of megabytes would
-// make its file grow for ever and be read through a memory map without any checksum. etcd's wal
-// package: every user would get 25 more modules with it.
+// The log in bbolt: each append would write whole pages twice. Snapshots of megabytes would make
+// the file grow forever, and would be read through a memory map without a checksum. etcd's wal
+// package: it would add 25 modules to every user's build.
 package storage

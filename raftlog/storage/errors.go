@@ -2,23 +2,22 @@ package storage
 
 import "errors"
 
-// The kinds of error of a Dir, beside raftlog.ErrStorage and raftlog.ErrCorrupt. All are met with
-// errors.Is; what is returned wraps them with the path and the way out.
+// The kinds of error of a Dir, besides raftlog.ErrStorage and raftlog.ErrCorrupt. Returned errors
+// wrap them with the path and what to do; match them with errors.Is.
 var (
-	// ErrInUse is returned by Open if another process, or this one, has the directory open.
+	// ErrInUse is returned by Open if this or another process has the directory open.
 	ErrInUse = errors.New("storage: the directory is in use")
 
-	// ErrLost is returned by Dir.Look if the directory was removed, or another one is in its place.
+	// ErrLost is returned by Dir.Look if the directory was removed or replaced.
 	ErrLost = errors.New("storage: the directory was removed or replaced")
 
 	// ErrCopied is returned by Open if the directory is a copy, or was restored from one.
 	ErrCopied = errors.New("storage: the directory is a copy")
 
-	// ErrEnded is returned by Dir.Log for a raft ID whose log has ended in that directory: it lives
-	// once.
+	// ErrEnded is returned by Dir.Log for a raft ID whose log has ended in that directory.
 	ErrEnded = errors.New("storage: this log has ended")
 
-	// ErrLogOpen is returned by Dir.Log and Dir.DropLog while the log that Log has returned is not
+	// ErrLogOpen is returned by Dir.Log and Dir.DropLog while a log that Log returned is not
 	// closed.
 	ErrLogOpen = errors.New("storage: the directory's log is open")
 )

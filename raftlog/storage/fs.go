@@ -7,21 +7,20 @@ import (
 	"os"
 )
 
-// FS is the file operations that the log of a Dir is made of: a test puts one in between that
-// records, fails or delays them, and plays what a power loss leaves. Paths are absolute or relative
-// as Config.Path is. Safe for concurrent use as far as different files go. The error of any
-// operation is final for the log that wanted it.
+// FS does the file operations of a Dir's log. A test can wrap it to record, fail or delay them and
+// to simulate a power loss. Paths are absolute or relative like Config.Path. An FS must be safe for
+// concurrent use on different files. An error is final for the log that called it.
 //
-// bbolt maps its file into memory and does not go through it, except for the rename and the
-// directory sync at its creation.
+// bbolt maps its file into memory and does not use the FS, except for the rename and the directory
+// sync when meta.db is created.
 type FS interface {
-	// Create makes an empty file for reading and writing, in the place of what had that name.
+	// Create creates an empty file for reading and writing, and replaces any file of that name.
 	Create(path string) (File, error)
 
-	// Open opens a file that is there for reading and writing.
+	// Open opens an existing file for reading and writing.
 	Open(path string) (File, error)
 
-	// Rename gives a closed file another name, and replaces what had that name.
+	// Rename renames a closed file, and replaces any file of the new name.
 	Rename(from, to string) error
 
 	// Remove deletes a closed file.
@@ -30,37 +29,36 @@ type FS interface {
 	// List returns the names of the files in a directory, in any order.
 	List(dir string) ([]string, error)
 
-	// SyncDir makes what was created, renamed and removed in a directory durable.
+	// SyncDir makes creations, renames and removals in a directory durable.
 	SyncDir(dir string) error
 
-	// Free returns how many bytes this process may still write to the file system of a directory,
-	// and false where the system does not report it.
+	// Free returns how many bytes this process may still write to the file system of a directory.
+	// known is false where the system does not report it.
 	Free(dir string) (bytes uint64, known bool)
 }
 
-// File is one open file of an FS. One goroutine uses it at a time.
+// File is an open file of an FS. One goroutine uses it at a time.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
 
-	// Allocate makes the file size bytes long and reserves the room, so that writing there later
-	// cannot find the disk full where the file system can promise that. What was not written reads
-	// as zeros.
+	// Allocate extends the file to size bytes and reserves the space. Where the file system
+	// supports it, later writes to them cannot fail for lack of space. Unwritten bytes read as
+	// zeros.
 	Allocate(size int64) error
 
 	// Size returns the length in bytes.
 	Size() (int64, error)
 
-	// Sync makes the content and the length durable.
+	// Sync makes contents and length durable.
 	Sync() error
 }
 
 // osFS is the FS of the operating system.
 type osFS struct{}
 
-// OSFS returns the FS of the operating system, for a test double to wrap. It is the default of a
-// Dir.
+// OSFS returns the FS of the operating system, the default of a Dir. A test double may wrap it.
 func OSFS() FS { return osFS{} }
 
 const (
@@ -92,8 +90,8 @@ func (osFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// createOS makes an empty file. Where a name is taken it is freed, not opened: a symbolic link
-// could have the file that it leads to emptied.
+// createOS creates an empty file. An existing file of that name is removed, not opened: if it is a
+// symbolic link its target would be truncated.
 func createOS(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -122,7 +120,7 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// zeroFill is how a file gets its room where the system cannot reserve it.
+// zeroFill extends a file with zeros where the system cannot reserve space.
 func zeroFill(f *os.File, size int64) error {
 	info, err := f.Stat()
 	if err != nil {

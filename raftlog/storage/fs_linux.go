@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// syncData is fdatasync: it leaves out the times of the file, which would cost a second write for
-// each append.
+// syncData calls fdatasync, which does not sync the file's times; they would cost a second write
+// for each append.
 func syncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
@@ -42,8 +42,8 @@ const (
 	magic9P    = 0x01021997
 )
 
-// mount says what is to be known of the file system of a directory: whether it is lost with the
-// machine's memory, and whether a file keeps its number for as long as it lives.
+// mount reports two properties of a directory's file system: whether it is in memory, and whether a
+// file keeps its inode number for life.
 func mount(dir string) (volatile, keepsNumbers bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {
@@ -53,7 +53,7 @@ func mount(dir string) (volatile, keepsNumbers bool) {
 	return kind == magicTmpfs, kind != magicFUSE && kind != magic9P
 }
 
-// freeBytes returns what a user without privileges may still write.
+// freeBytes returns how much a user without privileges may still write.
 func freeBytes(dir string) (bytes uint64, known bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil || st.Bsize <= 0 {

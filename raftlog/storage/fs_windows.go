@@ -1,5 +1,5 @@
 package storage
 
-// syncDir does nothing: Windows cannot sync a directory, and NTFS writes its changes to a journal
-// in order.
+// syncDir does nothing: Windows cannot sync a directory, and NTFS journals directory changes in
+// order.
 func syncDir(string) error { return nil }

@@ -9,7 +9,7 @@ import (
 
 const noFollow = 0
 
-// lockFile only makes the file: on these systems bbolt's lock on its own file has to do.
+// lockFile only creates the file. On these systems bbolt's lock on its own file must suffice.
 func lockFile(path string) (io.Closer, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, filePerm)
 }

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// noFollow has an open fail at a symbolic link: what is opened in a Dir may be written, and a link
-// may lead to any file of this user.
+// noFollow makes open fail on a symbolic link: files of a Dir are opened for writing, and a link
+// could name any file of this user.
 const noFollow = syscall.O_NOFOLLOW
 
-// lockFile takes the lock of a directory for as long as the file is open: the system lets go of it
-// when the process ends, however it ends.
+// lockFile locks a directory for as long as the file is open. The system releases the lock when the
+// process ends, however it ends.
 func lockFile(path string) (io.Closer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, filePerm)
 	if err != nil {
@@ -35,14 +35,14 @@ func lockFile(path string) (io.Closer, error) {
 	return f, nil
 }
 
-// abandon closes a file that bbolt has locked and mapped. The map would keep the lock beyond the
-// close.
+// abandon unlocks and closes a file that bbolt has locked and mapped. Without the unlock the
+// mapping would keep the lock.
 func abandon(f *os.File) {
 	syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	f.Close()
 }
 
-// fileNumber returns the number that the file system knows a file by: a copy has another.
+// fileNumber returns a file's inode number. A copy has another.
 func fileNumber(info os.FileInfo) (uint64, bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

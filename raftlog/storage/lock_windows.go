@@ -9,8 +9,7 @@ import (
 
 const noFollow = 0
 
-// lockFile takes the lock of a directory for as long as the file is open: it is opened without
-// sharing.
+// lockFile locks a directory for as long as the file is open, by opening it without sharing.
 func lockFile(path string) (io.Closer, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// logState says how far a log has come that has been in a directory.
+// logState is the state of a log that has been in a directory.
 type logState uint8
 
 const (
-	logMade  logState = iota // it may have files
-	logBegun                 // its first batch is durable: its files must be there
-	logEnded                 // it may not be opened again
+	logMade  logState = iota // its files may be missing
+	logBegun                 // its first batch is durable, so its files must exist
+	logEnded                 // it must not be opened again
 )
 
 // logRecord is one log that has been in a directory.
@@ -28,13 +28,13 @@ type logRecord struct {
 // logRecordsMax bounds how many logs a directory remembers; the oldest are forgotten.
 const logRecordsMax = 256
 
-// Log opens the log of a replica, or makes an empty one. Whatever other log is in the directory
-// ends with that: its room is used again, and its ID is refused from then on, with ErrEnded. One
-// log can be open at a time. The caller closes it; Close of the Dir does so, too.
+// Log opens the log of a replica, or creates an empty one. Any other log in the directory ends: its
+// files are reused, and Log of its ID fails with ErrEnded from then on. One log can be open at a
+// time. The caller must close it; Close of the Dir does so, too.
 //
-// Each error of the returned Store is raftlog.ErrStorage or raftlog.ErrCorrupt, and final as long
-// as this process lives: Log returns it, too. A log that is refused as raftlog.ErrCorrupt can only
-// be given up, by DropLog or by the Log of another ID.
+// Each error of the returned Store is raftlog.ErrStorage or raftlog.ErrCorrupt, and final until
+// this process ends: Log returns it, too. A log that fails with raftlog.ErrCorrupt can only be
+// given up, by DropLog or by Log of another ID.
 func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -43,7 +43,7 @@ func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 		return nil, err
 	}
 	if group == 0 || id == 0 || raft.IsLocalMsgTarget(id) {
-		return nil, fmt.Errorf("storage: group %x and replica %x must both be proper IDs", group, id)
+		return nil, fmt.Errorf("storage: group %x or replica %x is not a valid ID", group, id)
 	}
 	if err := d.failed[id]; err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	return w, nil
 }
 
-// DropLog ends the log that is in the directory, if any: its ID is never accepted again, and its
-// room is used again. The log must be closed.
+// DropLog ends the log in the directory, if there is one. Its ID is never accepted again, and its
+// files are reused. The log must be closed.
 func (d *Dir) DropLog() error {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -89,7 +89,7 @@ func (d *Dir) DropLog() error {
 	return d.recycle(l, 0, &l.spares)
 }
 
-// ready refuses what cannot begin now.
+// ready returns the error that prevents Log and DropLog now.
 func (d *Dir) ready() error {
 	switch {
 	case d.closed:
@@ -102,7 +102,7 @@ func (d *Dir) ready() error {
 	return nil
 }
 
-// files lists the files of logs, and refuses those of a log that has never been in this directory.
+// files lists the files of logs. It fails if there are files of a log that meta.db does not record.
 func (d *Dir) files() (listing, error) {
 	l, err := list(d.cfg.Files, d.cfg.Path)
 	if err != nil {
@@ -110,20 +110,22 @@ func (d *Dir) files() (listing, error) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.segments)) {
 		if d.meta.find(id) == nil {
-			return l, fmt.Errorf("%w: %s has files of the log of replica %x, which its %s has never heard of: files of two directories, or of two times, are mixed there; %s",
+			return l, fmt.Errorf("%w: %s has files of the log of replica %x, which its %s does not record: files "+
+				"of different directories or times are mixed there; %s",
 				raftlog.ErrCorrupt, d.cfg.Path, id, metaName, wayOut)
 		}
 	}
 	return l, nil
 }
 
-// admit records durably that this log is in the directory from now on, and no other.
+// admit records durably that this log, and no other, is in the directory.
 func (d *Dir) admit(want raftlog.Identity, l listing) error {
 	rec := d.meta.find(want.ID)
 	switch {
 	case rec == nil:
 	case rec.Identity != want:
-		return fmt.Errorf("%w: replica %x in %s belongs to group %x, not %x; an instance that changes its group gets another raft ID", raftlog.ErrIdentity, want.ID, d.cfg.Path, rec.Group, want.Group)
+		return fmt.Errorf("%w: replica %x in %s belongs to group %x, not %x; an instance that changes its group "+
+			"gets another raft ID", raftlog.ErrIdentity, want.ID, d.cfg.Path, rec.Group, want.Group)
 	case rec.state == logEnded:
 		return fmt.Errorf("%w: replica %x of group %x in %s; the instance needs another raft ID", ErrEnded, want.ID,
 			want.Group, d.cfg.Path)
@@ -143,7 +145,7 @@ func (d *Dir) admit(want raftlog.Identity, l listing) error {
 	})
 }
 
-// recycle makes spares of the files of all logs but one.
+// recycle turns the segments of all logs but one into spares and removes their other files.
 func (d *Dir) recycle(l listing, keep uint64, spares *[]string) error {
 	var segments, others []string
 	for _, id := range slices.Sorted(maps.Keys(l.segments)) {
@@ -166,7 +168,7 @@ func (d *Dir) recycle(l listing, keep uint64, spares *[]string) error {
 	return nil
 }
 
-// begun records that a log's first batch is durable: from now on its files must be there.
+// begun records that a log's first batch is durable: from now on its files must exist.
 func (d *Dir) begun(id raftlog.Identity) error {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -182,7 +184,7 @@ func (d *Dir) begun(id raftlog.Identity) error {
 	})
 }
 
-// logClosed takes note that the open log is not open any more.
+// logClosed records that the open log has been closed, and its final error if there is one.
 func (d *Dir) logClosed(id raftlog.Identity, failed error) {
 	d.mu.lock()
 	defer d.mu.unlock()

@@ -11,19 +11,18 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// View is what Dir.Look found.
+// View is the result of Dir.Look.
 type View struct {
-	FreeBytes uint64 // what this process may still write to the file system
-	FreeKnown bool   // the system reports it
+	FreeBytes uint64 // how much this process may still write to the file system
+	FreeKnown bool   // FreeBytes is known
 }
 
-// Look compares the directory with the one that was opened, and reads how much room is left. With
-// write it also writes one byte and syncs it, so that a disk that is broken is noticed while
-// nothing else is written. The error wraps ErrLost if the directory was removed or another one is
-// in its place: what is written from then on is gone with the process. It wraps raftlog.ErrHung if
-// the disk does not answer within the limit, and raftlog.ErrStorage if the write fails. Look takes
-// no lock, so it answers while Put or Log waits for the disk. Its errors end no log: they are about
-// another file.
+// Look checks that the path still leads to the directory that was opened, and reads the free space.
+// With write it also writes and syncs one byte, so that a broken disk is detected while nothing
+// else is written. The error wraps ErrLost if the directory was removed or replaced: what is
+// written from then on is lost when the process ends. It wraps raftlog.ErrHung if the disk does not
+// answer within the limit, and raftlog.ErrStorage if the write fails. Look takes no lock, so it
+// returns also while Put or Log waits for the disk. Its errors do not end the log.
 func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	hung := fmt.Errorf("%w: %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, within)
 	if !d.looking.CompareAndSwap(false, true) {
@@ -34,7 +33,7 @@ func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 		err  error
 	}
 	done := make(chan result, 1)
-	go func() { // a system call that hangs cannot be ended: nothing waits for it, and it ends by itself
+	go func() { // not waited for: a system call that hangs cannot be ended
 		var r result
 		r.err = d.stillThere()
 		r.view.FreeBytes, r.view.FreeKnown = d.cfg.Files.Free(d.cfg.Path)
@@ -54,8 +53,8 @@ func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	}
 }
 
-// tryWrite writes the probe file in place, as the log writes its segments: that needs no more room
-// once the file is there, so a disk that is only full does not fail it.
+// tryWrite writes the probe file in place, as the log writes its segments. Once the file exists
+// that needs no space, so a full disk does not fail it.
 func (d *Dir) tryWrite() error {
 	path := filepath.Join(d.cfg.Path, probeName)
 	f, err := d.cfg.Files.Open(path)
@@ -75,8 +74,8 @@ func (d *Dir) tryWrite() error {
 	return nil
 }
 
-// identify keeps what the lock file is known by: its device and inode, or what the system has in
-// their place. The file stays open, so no other file can get the same inode.
+// identify stores the identity of the lock file: device and inode, or the system's equivalent. The
+// file stays open, so no other file can get the same inode.
 func (d *Dir) identify() error {
 	path, err := filepath.Abs(filepath.Join(d.cfg.Path, lockName))
 	if err != nil {
@@ -86,12 +85,12 @@ func (d *Dir) identify() error {
 	if d.identity, err = os.Stat(path); err != nil {
 		return err
 	}
-	os.SameFile(d.identity, d.identity) // Windows reads the number of the file only now
+	os.SameFile(d.identity, d.identity) // makes Windows read the file's number now
 	return nil
 }
 
-// stillThere reports whether the path still leads to the lock file that was opened. An error that
-// says nothing about that, as of a disk that cannot be read, is left to the writes.
+// stillThere returns an error if the path no longer leads to the lock file that was opened. Other
+// errors, such as those of an unreadable disk, are ignored; a write will report them.
 func (d *Dir) stillThere() error {
 	now, err := os.Stat(d.lockPath)
 	switch {

@@ -15,22 +15,22 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// metaTimeout is how long bbolt may wait for its own lock: nobody has it, since we have ours.
+// metaTimeout bounds bbolt's wait for its own lock, which is free because the directory is locked.
 const metaTimeout = 2 * time.Second
 
-// meta is meta.db, and the only place that knows bbolt. bbolt keeps no checksums, panics on damage,
-// and reads through a memory map that can fault. So:
+// meta is meta.db, the only use of bbolt. bbolt has no checksums on its data, panics on damage, and
+// reads through a memory map that can fault. So:
 //
 //   - all records are one value with a CRC32C, decoded once at open and served from memory. One
-//     value also needs no inner pages, which damage could turn into a cycle that overflows the
+//     value also needs no branch pages, which damage could turn into a cycle that overflows the
 //     stack;
 //   - every access runs under guarded;
-//   - each change is committed twice: of its two meta pages bbolt takes the older if the newer is
-//     damaged, and both must know the change;
+//   - each change is committed twice: if the newer of bbolt's two meta pages is damaged it uses the
+//     older, so both must have the change;
 //   - the free list is kept in the file, since bbolt rebuilds a missing one on a goroutine whose
-//     panic nobody could stop;
-//   - the file is made under another name, as bbolt's own way of making one does not outlive a
-//     power loss;
+//     panic cannot be recovered;
+//   - the file is created under another name, since bbolt's own creation does not survive a power
+//     loss;
 //   - the first error is final.
 //
 // Not safe for concurrent use.
@@ -38,7 +38,7 @@ type meta struct {
 	metaState
 	path   string
 	db     *bbolt.DB
-	file   *os.File // of db, to be closed when db is broken
+	file   *os.File // of db, to be closed if db has failed
 	failed error
 }
 
@@ -54,8 +54,7 @@ const (
 	metaKey    = "records"
 )
 
-// guarded runs an access to bbolt so that a panic or a fault in mapped memory comes back as an
-// error.
+// guarded runs an access to bbolt, and returns a panic or a fault in mapped memory as an error.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -79,12 +78,12 @@ func openBolt(path string) (db *bbolt.DB, file *os.File, err error) {
 		return err
 	})
 	if errors.Is(err, raftlog.ErrPanic) && file != nil {
-		abandon(file) // bbolt's own close could wait for its locks for ever
+		abandon(file) // bbolt's own close could wait for its locks forever
 	}
 	return db, file, err
 }
 
-// createMeta makes a file without records.
+// createMeta creates a file without records.
 func createMeta(fsys FS, dir string) error {
 	temp := filepath.Join(dir, metaName+".tmp")
 	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -110,11 +109,11 @@ func createMeta(fsys FS, dir string) error {
 	return nil
 }
 
-// openMeta opens and reads a file that is there.
+// openMeta opens and reads an existing file.
 func openMeta(path string) (*meta, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("%w: %w", raftlog.ErrStorage, err)
-	} else if info.Size() == 0 { // bbolt would begin anew
+	} else if info.Size() == 0 { // bbolt would initialize it
 		return nil, fmt.Errorf("%w: %s is empty; %s", raftlog.ErrCorrupt, path, wayOut)
 	}
 	db, file, err := openBolt(path)
@@ -129,9 +128,9 @@ func openMeta(path string) (*meta, error) {
 		return db.View(func(tx *bbolt.Tx) error {
 			b := tx.Bucket([]byte(metaBucket))
 			if b == nil {
-				return errors.New("the records are gone")
+				return errors.New("the records are missing")
 			}
-			// A copy: what the decoder makes of it outlives the map.
+			// A copy, since the decoded values outlive the transaction.
 			m.metaState, err = decodeMeta(slices.Clone(b.Get([]byte(metaKey))))
 			return err
 		})
@@ -144,7 +143,7 @@ func openMeta(path string) (*meta, error) {
 	return m, nil
 }
 
-// put changes records of other rooms.
+// put changes records of other packages.
 func (m *meta) put(records map[string][]byte) error {
 	for name := range records {
 		if name == "" || len(name) > metaNameMax {
@@ -177,7 +176,8 @@ func (m *meta) change(f func(*metaState)) error {
 	}
 	for range 2 {
 		if err := m.commit(value); err != nil {
-			m.failed = fmt.Errorf("%w: writing %s: %w; nothing more is written there: free or repair the disk and start the instance again", raftlog.ErrStorage, m.path, err)
+			m.failed = fmt.Errorf("%w: writing %s: %w; nothing more is written there: free or repair the disk and "+
+				"start the instance again", raftlog.ErrStorage, m.path, err)
 			return m.failed
 		}
 	}
@@ -198,18 +198,18 @@ func (m *meta) commit(value []byte) error {
 	})
 }
 
-// close closes the file. If bbolt has failed it is not asked to: it may hold its own locks for
-// ever. Its map of a few pages stays until the process ends.
+// close closes the file. If bbolt has failed its own close is not called, since it may wait for its
+// locks forever. Its mapping of a few pages stays until the process ends.
 func (m *meta) close() error {
 	if m.failed != nil {
-		abandon(m.file) // the failure counts
+		abandon(m.file) // the failure has been reported
 		return nil
 	}
 	m.failed = fmt.Errorf("%w: %s", raftlog.ErrClosed, m.path)
 	return guarded(m.db.Close)
 }
 
-// find returns what is known of the log of a raft ID.
+// find returns the record of a raft ID's log, or nil.
 func (m *metaState) find(id uint64) *logRecord {
 	for i := range m.logs {
 		if m.logs[i].ID == id {

@@ -10,11 +10,12 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// originText is the content of the file origin; its argument is the number by which the file system
-// knows the file. A copy has the number in its text and another one itself.
-const originText = "mortise made this directory here. If it was copied or restored, this number is not the file's own: %d\n"
+// originText is the content of the file origin; its argument is the file's own inode number. The
+// text of a copy has another number than the copy.
+const originText = "mortise made this directory here. If it was copied or restored, this number is not the file's " +
+	"own: %d\n"
 
-// checkOrigin refuses a directory that was copied.
+// checkOrigin fails with ErrCopied if the directory was copied.
 func checkOrigin(dir string) error {
 	path := filepath.Join(dir, originName)
 	text, err := os.ReadFile(path)
@@ -37,12 +38,14 @@ func checkOrigin(dir string) error {
 	if _, err := fmt.Sscanf(string(text), originText, &said); err == nil && (!ok || said == own) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s was copied or restored from a backup. A replica that runs twice, or goes back in time, breaks its group. "+
-		"Remove the whole directory, and the instance starts as a new one. Only if this is the newest state and the original is gone for good (a disk that was moved), remove %s instead",
+	return fmt.Errorf("%w: %s was copied or restored from a backup. "+
+		"A replica that runs twice, or goes back in time, breaks its group. "+
+		"Remove the whole directory, and the instance starts as a new one. Only if this is the newest state and "+
+		"the original no longer exists (a disk that was moved), remove %s instead",
 		ErrCopied, dir, path)
 }
 
-// writeOrigin makes the file in one step, so that a crash leaves none or a whole one.
+// writeOrigin creates the file atomically, so that a crash leaves none or a whole one.
 func writeOrigin(dir, path string) error {
 	f, err := createOS(path + ".tmp")
 	if err != nil {

@@ -18,8 +18,10 @@ const (
 
 // encode returns the content of meta.db:
 //
-//	magic [8]byte; version uint32; generation uint64; number of logs uint32, for each: group, id uint64, state uint8;
-//	number of records uint32, for each by name: length uint32, name, length uint32, value; CRC32C uint32
+//	magic [8]byte; version uint32; generation uint64;
+//	number of logs uint32, for each: group, id uint64, state uint8;
+//	number of records uint32, for each by name: length uint32, name, length uint32, value;
+//	CRC32C uint32
 func (m *metaState) encode() []byte {
 	le := binary.LittleEndian
 	b := append([]byte(nil), metaMagic...)
@@ -41,7 +43,7 @@ func (m *metaState) encode() []byte {
 	return le.AppendUint32(b, checksum(b))
 }
 
-// decodeMeta reads the content. The values refer to b.
+// decodeMeta decodes the content. The values refer to b.
 func decodeMeta(b []byte) (m metaState, err error) {
 	if len(b) < len(metaMagic)+8 {
 		return m, fmt.Errorf("the records are only %d bytes long", len(b))
@@ -52,10 +54,10 @@ func decodeMeta(b []byte) (m metaState, err error) {
 	}
 	r := reader{b: body}
 	if string(r.take(8)) != metaMagic {
-		return m, errors.New("these are no records of mortise")
+		return m, errors.New("the records are not those of mortise")
 	}
 	if v := r.u32(); v != formatVersion {
-		return m, fmt.Errorf("the records have format version %d, and this version of mortise knows only %d", v,
+		return m, fmt.Errorf("the records have format version %d, and this version of mortise supports only %d", v,
 			formatVersion)
 	}
 	m.generation, m.records = r.u64(), map[string][]byte{}

@@ -13,83 +13,80 @@ import (
 )
 
 // wal is the Store of a Dir: the log of one replica in segment files of fixed size, which are
-// reserved in advance and used again, and its snapshot in a file of its own.
+// reserved in advance and reused, and its snapshot in a separate file.
 //
-//	segment:  header (4096 bytes) │ frame │ frame │ ... │ seal │ room          wal_header.go, wal_frame.go
-//	frame:    head (32 bytes) │ what one Save writes: identity, hard state, snapshot, entries      wal_items.go
+//	segment:  header (4096 bytes) │ frame │ frame │ ... │ seal │ free     wal_header.go, wal_frame.go
+//	frame:    head (32 bytes) │ identity, hard state, snapshot, entries     wal_items.go
 //
-// A Save is one frame: one write and one sync, and after a crash all of it is there or nothing.
-// What is read is the fold of all frames in their order (wal_fold.go): a later entry replaces the
-// one at its index and all behind it. A new commit index alone waits for the next frame, or for
-// Close.
+// A Save is one frame: one write and one sync. After a crash all of it is there or nothing. Reading
+// folds all frames in their order (wal_fold.go): a later entry replaces the one at its index and
+// all behind it. A new commit index alone waits for the next frame, or for Close.
 //
 // # Steps, and a crash between any two of them
 //
-//   - A snapshot: 1. its file, synced piece by piece, then the directory; 2. the frame that names
-//     it, synced; 3. the segments that hold nothing behind the new one become spares, and the file
-//     of the snapshot before goes. A file that no frame names is removed at open, what 3 left
-//     undone is done then. 1 is Prepare, beside any number of Saves, and so is the removal of the
-//     file and of spares that are too many, by the next Prepare; only the snapshot of another
-//     replica, without which nothing can go on, is written within its Save.
-//   - The next segment: 1. a spare or a new file gets a header and is synced; 2. it is renamed,
-//     directory synced; 3. the old segment gets its seal, synced; 4. frames go to the new one. At
-//     open, a last segment without frames behind one without a seal means that 3 is due.
-//   - A spare is renamed and the directory synced before its header is written again.
+//   - A snapshot: 1. its file is written and synced piece by piece, then the directory is synced;
+//     2. the frame that names it is written and synced; 3. the segments without entries behind it
+//     become spares, and the file of the previous snapshot is removed. Open removes a file that no
+//     frame names, and completes step 3. Step 1 is Prepare, concurrent with any number of Saves.
+//     The next Prepare removes the old file and surplus spares. Only a snapshot of another replica,
+//     which everything else waits for, is written within its Save.
+//   - The next segment: 1. the header is written to a spare or a new file and synced; 2. the file
+//     is renamed and the directory synced; 3. the seal is written to the old segment and synced; 4.
+//     frames are written to the new one. Open does step 3 if it finds a last segment without frames
+//     behind one without a seal.
+//   - A segment is renamed to a spare and the directory synced before its header is overwritten.
 //
 // # A torn frame, or a damaged one?
 //
 // A frame is written only after the one before it is durable and acknowledged. So a crash leaves at
-// most one frame incomplete, it is the last, and it was never acknowledged: it may be cut. Whatever
-// else is wrong has been acknowledged and must be refused: cutting there would take back a vote or
-// an entry that others count on. What is found at the place of the next frame is therefore damage,
-// not the mark of a crash, if
+// most one frame incomplete: the last one, which was never acknowledged. It may be cut. All other
+// damage is to acknowledged data and must be refused, since a cut would take back a vote or an
+// entry that others rely on. So an invalid frame is damaged, and not torn by a crash, if
 //
-//   - a head with a higher number and the salt of the segment stands anywhere behind it (nobody
-//     wrote that before this frame was durable),
+//   - a head with a higher number and the salt of the segment follows anywhere behind it, since
+//     that was written only after this frame was durable,
 //   - the segment is sealed or another follows it that has frames,
-//   - it is one flipped bit away from the frame that it should be, which no lost sector is, since
-//     payloads are whitened, or
-//   - its head is intact and does not fit.
+//   - it differs from the expected frame in one bit, which is not the effect of a lost sector
+//     because payloads are whitened, or
+//   - its head is intact but does not fit.
 //
-// The last frame of all has nothing behind it that tells. Therefore Close writes marks behind it,
-// the second in another block of the disk, and so does the next open, before anything else happens.
-// What remains: the last frame before a crash, damaged in more than one bit between the crash and
-// the next open, is taken for torn. A disk that acknowledges a sync and loses what it was to hold
-// looks the same. So does a directory whose files were all put back to an earlier time together;
-// see Dir for what is noticed of copies.
+// The last frame has nothing behind it. Therefore Close writes two marks behind it, the second in
+// another block of the disk, and so does the next open, before anything else. Three cases are still
+// not detected: damage of more than one bit to the last frame between a crash and the next open,
+// which looks torn; a disk that acknowledges a sync and then loses the data; and a directory whose
+// files were all restored to an earlier state together (see Dir for copies).
 //
-// We assume of a disk that a write to some bytes does not change others, that what was synced
-// stays, and that a sector that was not written whole is the old or the new one, or differs from
-// both by more than a bit.
+// A disk is assumed to change no other bytes than those written, to keep what was synced, and to
+// leave a partly written sector old, new, or different from both in more than one bit.
 //
-// After a failed sync the kernel may hold in memory, as clean, what the disk does not have. The
-// store is finished then, and the next open, in the same boot or later, writes the last frame once
-// more together with its mark before it counts on either.
+// After a failed sync the kernel may hold pages as clean that the disk does not have. The store
+// accepts nothing more then. The next open, in the same boot or later, rewrites and syncs the last
+// frame, and then writes the marks.
 type wal struct {
 	fs      FS
 	dir     string
 	id      raftlog.Identity
 	segment int64              // bytes of a new segment
 	random  func([]byte)       // for salts
-	begun   func() error       // told once, after the first batch is durable
-	closed  func(failed error) // told at Close
+	begun   func() error       // called once, after the first batch is durable
+	closed  func(failed error) // called by Close
 	logger  *slog.Logger
 	spares  []string
 
-	// busy is held by Save and Load, and guards what follows. preparing is held by Prepare, which
-	// takes busy behind it, for moments. Close, which may come from another goroutine, waits for
-	// neither: the disk may never answer.
+	// Save and Load hold busy, which guards the fields below. Prepare holds preparing, and locks
+	// busy briefly after it. Close may be called from another goroutine and waits for neither lock:
+	// the disk may never answer.
 	busy, preparing sync.Mutex
 
-	files    uint64    // highest number of a snapshot's file so far
-	prepared *prepared // nil: there is none
-	stale    []string  // names of files that nothing needs any more
+	files    uint64    // highest number of a snapshot file so far
+	prepared *prepared // nil if there is none
+	stale    []string  // names of files that are no longer needed
 
 	fold
 	lowest   uint64 // sequence of the oldest segment that is kept
 	file     File   // of the current segment; nil before the first
 	header   header
-	at       int64             // where the next frame goes
+	at       int64             // offset of the next frame
 	next     uint64            // its number; 1 is the first
 	pending  *raftpb.HardState // a commit index that waits for the next frame
 	buf      []byte
@@ -97,8 +94,10 @@ type wal struct {
 	finished bool  // closed
 }
 
-// wayOut ends the message of every refusal to read a log.
-const wayOut = "this replica cannot go on under its raft ID: remove the whole directory and start the instance again, it then comes back as a new member, which may get a vote again; restoring an older copy would be worse, since others count on what it has promised since"
+// wayOut ends the message of each error for an unreadable log.
+const wayOut = "this replica cannot go on under its raft ID: remove the whole directory and start the instance " +
+	"again, it then comes back as a new member, which may get a vote again; do not restore an older copy, since " +
+	"the other replicas rely on what this one has acknowledged since"
 
 func (w *wal) refuse(name string, err error) error {
 	if errors.Is(err, raftlog.ErrStorage) {
@@ -131,7 +130,7 @@ func (w *wal) Load() (raftlog.State, error) {
 	return w.state(s)
 }
 
-// state is what was read, as a log wants it.
+// state converts what was read to a raftlog.State.
 func (w *wal) state(s *scanned) (st raftlog.State, err error) {
 	if !s.begun {
 		return raftlog.State{}, nil
@@ -149,7 +148,8 @@ func (w *wal) state(s *scanned) (st raftlog.State, err error) {
 // fail makes an error final.
 func (w *wal) fail(doing string, err error) error {
 	if w.failed == nil {
-		w.failed = fmt.Errorf("%w: %s in %s: %w; nothing more is written to this log: free or repair the disk and start the instance again", raftlog.ErrStorage, doing, w.dir, err)
+		w.failed = fmt.Errorf("%w: %s in %s: %w; nothing more is written to this log: free or repair the disk and "+
+			"start the instance again", raftlog.ErrStorage, doing, w.dir, err)
 		w.logger.Warn("the log on disk has failed", "error", w.failed)
 	}
 	return w.failed
@@ -178,31 +178,31 @@ func (w *wal) Save(b raftlog.Batch) error {
 	return nil
 }
 
-// accepts refuses what would be a fault of the caller, before anything is written.
+// accepts validates a batch before anything is written. An error is a bug of the caller.
 func (w *wal) accepts(b raftlog.Batch) error {
 	if (b.Identity != nil) == w.fold.begun {
 		return errors.New("the first batch of a log must name it, and no other")
 	}
 	if b.Identity != nil && *b.Identity != w.id {
-		return fmt.Errorf("the batch begins replica %x of group %x, but the log is that of replica %x of group %x",
+		return fmt.Errorf("the batch is the first of replica %x of group %x, but the log is that of replica %x of "+
+			"group %x",
 			b.Identity.ID, b.Identity.Group, w.id.ID, w.id.Group)
 	}
 	for i, e := range b.Entries {
 		if e.GetIndex() != b.Entries[0].GetIndex()+uint64(i) {
-			return fmt.Errorf("entry %d stands at the place of entry %d", e.GetIndex(),
+			return fmt.Errorf("entry %d is at the place of entry %d", e.GetIndex(),
 				b.Entries[0].GetIndex()+uint64(i))
 		}
 	}
 	return nil
 }
 
-// sameVote reports whether a hard state differs from the stored one in nothing but its commit
-// index.
+// sameVote reports whether a hard state equals the stored one, except for its commit index.
 func (w *wal) sameVote(hs *raftpb.HardState) bool {
 	return w.hard != nil && w.hard.GetTerm() == hs.GetTerm() && w.hard.GetVote() == hs.GetVote()
 }
 
-// save writes a batch as one frame. The fold goes forward only by what the frame says.
+// save writes a batch as one frame.
 func (w *wal) save(b raftlog.Batch) error {
 	first := w.buf[:0]
 	it := items{identity: b.Identity, hard: b.HardState}
@@ -246,14 +246,14 @@ func (w *wal) save(b raftlog.Batch) error {
 	return w.saved(b, it, entries)
 }
 
-// saved follows a durable frame with what rests on it.
+// saved updates the state after the frame of a batch is durable.
 func (w *wal) saved(b raftlog.Batch, it items, entries []*raftpb.Entry) error {
 	old := w.snapshot
 	it.first, it.entries = 0, entries
 	if len(entries) > 0 {
 		it.first = entries[0].GetIndex()
 	}
-	// The sequence is asked for only now: the write may have begun a segment.
+	// The sequence is read only now: the write may have begun a segment.
 	if err := w.apply(it, w.id, w.header.sequence); err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (w *wal) saved(b raftlog.Batch, it items, entries []*raftpb.Entry) error {
 	return w.release(old, it.snapshot)
 }
 
-// keepBuffer keeps the memory of a frame for the next one, unless it is large.
+// keepBuffer keeps a frame's memory for the next one, unless it is larger than 1 MiB.
 func (w *wal) keepBuffer(frame []byte) {
 	if w.buf = frame[:0]; cap(frame) > 1<<20 {
 		w.buf = nil
@@ -279,7 +279,7 @@ func (w *wal) keepBuffer(frame []byte) {
 // write appends one frame and makes it durable.
 func (w *wal) write(frame []byte) error {
 	if len(frame) > frameBytesMax {
-		return fmt.Errorf("a batch of %d bytes is larger than a frame can be, %d", len(frame), frameBytesMax)
+		return fmt.Errorf("a batch of %d bytes exceeds the largest frame, %d", len(frame), frameBytesMax)
 	}
 	if err := w.reserve(int64(len(frame))); err != nil {
 		return err
@@ -296,9 +296,9 @@ func (w *wal) write(frame []byte) error {
 	return nil
 }
 
-// Close writes what waits and a mark behind the last frame, so that its loss would be noticed, and
-// closes the files. The data is safe without that: an error is reported and changes nothing. While
-// a Save or a Prepare has not returned, Close does nothing but say so.
+// Close writes a waiting commit index and the marks behind the last frame, so that its loss would
+// be detected, and closes the files. Acknowledged data is safe without the marks. While a Save,
+// Load or Prepare has not returned, Close does nothing and returns ErrHung.
 func (w *wal) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered yet", raftlog.ErrHung, w.dir)
 	if !w.preparing.TryLock() {
@@ -329,12 +329,12 @@ func (w *wal) Close() error {
 	return err
 }
 
-// markBytes is how far apart the two marks stand: damage to one block of a disk cannot reach both,
-// nor the last frame and both.
+// markBytes is the distance of the two marks, so that damage to one block of a disk cannot affect
+// both.
 const markBytes = 4096
 
-// mark writes two frames that say nothing, or the commit index that waits. Each is durable before
-// the next, as all frames are.
+// mark writes two frames without content, except for a waiting commit index. Each is durable before
+// the next.
 func (w *wal) mark() error {
 	frame := make([]byte, frameHeadBytes, frameHeadBytes+64+markBytes)
 	if w.pending != nil {

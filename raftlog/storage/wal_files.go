@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Names of files in a directory. Those of a log begin with what they are and its raft ID, so that a
-// damaged file of a log that has ended is in nobody's way.
+// Names of files in a directory. Those of a log hold their kind and its raft ID, so that a damaged
+// file of an ended log does not affect another log.
 const (
 	tempFile      = "new.tmp"
 	segmentPrefix = "wal-"
 	snapPrefix    = "snap-"
 	sparePrefix   = "spare-"
 
-	// sparesKept is how many segments are kept for later, at least; behind a large snapshot more,
-	// see sparesFor.
+	// sparesKept is the minimum of spares that are kept; sparesFor adds more behind a large
+	// snapshot.
 	sparesKept = 2
 )
 
@@ -28,7 +28,7 @@ func (w *wal) snapshotName(file uint64) string {
 	return fmt.Sprintf("%s%016x-%016x", snapPrefix, w.id.ID, file)
 }
 
-// parseName takes the name of a segment or snapshot apart.
+// parseName parses the name of a segment or snapshot.
 func parseName(prefix, name string) (id, n uint64, ok bool) {
 	rest, found := strings.CutPrefix(name, prefix)
 	if !found || len(rest) != 33 || rest[16] != '-' {
@@ -40,7 +40,7 @@ func parseName(prefix, name string) (id, n uint64, ok bool) {
 	return id, n, fmt.Sprintf("%s%016x-%016x", prefix, id, n) == name
 }
 
-// listing is what is in a directory that has to do with logs.
+// listing is the files of logs in a directory.
 type listing struct {
 	segments  map[uint64][]uint64 // raft ID -> sequences, ascending
 	snapshots map[uint64][]uint64 // raft ID -> files, ascending
@@ -66,9 +66,9 @@ func list(fsys FS, dir string) (l listing, err error) {
 	return l, nil
 }
 
-// retire makes spares of segments that are no longer needed, until there are as many as are kept,
-// and removes the rest. Nothing of it may be used again before the directory is synced: a name that
-// comes back with the header of a later use would be a contradiction.
+// retire turns segments into spares until there are kept of them, removes the remaining ones and
+// the others, and syncs the directory. A spare must not be used before that sync: after a crash the
+// old name could come back with the header of the new use.
 func retire(fsys FS, dir string, spares *[]string, kept int, segments, others []string) error {
 	if len(segments)+len(others) == 0 {
 		return nil

@@ -9,21 +9,21 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// span is a run of entries of one term whose newest version stands in one segment; it reaches to
-// the next span.
+// span is a run of entries of one term whose newest version is in one segment. It ends where the
+// next span begins.
 type span struct {
 	first   uint64 // index
 	term    uint64
 	segment uint64 // sequence
 }
 
-// fold is what a sequence of frames amounts to. Writing and reading go through the same code, so
-// that both mean the same by it.
+// fold is the result of a sequence of frames. Writing and reading share this code, so that they
+// agree.
 type fold struct {
 	checkpoint
 
-	// floor is the index up to which this fold does not know the entries, since it began at a
-	// checkpoint behind them. They are no loss if the snapshot covers them.
+	// floor is the index up to which the entries are unknown because the fold began at a checkpoint
+	// behind them. That is no loss if the snapshot covers them.
 	floor uint64
 	spans []span
 }
@@ -31,7 +31,7 @@ type fold struct {
 // resume begins a fold at a checkpoint.
 func resume(c checkpoint) fold { return fold{checkpoint: c, floor: c.lastIndex} }
 
-// termAt returns the term of an entry of the log that the fold knows.
+// termAt returns the term of an entry, and false if the fold does not know the entry.
 func (f *fold) termAt(index uint64) (term uint64, ok bool) {
 	if index <= f.floor || index > f.lastIndex {
 		return 0, false
@@ -42,12 +42,12 @@ func (f *fold) termAt(index uint64) (term uint64, ok bool) {
 	return 0, false
 }
 
-// spanOf returns the place of the span that an index stands in, -1 if before all.
+// spanOf returns the position of the span that holds an index, or -1 if the index is before all.
 func (f *fold) spanOf(index uint64) int {
 	return sort.Search(len(f.spans), func(i int) bool { return f.spans[i].first > index }) - 1
 }
 
-// base returns the index of the snapshot, 0 without one.
+// base returns the index of the snapshot. Zero means there is none.
 func (f *fold) base() uint64 {
 	if f.snapshot == nil {
 		return 0
@@ -55,8 +55,7 @@ func (f *fold) base() uint64 {
 	return f.snapshot.index
 }
 
-// install takes a snapshot. If the entries behind it stay, those up to it are forgotten, otherwise
-// all.
+// install applies a snapshot. It drops the entries up to it if keeps is set, otherwise all.
 func (f *fold) install(m snapshotMark, keeps bool) {
 	f.snapshot = &m
 	if !keeps || m.index >= f.lastIndex {
@@ -72,7 +71,7 @@ func (f *fold) install(m snapshotMark, keeps bool) {
 	f.floor = max(f.floor, m.index)
 }
 
-// extend takes entries, the first of which replaces what stands there and all behind it.
+// extend applies entries, which replace all entries at and after the first index.
 func (f *fold) extend(first uint64, entries []*raftpb.Entry, segment uint64) error {
 	if err := f.gap(first); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (f *fold) extend(first uint64, entries []*raftpb.Entry, segment uint64) err
 	return nil
 }
 
-// gap refuses entries that would leave a hole.
+// gap fails for entries that would leave a gap or that the snapshot covers.
 func (f *fold) gap(first uint64) error {
 	if first > f.lastIndex+1 || first <= f.base() {
 		return fmt.Errorf("entry %d does not follow a log from %d to %d", first, f.base()+1, f.lastIndex)
@@ -100,11 +99,11 @@ func (f *fold) gap(first uint64) error {
 	return nil
 }
 
-// apply takes the items of one frame.
+// apply applies the items of one frame.
 func (f *fold) apply(it items, id raftlog.Identity, segment uint64) error {
 	if it.identity != nil {
 		if *it.identity != id || f.begun {
-			return fmt.Errorf("it begins the log of replica %x of group %x in that of replica %x of group %x",
+			return fmt.Errorf("it begins the log of replica %x of group %x within that of replica %x of group %x",
 				it.identity.ID, it.identity.Group, id.ID, id.Group)
 		}
 		f.begun = true
@@ -121,8 +120,8 @@ func (f *fold) apply(it items, id raftlog.Identity, segment uint64) error {
 	return nil
 }
 
-// oldest returns the first segment that an entry behind the snapshot stands in; without entries
-// that is the current one.
+// oldest returns the first segment with an entry behind the snapshot, or the current one if there
+// is no such entry.
 func (f *fold) oldest(current uint64) uint64 {
 	if f.lastIndex <= f.base() {
 		return current

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// A frame is one record of the log: what one Save writes, all of it or nothing.
+// A frame is one record of the log, written by one Save as a whole:
 //
 //	 0  uint32  magic
 //	 4  uint32  length of the payload, a multiple of 8
 //	 8  uint64  number: counts up by one from frame to frame, over all segments
 //	16  uint64  salt of the segment
 //	24  uint32  CRC32C of the payload
-//	28  uint32  CRC32C of the bytes before
+//	28  uint32  CRC32C of the preceding bytes
 //	32          payload: items, then zeros; whitened
 //
-// Numbers are little-endian. Frames stand back to back. The salt is drawn at random when a segment
-// is begun, so that what a recycled file held before is never taken for a frame of it.
+// Numbers are little-endian. Frames are contiguous. The salt is random for each segment, so that
+// old content of a recycled file is not taken for a frame.
 const (
 	frameMagic     = 0x316d726d // "mrm1"
 	frameHeadBytes = 32
 	frameAlign     = 8
 
-	// frameBytesMax bounds a frame, and so the memory that reading one takes.
+	// frameBytesMax bounds a frame, and so the memory for reading one.
 	frameBytesMax = 1 << 30
 )
 
-// castagnoli makes the table of CRC32C; the standard library keeps one, so this is cheap.
+// castagnoli returns the table of CRC32C, which the standard library caches.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
@@ -49,7 +49,7 @@ func (h frameHead) put(b []byte) {
 	le.PutUint32(b[28:], checksum(b[:28]))
 }
 
-// readFrameHead returns the head that b begins with, and whether it is one: intact, and of the
+// readFrameHead decodes the head at the beginning of b, and reports whether it is intact and of the
 // segment with this salt.
 func readFrameHead(b []byte, salt uint64) (frameHead, bool) {
 	le := binary.LittleEndian
@@ -60,8 +60,8 @@ func readFrameHead(b []byte, salt uint64) (frameHead, bool) {
 	return frameHead{length: le.Uint32(b[4:]), number: le.Uint64(b[8:]), salt: salt, payload: le.Uint32(b[24:])}, true
 }
 
-// sealFrame completes a frame whose payload stands in b behind room for the head: it pads the
-// payload and writes the head.
+// sealFrame completes a frame. b holds room for the head and then the payload; sealFrame pads and
+// whitens the payload and writes the head.
 func sealFrame(b []byte, number, salt uint64) []byte {
 	for len(b)%frameAlign != 0 {
 		b = append(b, 0)
@@ -73,10 +73,10 @@ func sealFrame(b []byte, number, salt uint64) []byte {
 	return b
 }
 
-// whiten combines a payload with a stream of bits that no other payload has; doing it twice undoes
-// it. Most of a payload is zeros and counters, and so is what stood there before. With that, a
-// sector that was not written differs from the right one in about half of its bits, and never by
-// chance in one alone, which is what oneBitOff takes for damage.
+// whiten combines a payload with a bit stream of its own; a second call undoes it. Payloads, and
+// the old content of the file, are mostly zeros and counters. Once whitened, a sector that was not
+// written differs from the right one in about half of its bits. It does not differ in only one bit,
+// which oneBitOff takes for damage.
 func (h frameHead) whiten(payload []byte) {
 	le := binary.LittleEndian
 	x := h.salt ^ h.number<<32 ^ uint64(h.payload)
@@ -88,19 +88,19 @@ func (h frameHead) whiten(payload []byte) {
 	}
 }
 
-// verdict is what stands at a place in a segment where a frame could.
+// verdict is the state of the place where the next frame could be.
 type verdict uint8
 
 const (
 	frameWhole   verdict = iota // the frame that is expected
-	frameAbsent                 // nothing of it: nobody wrote here, or the write never reached the disk
-	frameTorn                   // a part of it: the write did not reach the disk whole
-	frameDamaged                // it was written whole and has changed since
+	frameAbsent                 // no part of it: it was not written, or the write did not reach the disk
+	frameTorn                   // a part of it: the write did not reach the disk completely
+	frameDamaged                // it was written completely and has changed since
 )
 
-// readFrame looks at b, the rest of a segment, for the frame with this number. It returns the
-// payload, which is the caller's, and the length of the frame. How a torn frame is told from a
-// damaged one: see walStore.
+// readFrame reads the frame with this number from b, the rest of a segment. It returns a copy of
+// the payload and the length of the frame. See wal for the difference between a torn and a damaged
+// frame.
 func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdict) {
 	head, ok := readFrameHead(b, salt)
 	if ok && head.number == number && head.length%frameAlign == 0 &&
@@ -117,7 +117,7 @@ func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdi
 		return nil, 0, frameTorn
 	}
 	switch {
-	case ok: // intact, and not what can stand here: no crash writes that
+	case ok: // intact, but not possible here: a crash does not cause that
 		return nil, 0, frameDamaged
 	case headOneBitOff(b, number, salt), laterFrame(b, number, salt):
 		return nil, 0, frameDamaged
@@ -126,7 +126,7 @@ func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdi
 }
 
 // laterFrame reports whether a frame with a higher number begins anywhere in b. Its head is enough:
-// nobody began to write it before the frame with this number was durable.
+// it was written only after the frame with this number was durable.
 func laterFrame(b []byte, number, salt uint64) bool {
 	le := binary.LittleEndian
 	for at := 0; at+frameHeadBytes <= len(b); at += frameAlign {
@@ -140,8 +140,8 @@ func laterFrame(b []byte, number, salt uint64) bool {
 	return false
 }
 
-// headOneBitOff reports whether b begins with the head of the expected frame with one bit of it
-// flipped.
+// headOneBitOff reports whether b begins with the head of the expected frame, except for one
+// flipped bit.
 func headOneBitOff(b []byte, number, salt uint64) bool {
 	if len(b) < frameHeadBytes {
 		return false
@@ -158,9 +158,9 @@ func headOneBitOff(b []byte, number, salt uint64) bool {
 	return false
 }
 
-// oneBitOff reports whether the checksums of two texts of n bytes that differ in one bit can differ
-// by this much. A CRC is linear, so that the difference depends only on how far from the end the
-// bit stands.
+// oneBitOff reports whether the checksums of two texts of n bytes that differ in one bit can have
+// this difference. A CRC is linear, so the difference depends only on the distance of the bit from
+// the end.
 func oneBitOff(n int, difference uint32) bool {
 	table := castagnoli()
 	var flip [8]uint32

@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// headerBytes is the room of a segment's header. It is a block of its own, so that no append writes
-// to it again.
+// headerBytes is the size of a segment's header: a whole block, so that no append writes to it.
 const headerBytes = 4096
 
 const (
@@ -20,8 +19,8 @@ const (
 	formatVersion = 1
 )
 
-// checkpoint is what the log amounts to at one place in it, but for its entries: with it the
-// segments before are only needed for the entries in them.
+// checkpoint is the state of the log at one place in it, without the entries. So earlier segments
+// are only needed for their entries.
 type checkpoint struct {
 	begun     bool // an Identity was saved
 	hard      *raftpb.HardState
@@ -30,7 +29,7 @@ type checkpoint struct {
 	lastTerm  uint64
 }
 
-// header is what a segment file begins with.
+// header is the beginning of a segment file.
 type header struct {
 	id       raftlog.Identity
 	sequence uint64 // counts up by one from segment to segment
@@ -47,10 +46,11 @@ const (
 	flagSnapshot
 )
 
-// encode returns the header as it stands in the file:
+// encode returns the header's bytes in the file:
 //
 //	magic [8]byte; version uint32; group, id, sequence, salt, size, first uint64; flags uint8;
-//	term, vote, commit uint64; snapshot as in a frame; last index, last term uint64; zeros; CRC32C of all before uint32
+//	term, vote, commit uint64; snapshot as in a frame; last index, last term uint64; zeros;
+//	CRC32C of all of it uint32
 func (h header) encode() []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 0, headerBytes)
@@ -82,7 +82,7 @@ func (h header) encode() []byte {
 	return le.AppendUint32(b, checksum(b))
 }
 
-// decodeHeader reads the beginning of a segment file.
+// decodeHeader decodes the beginning of a segment file.
 func decodeHeader(b []byte) (h header, err error) {
 	if len(b) < headerBytes {
 		return h, fmt.Errorf("it is only %d bytes long", len(b))
@@ -93,10 +93,10 @@ func decodeHeader(b []byte) (h header, err error) {
 		return h, errors.New("its header does not match its checksum")
 	}
 	if !bytes.HasPrefix(b, []byte(segmentMagic)) {
-		return h, errors.New("it is no segment of a log")
+		return h, errors.New("it is not a log segment")
 	}
 	if v := le.Uint32(b[8:]); v != formatVersion {
-		return h, fmt.Errorf("it has format version %d, and this version of mortise knows only %d", v, formatVersion)
+		return h, fmt.Errorf("it has format version %d, and this version of mortise supports only %d", v, formatVersion)
 	}
 	r := reader{b: b[12:]}
 	h = header{id: raftlog.Identity{Group: r.u64(), ID: r.u64()}, sequence: r.u64(), salt: r.u64(), size: r.u64(),
@@ -114,7 +114,6 @@ func decodeHeader(b []byte) (h header, err error) {
 	return h, nil
 }
 
-// equal reports whether two checkpoints say the same.
 func (c checkpoint) equal(o checkpoint) bool {
 	if (c.hard == nil) != (o.hard == nil) || (c.snapshot == nil) != (o.snapshot == nil) {
 		return false

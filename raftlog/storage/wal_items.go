@@ -9,16 +9,18 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// The items of a frame, each a byte that says which and fields of fixed width, little-endian:
+// The items of a frame. Each is a byte for its kind and fields of fixed width, little-endian:
 //
 //	1 identity   group, id uint64
 //	2 hard state term, vote, commit uint64
-//	3 snapshot   index, term uint64; keeps uint8 (1: the entries behind it stay); file, length uint64; CRC32C uint32
-//	4 entries    first index uint64, count uint32; for each: term uint64, type uint8, length uint32, data
-//	5 mark       nothing: written at open and close, so that the frame before it is known to have been durable
-//	6 seal       next uint64: the log goes on in the segment of that sequence
+//	3 snapshot   index, term uint64; keeps uint8 (1 keeps the entries behind it);
+//	             file, length uint64; CRC32C uint32
+//	4 entries    first index uint64, count uint32;
+//	             for each: term uint64, type uint8, length uint32, data
+//	5 mark       no fields; written at open and close, to prove that the frame before was durable
+//	6 seal       next uint64: sequence of the segment in which the log continues
 //
-// They take effect in their order, which is that of a Batch. 0 ends the items; only zeros follow.
+// They take effect in this order, which is that of a Batch. 0 ends the items; only zeros follow.
 const (
 	itemEnd byte = iota
 	itemIdentity
@@ -31,8 +33,7 @@ const (
 
 const entryHeadBytes = 8 + 1 + 4
 
-// snapshotMark says in the log which snapshot holds: the file it is in, how long that is, and its
-// checksum.
+// snapshotMark names the snapshot in effect, with the number, length and checksum of its file.
 type snapshotMark struct {
 	index, term  uint64
 	file, length uint64
@@ -47,7 +48,7 @@ type items struct {
 	keeps    bool
 	first    uint64 // index of the first entry
 	entries  []*raftpb.Entry
-	seal     uint64 // 0: none
+	seal     uint64 // zero means none
 }
 
 func appendIdentity(b []byte, id raftlog.Identity) []byte {
@@ -95,7 +96,7 @@ func appendSeal(b []byte, next uint64) []byte {
 	return binary.LittleEndian.AppendUint64(append(b, itemSeal), next)
 }
 
-// reader takes fields off the front of b; once it has run short it stays bad and gives zeros.
+// reader takes fields off the front of b. Once b is too short, bad is set and it returns zeros.
 type reader struct {
 	b   []byte
 	bad bool
@@ -136,8 +137,8 @@ func (r *reader) mark() (m snapshotMark) {
 	return snapshotMark{index: r.u64(), term: r.u64(), file: r.u64(), length: r.u64(), sum: r.u32()}
 }
 
-// decodeItems reads a payload. It takes memory in proportion to the payload, whatever that says,
-// and the entries do not refer to it.
+// decodeItems decodes a payload. Its memory is proportional to the payload's size, whatever the
+// payload holds. The entries do not refer to the payload.
 func decodeItems(payload []byte) (it items, err error) {
 	r := reader{b: payload}
 	for !r.bad && len(r.b) > 0 {
@@ -165,7 +166,8 @@ func decodeItems(payload []byte) (it items, err error) {
 			it.seal = r.u64()
 			r.bad = r.bad || it.seal == 0
 		default:
-			return items{}, fmt.Errorf("it holds an item of kind %d, which this version does not know: a newer version wrote it", kind)
+			return items{}, fmt.Errorf("it holds an item of unknown kind %d, probably of a newer version "+
+				"of mortise", kind)
 		}
 	}
 	if r.bad {

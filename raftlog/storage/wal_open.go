@@ -4,11 +4,11 @@ import (
 	"path/filepath"
 )
 
-// sealBytes is the room that a segment keeps for its seal.
+// sealBytes is the space that a segment reserves for its seal.
 const sealBytes = frameHeadBytes + 16
 
-// open reads the log that is in the directory, if any, cuts what a crash has left, and makes it
-// ready for the next frame.
+// open reads the log in the directory, if there is one, cuts a torn frame, and prepares the log for
+// the next frame.
 func (w *wal) open(l listing) error {
 	w.next = 1
 	for _, file := range l.snapshots[w.id.ID] {
@@ -22,7 +22,7 @@ func (w *wal) open(l listing) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.state(s); err != nil { // a snapshot that cannot be read must be noticed now
+	if _, err := w.state(s); err != nil { // an unreadable snapshot must be detected now
 		return err
 	}
 	if err := w.resume(s); err != nil {
@@ -39,11 +39,11 @@ func (w *wal) resume(s *scanned) error {
 	w.fold = s.fold
 	last := &s.segments[len(s.segments)-1]
 	if last.torn {
-		w.logger.Warn("cut a frame that a crash had left incomplete; nobody was told that it is durable", "file",
+		w.logger.Warn("cut a frame that a crash had left incomplete; it was never acknowledged", "file",
 			last.path, "offset", last.end)
 	}
 	if n := len(s.segments); n > 1 && s.segments[n-2].sealed == 0 {
-		// A crash came between the header of the new segment and the seal of the old one.
+		// The crash was between the header of the new segment and the seal of the old one.
 		if err := w.use(&s.segments[n-2]); err != nil {
 			return err
 		}
@@ -57,8 +57,8 @@ func (w *wal) resume(s *scanned) error {
 	return w.mark()
 }
 
-// use makes a segment the current one. Its last frame is written again, since the disk may not have
-// it although the kernel does: the sync that follows is the first whose success we see.
+// use makes a segment the current one. It rewrites and syncs the last frame, since the disk may not
+// have what the kernel returned.
 func (w *wal) use(s *segment) error {
 	if w.file != nil {
 		if err := w.file.Close(); err != nil {
@@ -80,7 +80,8 @@ func (w *wal) use(s *segment) error {
 	return file.Sync()
 }
 
-// tidy does what a crash may have left undone: segments and snapshots that nothing needs go.
+// tidy retires the segments and removes the snapshots that are no longer needed, as release would
+// have done before a crash.
 func (w *wal) tidy(l listing, s *scanned) error {
 	segments := s.stale
 	w.lowest = w.oldest(w.header.sequence)
@@ -98,10 +99,9 @@ func (w *wal) tidy(l listing, s *scanned) error {
 	return retire(w.fs, w.dir, &w.spares, w.sparesFor(w.snapshot), segments, others)
 }
 
-// release lets go of what a new snapshot has made superfluous. To remove large files takes a file
-// system so long that appends would feel it. So segments become spares, all of them: another name
-// costs next to nothing. What nothing needs at all is left to the next Prepare, if this snapshot
-// was prepared: the file of the one before, and spares that are too many.
+// release retires what a new snapshot has made superfluous. The removal of large files would delay
+// appends. So all segments become spares, which only renames them. If this snapshot was prepared,
+// the next Prepare removes the previous snapshot's file and surplus spares.
 func (w *wal) release(old, now *snapshotMark) error {
 	var segments, others []string
 	oldest := w.oldest(w.header.sequence)
@@ -129,10 +129,9 @@ func (w *wal) release(old, now *snapshotMark) error {
 	return nil
 }
 
-// sparesFor is how many segments are kept for later: as many as the log needs until the next
-// snapshot, which comes after about as many bytes as this one has, or half as many more. So a log
-// of any size is written to the same files over and over, and the room that it needs at its longest
-// stays reserved.
+// sparesFor returns how many spares are kept: as many as the log needs until the next snapshot,
+// which comes after one to one and a half times the bytes of this one. So a log of any size reuses
+// the same files, and the space for its greatest length stays reserved.
 func (w *wal) sparesFor(now *snapshotMark) int {
 	if now == nil {
 		return sparesKept
@@ -140,8 +139,8 @@ func (w *wal) sparesFor(now *snapshotMark) int {
 	return sparesKept + int(now.length/2*3/uint64(w.segment))
 }
 
-// reserve makes sure that a frame of n bytes fits the current segment, with room for the seal
-// behind it.
+// reserve ensures that the current segment has space for a frame of n bytes and the seal. If not it
+// begins a new segment.
 func (w *wal) reserve(n int64) error {
 	n += frameAlign
 	if w.file != nil && w.at+n+sealBytes <= int64(w.header.size) {
@@ -171,7 +170,7 @@ func (w *wal) reserve(n int64) error {
 	return w.use(&segment{header: h, path: path, end: headerBytes, next: h.first})
 }
 
-// seal ends the current segment.
+// seal ends the current segment, durably.
 func (w *wal) seal(next uint64) error {
 	frame := sealFrame(appendSeal(make([]byte, frameHeadBytes), next), w.next, w.header.salt)
 	if _, err := w.file.WriteAt(frame, w.at); err != nil {
@@ -180,7 +179,7 @@ func (w *wal) seal(next uint64) error {
 	return w.file.Sync()
 }
 
-// create makes the file of a segment, out of a spare if there is one that is large enough.
+// create creates the file of a segment, from a spare if there is one that is large enough.
 func (w *wal) create(h *header) (path string, err error) {
 	from := filepath.Join(w.dir, tempFile)
 	var file File
@@ -210,8 +209,8 @@ func (w *wal) create(h *header) (path string, err error) {
 	return path, w.fs.SyncDir(w.dir)
 }
 
-// prepare writes the header, and reserves the room. A spare may be longer than asked for: its room
-// is used as it is.
+// prepare reserves the space and writes the header. A spare may be longer than h.size, which is set
+// to its length then.
 func (w *wal) prepare(file File, h *header) error {
 	size, err := file.Size()
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// prepared is a snapshot that is durable and that no frame names yet.
+// prepared is a durable snapshot that no frame names yet.
 type prepared struct {
 	mark snapshotMark
 	snap *raftpb.Snapshot
 }
 
-// Prepare makes a snapshot durable beside the log. It holds up a Save only while it looks at what
-// both of them change.
+// Prepare makes a snapshot durable beside the log. It blocks a Save only while it uses shared
+// fields.
 func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	w.preparing.Lock()
 	defer w.preparing.Unlock()
@@ -31,7 +31,7 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 		mark, err = w.writeSnapshot(ctx, file, s)
 	}
 	if err != nil && ctx.Err() != nil {
-		// Whatever stays goes at the next open.
+		// A file that cannot be removed is removed at the next open.
 		return errors.Join(context.Cause(ctx), w.fs.Remove(filepath.Join(w.dir, w.snapshotName(file))))
 	}
 	w.busy.Lock()
@@ -43,8 +43,8 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	return nil
 }
 
-// beginPrepare returns the number of the file to write, and which files go first: those of earlier
-// snapshots, and what was prepared before. It was not named by now, and never will be.
+// beginPrepare returns the number of the file to write, and the files to remove first: those of
+// earlier snapshots, and that of a prepared snapshot that was not named.
 func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
 	w.busy.Lock()
 	defer w.busy.Unlock()
@@ -60,20 +60,20 @@ func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
 	return w.files, stale, nil
 }
 
-// snapshotOf returns the mark of the snapshot of a batch, which is durable then.
+// snapshotOf returns the mark of the snapshot of a batch. The snapshot is durable when it returns.
 func (w *wal) snapshotOf(b raftlog.Batch) (snapshotMark, error) {
 	if !b.Prepared {
 		w.files++
 		return w.writeSnapshot(context.Background(), w.files, b.Snapshot)
 	}
 	if w.prepared == nil || w.prepared.snap != b.Snapshot {
-		return snapshotMark{}, fmt.Errorf("the snapshot at %d is to be named, and was not prepared",
+		return snapshotMark{}, fmt.Errorf("the batch names the snapshot at %d, which was not prepared",
 			b.Snapshot.GetMetadata().GetIndex())
 	}
 	return w.prepared.mark, nil
 }
 
-// usable refuses what comes after the end of the store.
+// usable returns an error if the store has failed or is closed.
 func (w *wal) usable() error {
 	if w.failed == nil && w.finished {
 		return fmt.Errorf("%w: the log in %s is closed", raftlog.ErrClosed, w.dir)

@@ -10,31 +10,31 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// segment is one segment file as it was read.
+// segment is one segment file after reading.
 type segment struct {
 	header
 	path   string
-	end    int64  // where the next frame goes
+	end    int64  // offset of the next frame
 	next   uint64 // its number
-	tail   int64  // where the last frame begins; 0: there is none
+	tail   int64  // offset of the last frame; zero means there is none
 	last   []byte // the bytes of the last frame
-	torn   bool   // a part of a frame stands at end
-	sealed uint64 // the sequence that its seal names, 0: none
+	torn   bool   // a torn frame is at end
+	sealed uint64 // the sequence that its seal names; zero means there is no seal
 }
 
-// scanned is a log as it was read.
+// scanned is a log after reading.
 type scanned struct {
 	fold
 	entries  []*raftpb.Entry // behind the snapshot
 	segments []segment       // in order
-	stale    []string        // names of files from before a gap that nothing needs
+	stale    []string        // names of unneeded files before a gap
 }
 
-// scan reads the segments with these sequences, which ascend, and changes nothing.
+// scan reads the segments with these ascending sequences, and changes nothing.
 func (w *wal) scan(sequences []uint64) (*scanned, error) {
-	// What stands before a gap is left from the removal of segments that were no longer needed, cut
-	// short by a crash. If it was needed after all, the log that follows does not reach down to its
-	// snapshot, and is refused.
+	// Segments before a gap are left from a removal that a crash has interrupted. If they were
+	// needed after all, the log behind the gap does not reach down to its snapshot, and complete
+	// refuses it.
 	from := 0
 	for i := 1; i < len(sequences); i++ {
 		if sequences[i] != sequences[i-1]+1 {
@@ -56,7 +56,7 @@ func (w *wal) scan(sequences []uint64) (*scanned, error) {
 	return s, nil
 }
 
-// read reads one segment and goes on with the fold.
+// read reads one segment and continues the fold.
 func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 	path := filepath.Join(w.dir, w.segmentName(sequence))
 	b, err := readAll(w.fs, path)
@@ -71,7 +71,7 @@ func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 		return fmt.Errorf("it is segment %d of replica %x of group %x, not segment %d of replica %x of group %x",
 			h.sequence, h.id.ID, h.id.Group, sequence, w.id.ID, w.id.Group)
 	case h.size != uint64(len(b)):
-		return fmt.Errorf("it is %d bytes long and must be %d", len(b), h.size)
+		return fmt.Errorf("it is %d bytes long, not %d", len(b), h.size)
 	}
 	if first {
 		s.fold = resume(h.begins)
@@ -82,7 +82,7 @@ func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 	for seg.sealed == 0 {
 		payload, size, v := readFrame(b[seg.end:], seg.next, h.salt)
 		if v == frameDamaged {
-			return fmt.Errorf("frame %d at offset %d is damaged, and it had been acknowledged", seg.next, seg.end)
+			return fmt.Errorf("frame %d at offset %d is damaged although it had been acknowledged", seg.next, seg.end)
 		}
 		if seg.torn = v == frameTorn; v != frameWhole {
 			break
@@ -98,35 +98,36 @@ func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 		seg.end += int64(size)
 		seg.next++
 	}
-	// Without this the whole file would stay in memory.
+	// A copy, so that the whole file does not stay in memory.
 	seg.last = slices.Clone(seg.last)
 	s.segments = append(s.segments, seg)
 	return nil
 }
 
-// follows checks a segment that is not the first against what came before it.
+// follows checks a segment against the previous ones.
 func (s *scanned) follows(h header) error {
 	prev := &s.segments[len(s.segments)-1]
 	switch {
 	case prev.sealed == 0 && h.first != prev.next+1, prev.sealed != 0 && (prev.sealed != h.sequence ||
 		h.first != prev.next):
-		return fmt.Errorf("it begins with frame %d, but %s ends before frame %d: what stood there had been acknowledged", h.first, prev.path, prev.next)
+		return fmt.Errorf("it begins with frame %d, but %s ends before frame %d: acknowledged frames are missing",
+			h.first, prev.path, prev.next)
 	case len(s.segments) > 1 && s.segments[len(s.segments)-2].sealed == 0:
-		return fmt.Errorf("%s has lost its end, and it had been acknowledged", s.segments[len(s.segments)-2].path)
+		return fmt.Errorf("%s has lost its end although it had been acknowledged", s.segments[len(s.segments)-2].path)
 	case !h.begins.equal(s.checkpoint):
-		return fmt.Errorf("its header does not say what %s comes to", prev.path)
+		return fmt.Errorf("its header contradicts the contents of %s", prev.path)
 	}
 	return nil
 }
 
-// take goes on with the fold by one frame.
+// take continues the fold with one frame.
 func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 	if err := s.apply(it, id, sequence); err != nil {
 		return err
 	}
 	if it.snapshot != nil {
-		// Entries before the snapshot are dropped here and not when the log is complete, so that a
-		// long log does not pile them up.
+		// Entries before the snapshot are dropped here and not at the end, so that a long log does
+		// not fill the memory.
 		if !it.keeps {
 			s.entries = nil
 		}
@@ -142,7 +143,7 @@ func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 	return nil
 }
 
-// upTo counts the entries up to an index.
+// upTo returns the number of entries up to an index.
 func (s *scanned) upTo(index uint64) int {
 	if len(s.entries) == 0 || index < s.entries[0].GetIndex() {
 		return 0
@@ -150,17 +151,17 @@ func (s *scanned) upTo(index uint64) int {
 	return int(min(index-s.entries[0].GetIndex()+1, uint64(len(s.entries))))
 }
 
-// complete checks what only the end of the log can tell.
+// complete does the checks that need the whole log.
 func (s *scanned) complete() error {
 	n := len(s.segments)
 	last := &s.segments[n-1]
 	if last.sealed != 0 {
-		return fmt.Errorf("the log goes on in segment %d, which is missing", last.sealed)
+		return fmt.Errorf("the log continues in segment %d, which is missing", last.sealed)
 	}
 	if n > 1 && s.segments[n-2].sealed == 0 && last.tail != 0 {
-		return fmt.Errorf("%s has lost its end, and it had been acknowledged", s.segments[n-2].path)
+		return fmt.Errorf("%s has lost its end although it had been acknowledged", s.segments[n-2].path)
 	}
-	// What the first segments held up to the snapshot is not needed; anything above it is.
+	// Entries up to the snapshot are not needed; all above it are.
 	if s.floor > s.base() {
 		return fmt.Errorf("the entries from %d to %d are missing, with the segments that held them", s.base()+1,
 			s.floor)

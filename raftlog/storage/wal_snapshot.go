@@ -15,26 +15,26 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// A snapshot is a file of its own, named by the frame that makes it hold:
+// A snapshot is a separate file, which takes effect by a frame that names it:
 //
-//	magic [8]byte; version uint32; length of the metadata uint32; group, id, file, length of the data uint64; metadata (protobuf); data
+//	magic [8]byte; version, length of the metadata uint32;
+//	group, id, file, length of the data uint64; metadata (protobuf); data
 //
-// The frame holds its length and the CRC32C of all of it. It is complete and durable under its name
-// before the frame is written, and the file of the snapshot before goes after the frame is durable,
-// so that at any moment the log names one that is there.
+// The frame holds its length and the CRC32C of all of it. The file is durable under its name before
+// the frame is written, and the previous file is removed after the frame is durable. So the log
+// always names an existing file.
 const (
 	snapshotMagic     = "mortiseS"
 	snapshotHeadBytes = 8 + 4 + 4 + 4*8
 )
 
-// snapshotPieceBytes is how much of a snapshot is written between two syncs. What waits in memory
-// for the disk is in the way of the log's own syncs: a file system writes it out before them.
+// snapshotPieceBytes is how much of a snapshot is written between two syncs. More dirty memory
+// would delay the syncs of the log, since a file system writes it out before them.
 const snapshotPieceBytes = 1 << 20
 
-// writeSnapshot makes a snapshot durable beside the log, where it means nothing until a frame names
-// it. Therefore it is written under its own name: what a crash leaves of it is no file of the log,
-// and goes at the next open. It gives up when ctx ends. It touches nothing of the log but its
-// constants, so it may run beside a Save.
+// writeSnapshot makes a snapshot durable beside the log. It has no effect until a frame names it,
+// so it needs no temporary name: the next open removes what a crash has left of it. It fails when
+// ctx ends. It uses only constant fields of w, so it may run concurrently with a Save.
 func (w *wal) writeSnapshot(ctx context.Context, file uint64, s *raftpb.Snapshot) (snapshotMark, error) {
 	meta, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.GetMetadata())
 	if err != nil {
@@ -61,8 +61,8 @@ func (w *wal) writeSnapshot(ctx context.Context, file uint64, s *raftpb.Snapshot
 	return m, w.fs.SyncDir(w.dir)
 }
 
-// writePieces writes the parts of a file one behind the other, makes them durable piece by piece,
-// and returns their checksum.
+// writePieces writes the parts of a file in order, makes them durable piece by piece, and returns
+// their checksum.
 func writePieces(ctx context.Context, f File, parts ...[]byte) (sum uint32, err error) {
 	at, since := int64(0), 0
 	for _, p := range parts {
@@ -109,7 +109,7 @@ func (w *wal) readSnapshot(m snapshotMark) (*raftpb.Snapshot, error) {
 
 func decodeSnapshot(b []byte, m snapshotMark, id raftlog.Identity) (*raftpb.Snapshot, error) {
 	if uint64(len(b)) != m.length {
-		return nil, fmt.Errorf("it is %d bytes long and must be %d", len(b), m.length)
+		return nil, fmt.Errorf("it is %d bytes long, not %d", len(b), m.length)
 	}
 	if checksum(b) != m.sum {
 		return nil, fmt.Errorf("it does not match its checksum")
@@ -118,7 +118,7 @@ func decodeSnapshot(b []byte, m snapshotMark, id raftlog.Identity) (*raftpb.Snap
 	magic, version, metaLen := string(r.take(8)), r.u32(), r.u32()
 	owner, file, dataLen := raftlog.Identity{Group: r.u64(), ID: r.u64()}, r.u64(), r.u64()
 	if magic != snapshotMagic || version != formatVersion || owner != id || file != m.file {
-		return nil, fmt.Errorf("it is no snapshot of this log that this version of mortise knows")
+		return nil, fmt.Errorf("it is not a snapshot of this log, or of another version of mortise")
 	}
 	meta, data := &raftpb.SnapshotMetadata{}, []byte(nil)
 	if err := proto.Unmarshal(r.take(uint64(metaLen)), meta); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // bench is a client core on a bench: the test is its clock, its shell and its group. Three voters
-// are its targets; unless a test says otherwise voter 1 leads.
+// are its targets; unless a test changes that, voter 1 leads.
 type bench struct {
 	t        *testing.T
 	core     *Core
@@ -45,7 +45,7 @@ func (b *bench) giveNonce() {
 	}
 }
 
-// turn has a turn and notes what comes of it. It returns the frame as text.
+// turn runs a turn and records the output. It returns the frame as text.
 func (b *bench) turn() string {
 	b.t.Helper()
 	b.giveNonce()
@@ -78,7 +78,7 @@ func (b *bench) turn() string {
 	return b.frame()
 }
 
-// frame writes the last frame for people: "1: attach 5 live 1-2 next 3, renew 7".
+// frame formats the last frame: "1: attach 5 live 1-2 next 3, renew 7".
 func (b *bench) frame() string {
 	var parts []string
 	for _, c := range b.commands {
@@ -111,7 +111,7 @@ func (b *bench) frame() string {
 	return fmt.Sprintf("%d: %s", nodeidtest.Number(b.to.Peer), strings.Join(parts, ", "))
 }
 
-// want has a turn and compares its frame.
+// want runs a turn and compares its frame.
 func (b *bench) want(frame string) {
 	b.t.Helper()
 	if got := b.turn(); got != frame {
@@ -121,7 +121,7 @@ func (b *bench) want(frame string) {
 
 func (b *bench) advance(d time.Duration) { b.now = b.now.Add(d) }
 
-// reply hands records from a peer to the core.
+// reply passes records from a peer to the core.
 func (b *bench) reply(from session.Peer, replies ...session.Reply) {
 	var frame []byte
 	for i := range replies {
@@ -182,7 +182,7 @@ func (b *bench) acquire(key string, try bool) *Request {
 	return r
 }
 
-// hold acquires a key and has it granted.
+// hold acquires a key and grants it.
 func (b *bench) hold(key string) *Request {
 	b.t.Helper()
 	r := b.acquire(key, false)
@@ -194,7 +194,7 @@ func (b *bench) hold(key string) *Request {
 	return r
 }
 
-// outcome checks that the last turn brought exactly this news.
+// outcome checks that the last turn had exactly this outcome.
 func (b *bench) outcome(r *Request, kind OutcomeKind, err error) {
 	b.t.Helper()
 	if len(b.outcomes) != 1 || b.outcomes[0].Request != r || b.outcomes[0].Kind != kind || b.outcomes[0].Err != err {

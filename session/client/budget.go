@@ -5,25 +5,23 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is how a client learns that a budget of bytes has no room for its request, and which
-// budget.
-
-// BudgetError answers a request that a budget of bytes has no room for. It is ErrNoRoom for
-// errors.Is.
+// BudgetError answers a request that exceeds a byte budget. It matches ErrNoRoom with errors.Is.
 type BudgetError struct {
 	Group bool   // the group's budget, not the session's
 	Bytes uint64 // the budget
 }
 
-// Error names the budget and says how to get room.
+// Error names the budget and how to make room.
 func (e *BudgetError) Error() string {
 	budget := session.FormatBytes(e.Bytes)
 	if e.Group {
 		return "mortise: the group's budget of " + budget +
-			" for all locks, waiters, values, data and sessions is used up: release locks, or raise Config.MaxGroupBytes on all instances"
+			" for all locks, waiters, values, data and sessions is used up: " +
+			"release locks, or raise Config.MaxGroupBytes on all instances"
 	}
 	return "mortise: the session's budget of " + budget +
-		" for its locks, waiters and values is used up: release locks, use another session, or raise Config.MaxSessionBytes on all instances"
+		" for its locks, waiters and values is used up: " +
+		"release locks, use another session, or raise Config.MaxSessionBytes on all instances"
 }
 
 // Is reports whether target is ErrNoRoom.

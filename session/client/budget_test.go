@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestErrNoRoomNamesTheBudget: the text says which budget, how large it is, and which field of
-// Config raises it.
+// TestErrNoRoomNamesTheBudget: the text names the budget, its size, and the field of Config that
+// raises it.
 func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -42,8 +42,8 @@ func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	}
 }
 
-// TestDetachThatHasNoRoom: the hold has ended, and the error says which budget had no room for it
-// to stay.
+// TestDetachThatHasNoRoom: the hold has ended, and the error names the budget that had no room to
+// keep it.
 func TestDetachThatHasNoRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

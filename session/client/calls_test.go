@@ -49,8 +49,8 @@ func TestCancelOfAnUnsentRequestSendsNothing(t *testing.T) {
 	}
 }
 
-// A grant and a cancel cross in both orders. Either way the caller is told nothing, and the group
-// is told once.
+// A grant and a cancel cross in both orders. Either way the caller gets no outcome, and the group
+// gets one release.
 func TestCancelAndGrantCross(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -64,7 +64,7 @@ func TestCancelAndGrantCross(t *testing.T) {
 	b.want("")
 	b.quiet()
 	b.reply(nodeidtest.ID(1), b.freed(1))
-	// the grant came first, the caller has left without having seen it
+	// The grant came first; the caller has left without having seen it.
 	b.reply(nodeidtest.ID(1), b.state(2, lockfsm.Granted, 6))
 	b.core.Cancel(b.now, second)
 	b.want("1: cancel 2")
@@ -74,8 +74,8 @@ func TestCancelAndGrantCross(t *testing.T) {
 	b.empty()
 }
 
-// What was cancelled and released without an attachment, or got lost with one, is settled by the
-// next Attach, which does not name it.
+// The next Attach settles cancels and releases that were made without an attachment or were lost
+// with one, because it does not name them.
 func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -89,7 +89,7 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	b.core.Release(b.now, released)
 	b.core.Cancel(b.now, cancelled)
 	b.want("1: release 2, cancel 3")
-	b.core.Down(b.now, nodeidtest.ID(1)) // nobody knows whether they arrived
+	b.core.Down(b.now, nodeidtest.ID(1)) // whether they arrived is unknown
 	b.core.Cancel(b.now, cancelled2)
 	b.want("2: attach 2 live 1-1 4-4 next 6, renew 2")
 	b.reply(nodeidtest.ID(2), b.state(1, lockfsm.Granted, 1001), b.state(4, lockfsm.Waiting, 0),
@@ -102,8 +102,8 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	_, _ = held, waiting
 }
 
-// What Attach named and was not reported is finished: a hold is lost, what waits is asked anew at
-// its old place.
+// A request that Attach named and no state reported is finished: a hold is lost, a waiting request
+// is sent again at its old place.
 func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -130,7 +130,7 @@ func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	b.want("3: cancel 8, cancel 9, cancel 10, cancel 11")
 }
 
-// What was freed while Attach, which named it, was on its way is freed behind it.
+// A request freed while an Attach that named it was in flight is freed after it.
 func TestFreedWhileAttaching(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -142,7 +142,7 @@ func TestFreedWhileAttaching(t *testing.T) {
 	b.want("2: attach 2 live 1-2 next 3, renew 2")
 	b.core.Release(b.now, held)
 	b.core.Cancel(b.now, waits)
-	b.want("") // nobody has said yet that 2 leads
+	b.want("") // no voter has named 2 as the leader yet
 	b.reply(nodeidtest.ID(2), b.state(1, lockfsm.Granted, 1001), b.state(2, lockfsm.Granted, 7),
 		b.attached(lockfsm.Done))
 	b.want("2: release 1, cancel 2")

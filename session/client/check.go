@@ -31,7 +31,7 @@ func (c *Core) Check() error {
 				return fmt.Errorf("entry %d belongs to a request at stage %d", e.number, r.stage)
 			}
 		} else if !e.freeing {
-			return fmt.Errorf("entry %d is nobody's and not freeing", e.number)
+			return fmt.Errorf("entry %d has no request and is not freeing", e.number)
 		}
 		if e.freeing {
 			freeing++

@@ -12,35 +12,35 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Config is what a Client needs. All fields are required except Logger; without one nothing is
-// logged.
+// Config is what a Client needs. All fields are required except Changed, Watch and Logger. A nil
+// Logger discards.
 type Config struct {
 	Clock clock.Clock
 	TTL   time.Duration // the lease to ask for; the group may shorten it
-	// Send hands one frame to the transport. It must not block and owns the bytes afterwards. An
-	// error says that the frame will not be sent: no link, or its queue is full. It is called by
-	// the client's goroutine only, and may call Receive and Down.
+	// Send passes one frame to the transport. It must not block, and it owns the bytes afterwards.
+	// An error means that the frame will not be sent: there is no link, or its queue is full. Only
+	// the client's goroutine calls it. It may call Receive and Down.
 	Send func(to session.Target, renewals, commands []byte) error
 	// Random fills its argument with random bytes. They become nonces, so two instances must never
-	// get the same ones.
+	// get the same bytes.
 	Random func([]byte)
-	// Changed, if set, is told the phase whenever it has changed. It must not block. It is called
-	// by the client's goroutine only.
+	// Changed, if set, receives the phase whenever it has changed. It must not block. Only the
+	// client's goroutine calls it.
 	Changed func(Phase)
-	// Watch, if set, is told whenever the phase, the session, the state of the lease, the leader or
-	// the grace has changed, and what has become of renewals; that a lease goes bad, at the next
-	// turn, of which there are several in a second while a leader is looked for. It must not block.
-	// It is called by the client's goroutine only.
+	// Watch, if set, is called when the phase, the session, the state of the lease, the leader or
+	// the grace has changed, or when renewals were answered or abandoned. A lease that enters
+	// jeopardy or ends is reported in the next turn; while the client looks for a leader it has
+	// several turns a second. It must not block. Only the client's goroutine calls it.
 	Watch  func(*News)
 	Logger *slog.Logger
 }
 
 // Client is an instance's end of its session. All methods are safe for concurrent use. One
-// goroutine, started by New and stopped by Close, owns the core; the others append to its inbox and
+// goroutine, started by New and stopped by Close, owns the core. All others append to its inbox and
 // wake it.
 type Client struct {
 	config   Config
-	deadline atomic.Int64 // of all holds; a clock.Time, published by the goroutine
+	deadline atomic.Int64 // clock.Time of all holds, published by the goroutine
 	slots    sync.Pool    // of chan struct{} with one slot
 	wake     chan struct{}
 	ended    chan struct{} // closed when the goroutine has ended
@@ -48,22 +48,22 @@ type Client struct {
 	mu         sync.Mutex // guards what follows; never held while waiting
 	inbox      []input
 	inboxBytes int          // of the leader's replies
-	otherBytes int          // of everybody else's
-	overflown  bool         // the leader's replies of this turn were too many: the rest is not taken
-	heeded     session.Peer // whom the core asks or is attached to
+	otherBytes int          // of the replies of all others
+	overflown  bool         // too many replies of the leader this turn: the rest is dropped
+	heeded     session.Peer // the instance that the core asks or is attached to
 	closed     bool
 	status     Status
 
-	// The goroutine's own.
+	// Owned by the goroutine.
 	core    *Core
 	now     clock.Time // of the turn
 	spare   []input
-	waiting []*waiter // for a state of the client
-	closing []*waiter // for the end of the session
-	rebound []*waiter // for the marks on what the last life held
+	waiting []*waiter // waiting for a state of the client
+	closing []*waiter // waiting for the end of the session
+	rebound []*waiter // waiting until the holds before Rebind are marked lost
 }
 
-// New starts a client. It does nothing before Rebind. The caller must Close it.
+// New starts a client. It does nothing before Rebind. The caller must call Close.
 func New(config Config) *Client {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -74,12 +74,12 @@ func New(config Config) *Client {
 	return c
 }
 
-// Rebind begins a new life of the instance: when it takes part in a group for the first time, and
-// at every restart in place. Locks held so far are lost: when it returns, no Hold of before says
-// that it is held. Calls that wait are asked anew under a session that is opened with the given
-// record, an opaque description of this instance; with a nil record nothing is asked until the next
-// Rebind. The client keeps both slices. It waits for the client's goroutine, so the functions of
-// the configuration must not call it.
+// Rebind begins a new incarnation of the instance. It is called when the instance first takes part
+// in a group, and at every restart in place. All locks are lost: when Rebind returns, no earlier
+// Hold reports that it is held. Waiting calls are sent again under a session that is opened with
+// the given record, an opaque description of this instance. With a nil record nothing is sent until
+// the next Rebind. The client keeps both slices. Rebind waits for the client's goroutine, so the
+// functions of the configuration must not call it.
 func (c *Client) Rebind(record []byte, targets []session.Target) {
 	w := &waiter{result: make(chan error, 1)}
 	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
@@ -87,14 +87,14 @@ func (c *Client) Rebind(record []byte, targets []session.Target) {
 	}
 }
 
-// SetTargets names the voters, any of whom is asked who leads. The client keeps the slice.
+// SetTargets sets the voters, any of which may be asked for the leader. The client keeps the slice.
 func (c *Client) SetTargets(targets []session.Target) {
 	c.post(input{kind: inputTargets, targets: targets})
 }
 
-// Receive takes replies from a peer, in the order in which they came. It does not block. The bytes
-// belong to the client afterwards. When too much waits for the client's goroutine they are dropped
-// as if the stream had ended.
+// Receive accepts replies from a peer, in the order in which they arrived. It does not block. The
+// bytes belong to the client afterwards. If too much waits for the client's goroutine, Receive
+// drops the replies as if the stream had ended.
 func (c *Client) Receive(from session.Peer, replies []byte) {
 	in := input{kind: inputReceive, peer: from, bytes: replies}
 	size := inputBytes + len(replies)
@@ -102,7 +102,7 @@ func (c *Client) Receive(from session.Peer, replies []byte) {
 	defer c.rouse()
 	defer c.mu.Unlock()
 	waits, limit := &c.inboxBytes, inboxBytes
-	if from != c.heeded { // what others say is asked for again if it was needed
+	if from != c.heeded { // a lost reply of another instance is asked for again if needed
 		waits, limit = &c.otherBytes, otherBytes
 	}
 	switch {
@@ -115,18 +115,18 @@ func (c *Client) Receive(from session.Peer, replies []byte) {
 	c.inbox = append(c.inbox, in)
 }
 
-// Down says that the last stream to a peer has ended, or that none could be opened; behind
-// everything received from it. It does not block.
+// Down reports that the last stream to a peer has ended, or that none could be opened. It must come
+// after everything received from the peer. It does not block.
 func (c *Client) Down(peer session.Peer) { c.post(input{kind: inputDown, peer: peer}) }
 
 // Leaving tells the group that this instance is about to leave, now and after every new attachment.
 func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
 
-// Acquire asks for a lock and waits its turn; with try it never queues. If ctx ends first it
-// returns at once, with a *WaitError that is ctx's error and its cause: then nothing is held and
-// nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
-// ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a *HeldError,
-// ErrInGrace and ErrNoLeader.
+// Acquire requests a lock and waits for it. With try it never queues. If ctx ends first, Acquire
+// returns at once with a *WaitError that wraps ctx's error and its cause. Then nothing is held and
+// nothing will be: a grant on its way is given back. Other errors are ErrClosed, ErrOverloaded,
+// ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a *HeldError, ErrInGrace and
+// ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
 	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {
@@ -135,8 +135,8 @@ func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, erro
 	return h, nil
 }
 
-// AcquireInto is Acquire for a caller who has made the Hold, perhaps as part of something of his
-// own, and may have terms. After an error the Hold is used up, and no lock is held by it.
+// AcquireInto is Acquire into a Hold that the caller has allocated, and with terms. After an error
+// the Hold must not be used again, and it holds no lock.
 func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
 		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
@@ -164,7 +164,7 @@ func (c *Client) slot() chan struct{} {
 	return make(chan struct{}, 1)
 }
 
-// Status describes the client. The state of the lease is that of the moment of the call.
+// Status describes the client. The state of the lease is as of the call.
 func (c *Client) Status() Status {
 	c.mu.Lock()
 	s := c.status
@@ -173,9 +173,9 @@ func (c *Client) Status() Status {
 	return s
 }
 
-// Close stops the client and waits for its goroutine. Calls that wait end with ErrClosed, held
-// locks are lost to their holders. It does not close the session, because code that holds locks may
-// still run: the group frees them when the lease ends. Idempotent.
+// Close stops the client and waits for its goroutine. Waiting calls end with ErrClosed, and held
+// locks are lost to their holders. Close does not close the session, because code that holds locks
+// may still run: the group frees them when the lease ends. Close may be called more than once.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -184,8 +184,8 @@ func (c *Client) Close() {
 	<-c.ended
 }
 
-// run is the goroutine that owns the core, the waiters and the publishing of the deadline. It waits
-// for an input or for the core's next deadline, whichever comes first.
+// run is the goroutine that owns the core and the waiters and publishes the deadline. It waits for
+// an input or for the core's next deadline, whichever comes first.
 func (c *Client) run() {
 	defer close(c.ended)
 	alarm := clock.NewAlarm(c.config.Clock)
@@ -208,8 +208,8 @@ func (c *Client) run() {
 	}
 }
 
-// turn takes in what has arrived and carries out what the core wants. It reports whether there is
-// more to send, and whether the client is still open.
+// turn takes the inbox and carries out what the core wants. It reports whether there is more to
+// send, and whether the client is still open.
 func (c *Client) turn() (more, open bool) {
 	c.mu.Lock()
 	inbox, closed := c.inbox, c.closed
@@ -280,7 +280,6 @@ func (c *Client) take(now clock.Time, in *input) {
 	}
 }
 
-// outlets implements Outlets.
 type outlets struct{ *Client }
 
 func (c outlets) Nonce() (n lockfsm.Nonce) {
@@ -290,7 +289,7 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 
 func (c outlets) Lost(o *Outcome) {
 	until := c.config.Clock.Now()
-	if had := clock.Time(c.deadline.Load()); had != 0 { // the deadline up to now, not the new one
+	if had := clock.Time(c.deadline.Load()); had != 0 { // the deadline so far, not the new one
 		until = min(until, had)
 	}
 	if limit := o.Request.until; limit != 0 {
@@ -335,14 +334,14 @@ func (c *Client) publish() {
 	status := c.core.Status(c.now)
 	c.mu.Lock()
 	before := c.status
-	c.status, c.heeded = status, c.core.target.Peer // before the frame to it goes out
+	c.status, c.heeded = status, c.core.target.Peer // before a frame is sent to it
 	c.mu.Unlock()
 	if status.Phase != before.Phase && c.config.Changed != nil {
 		c.config.Changed(status.Phase)
 	}
 	c.tell(before, status)
 	if status.Session != before.Session && status.Session != 0 && status.TTL < c.config.TTL {
-		c.config.Logger.Warn("the group allows only a shorter lease than asked for", "asked", c.config.TTL, "ttl",
+		c.config.Logger.Warn("the group granted a shorter lease than requested", "asked", c.config.TTL, "ttl",
 			status.TTL)
 	}
 	if status.Phase == Attached && before.Phase != Attached {

@@ -8,26 +8,26 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Bounds of a client, see "Limits" in the package comment.
+// Limits of a client; see "Limits" in the package comment.
 const (
 	maxUnfinished  = 65_536
-	maxKeyBytes    = 8 << 20   // of all waiting calls together
+	maxKeyBytes    = 8 << 20   // in all waiting calls together
 	frameBytes     = 256 << 10 // of commands in one frame
-	windowBytes    = 1 << 20   // of commands that were sent and are not answered
-	requestBytes   = 64        // a command beside its key, generously
+	windowBytes    = 1 << 20   // of unanswered commands
+	requestBytes   = 64        // a command without its key, rounded up
 	tryWithout     = 2 * time.Second
 	answerTime     = 500 * time.Millisecond
 	answerTTLParts = 6
 	waitFirst      = 50 * time.Millisecond
 	waitLongest    = 200 * time.Millisecond
-	settled        = 200 * time.Millisecond // an attachment that lasted this long was a good one
+	settled        = 200 * time.Millisecond // an attachment that lasted this long resets the backoff
 	movesAtOnce    = 3
-	outcomesKept   = 1024 // room for so many is used again: a burst should not cost its memory for ever
+	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
 )
 
-// Core decides everything that a [Client] does. It is a plain value in memory: no goroutine, no
-// clock, no random source. Feed it inputs, each with the time, in any order; then call Turn, and
-// come back at the latest at Next. It is not safe for concurrent use. The simulation uses it
+// Core decides everything that a [Client] does. It is a plain value in memory, without goroutine,
+// clock or random source. Feed it inputs, each with the time, in any order. Then call Turn, and
+// call it again at the latest at Next. Core is not safe for concurrent use. The simulation uses it
 // without the shell.
 type Core struct {
 	askTTL  time.Duration
@@ -41,31 +41,30 @@ type Core struct {
 	askDue     bool // the question to target, Open or Attach, leaves with the next frame
 	pipeline   bool // target is believed to lead: requests travel right behind Attach
 	retryAt    clock.Time
-	aim        session.Target // whom to ask at retryAt; zero: the next in turn
+	aim        session.Target // asked at retryAt; zero means the next target in turn
 	answerBy   clock.Time
 	patience   time.Duration
 	wait       time.Duration
 	moves      int        // changes of target without a wait
 	since      clock.Time // when this attachment was confirmed
-	orphaned   clock.Time // since when there is no leader; zero while attached
-	term       uint64     // the highest that anybody named
-	provenTerm uint64     // of the leader whose log opened or attached this session last
-	graceUntil clock.Time // when the grace ends, as the leader has said; zero: it is over, or nothing was said
+	orphaned   clock.Time // when the leader was lost; zero while attached
+	term       uint64     // the highest term named by any voter
+	provenTerm uint64     // of the leader that opened or attached this session last
+	graceUntil clock.Time // end of the grace, as the leader reported it; zero if it is over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
 	number    lockfsm.Number // the next one to give
 	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
-	nonceSent clock.Time     // first sending; zero: not yet
-	nonceTo   []session.Peer // to which it was sent: only these can answer
-	proof     lockfsm.Nonce  // that of the present session: it shows that the session is ours
+	nonceSent clock.Time     // first sending; zero before it
+	nonceTo   []session.Peer // the instances to which it was sent; only these can answer
+	proof     lockfsm.Nonce  // the nonce of the current session
 	spare     lockfsm.Nonce
 	lease     lease
 	renewals  renewals
 	renewedAt clock.Time // when the last renewal was sent
-	// when the leader was last heard, or the first of the commands that it has not answered was
-	// sent
+	// when the leader was last heard, or when the first of its unanswered commands was sent
 	heardAt  clock.Time
 	renewDue bool
 
@@ -87,11 +86,11 @@ type Core struct {
 	closeEpoch   lockfsm.Epoch
 	closed       bool
 
-	limited limited // held, and to end by themselves
+	limited limited // holds with a maximum duration
 
 	outcomes []Outcome
 	told     []Outcome // of the last Flush
-	likely   int       // bytes of commands in a frame that has any
+	likely   int       // predicted bytes of commands in a frame that has any
 	tally    tally
 }
 
@@ -103,9 +102,9 @@ func NewCore(now clock.Time, ttl time.Duration) *Core {
 	return c
 }
 
-// Rebind begins a new life of the instance: every hold is lost, the session is forgotten, waiting
-// calls will be asked anew under a session that is opened with the given record. With a nil record
-// the old life only ends: nothing is asked until the next Rebind. The core keeps record and
+// Rebind begins a new incarnation of the instance. Every hold is lost and the session is forgotten.
+// Waiting calls are sent again under a session that is opened with the given record. A nil record
+// only ends the old incarnation: nothing is sent until the next Rebind. The core keeps record and
 // targets.
 func (c *Core) Rebind(now clock.Time, record []byte, targets []session.Target) {
 	c.begin(now)
@@ -142,7 +141,7 @@ func (c *Core) WantsNonce() bool { return c.spare == lockfsm.Nonce{} }
 // GiveNonce hands over 16 random bytes, to be used for the next session.
 func (c *Core) GiveNonce(n lockfsm.Nonce) { c.spare = n }
 
-// Tick lets time pass.
+// Tick advances the time.
 func (c *Core) Tick(now clock.Time) {
 	c.begin(now)
 	if c.closed {
@@ -164,8 +163,8 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// begin comes first in every input: holds whose deadline has passed are lost before anything else
-// can be read as good news, so a renewal that is acknowledged too late revives nothing.
+// begin comes first in every input. Holds whose deadline has passed are lost before the input is
+// read, so a renewal that is acknowledged too late revives nothing.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
@@ -175,7 +174,7 @@ func (c *Core) begin(now clock.Time) {
 	}
 }
 
-// Next returns when Tick must be called at the latest, zero for never.
+// Next returns when Tick must be called at the latest. Zero means never.
 func (c *Core) Next() clock.Time {
 	var next clock.Time
 	consider := func(t clock.Time) {
@@ -225,10 +224,10 @@ func (c *Core) Status(now clock.Time) Status {
 	return s
 }
 
-// answerTime is how long an unproven target is waited for.
+// answerTime is the time that an unconfirmed target gets to answer.
 func (c *Core) answerTime() time.Duration { return min(answerTime, c.ttl()/answerTTLParts) }
 
-// ttl is the TTL granted, or while there is none the TTL to ask for.
+// ttl is the granted TTL, or the TTL to ask for while none is granted.
 func (c *Core) ttl() time.Duration {
 	if c.lease.ttl != 0 {
 		return c.lease.ttl

@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// The client names what it has heard: the Attached of its Attach, then each acknowledgement, and
-// the last one when it attaches again.
+// Each renewal names the newest answer that the client has received: the Attached of its Attach,
+// then each acknowledgement, and the last one when it attaches again.
 func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -31,10 +31,10 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	wantHeard(2)
 }
 
-// Who was away for about a lease and attaches in time must not lose its session for what it had not
-// heard: the renewal that goes with its Attach may not count any more, so the next one follows at
+// A client that was away for about a lease and attaches in time must not lose its session for
+// answers that it missed. The renewal of its Attach may no longer count, so the next one follows at
 // once.
-func TestWhoWasAwayRenewsAtOnce(t *testing.T) {
+func TestReturningClientRenewsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.attach()

@@ -8,47 +8,47 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Request is one call for a lock, from the call to its end. Whoever makes one fills in the exported
-// fields and gives it to [Core.Acquire]; from then on it belongs to the core until an outcome ends
+// Request is one call for a lock, from the call to its end. The caller sets the exported fields and
+// passes the Request to [Core.Acquire]. From then on it belongs to the core until an outcome ends
 // it.
 type Request struct {
 	Key    string
 	Try    bool   // never queue
-	Terms  *Terms // nil: the lock alone, as a mutex
-	Caller any    // for whoever made the request; the core only hands it back
+	Terms  *Terms // nil means a plain mutex
+	Caller any    // the core only passes it back
 
 	stage stage
 	token lockfsm.Token
-	entry *entry     // what stands for the request in the group, or will; nil when over
-	order uint64     // its place among the calls of this client: it keeps it when it is asked anew
+	entry *entry     // its entry in the group, present or future; nil when over
+	order uint64     // its place among the calls of this client; kept when it is sent again
 	since clock.Time // when it was made
-	until clock.Time // when the hold ends by itself; zero: never
-	first entry      // what entry is before the request is asked anew
+	until clock.Time // when the hold ends by itself; zero means never
+	first entry      // the entry until the request is sent again
 }
 
-// Terms is what makes a request another one than that of a mutex. It belongs to the core with its
+// Terms are what a request asks for beyond a mutex. They belong to the core together with their
 // request. The fields are those of lockfsm.Command.
 type Terms struct {
 	Keys        []string // further keys, ascending, above the request's Key
 	Permits, Of uint32
 	Most        uint32
 	Value       []byte
-	Notice      bool          // OutcomeWanted tells when somebody waits
-	Delay       time.Duration // how long the hold stays when this end is gone or has lost it
-	// Resume is the token of a hold that is to be taken up, with all its keys, instead of a lock to
-	// be waited for; 0: none.
+	Notice      bool          // send OutcomeWanted when another request waits
+	Delay       time.Duration // how long the hold stays when this client is gone or has lost it
+	// Resume is the token of a hold to resume, with all its keys, instead of waiting for a lock.
+	// Zero means none.
 	Resume lockfsm.Token
-	Under  *Request // under whose lock the request is made, of the same core; nil: none
-	// Longest is after how long the hold ends by itself, counted from the moment at which this core
-	// hears of the grant; 0: never.
+	Under  *Request // the request, of the same core, whose lock covers this one; nil means none
+	// Longest is how long a hold may last, counted from the moment when this core receives the
+	// grant. Zero means without limit.
 	Longest time.Duration
 
-	owner lockfsm.Number // Under's, as the group was told
-	place int            // in limited
+	owner lockfsm.Number // Under's number, as sent to the group
+	place int            // index in limited
 }
 
-// limited is a heap of requests by when their holds end by themselves, each of which knows its
-// place.
+// limited is a heap of requests by the time at which their holds end by themselves. Each request
+// knows its index.
 type limited []*Request
 
 func (l limited) Len() int           { return len(l) }
@@ -58,13 +58,13 @@ func (l limited) Swap(a, b int) {
 	l[a].Terms.place, l[b].Terms.place = a, b
 }
 
-// Push and Pop are for package heap.
+// Push implements heap.Interface.
 func (l *limited) Push(r any) {
 	r.(*Request).Terms.place = len(*l)
 	*l = append(*l, r.(*Request))
 }
 
-// Pop removes the last one.
+// Pop implements heap.Interface.
 func (l *limited) Pop() any {
 	last := len(*l) - 1
 	r := (*l)[last]
@@ -73,7 +73,7 @@ func (l *limited) Pop() any {
 	return r
 }
 
-// bytes returns about how many bytes of keys and value the request has.
+// bytes returns roughly how many bytes of keys and value the request has.
 func (r *Request) bytes() int {
 	n := len(r.Key)
 	if r.Terms != nil {
@@ -88,8 +88,8 @@ func (r *Request) bytes() int {
 // Shared reports whether the request shares its lock with any number of others.
 func (r *Request) Shared() bool { return r.Terms != nil && r.Terms.Permits > 0 && r.Terms.Of == 0 }
 
-// plain reports whether the keys are what a group may take. The others are refused here, without a
-// way there and back.
+// plain reports whether a group may accept the keys. Other requests fail here, without a round
+// trip.
 func (r *Request) plain() bool {
 	if !plainKey(r.Key) || r.Terms == nil {
 		return plainKey(r.Key)
@@ -104,7 +104,7 @@ func (r *Request) plain() bool {
 	return len(r.Terms.Keys) < lockfsm.MaxKeys
 }
 
-// command returns the Acquire of the request, without what names its session and number.
+// command returns the request's Acquire, without session, epoch and number.
 func (r *Request) command() lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Acquire, Key: r.Key, Try: r.Try}
 	if t := r.Terms; t != nil {
@@ -119,62 +119,62 @@ func (r *Request) command() lockfsm.Command {
 	return c
 }
 
-// overdue says why a hold of the request has ended that has lasted as long as it may.
+// overdue returns the reason for the log when a hold has reached its longest duration.
 func (r *Request) overdue() string {
 	return fmt.Sprintf("it was held for %v, the longest that its request allows, and its holder had not unlocked it",
 		r.Terms.Longest)
 }
 
-// outlives reports whether a hold of the request is to stay in the group when this end cannot go on
-// with it: others expect that it does for its delay, and one that was taken up may have a delay
-// from before.
+// outlives reports whether a hold of the request must stay in the group when this client cannot go
+// on with it. It must if it has a delay, and a resumed hold may have one from before.
 func (r *Request) outlives() bool {
 	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
 }
 
-// stage says what a request's caller waits for.
+// stage is what a request's caller waits for.
 type stage uint8
 
 const (
 	stageWaiting   stage = iota + 1 // for an answer
-	stageHeld                       // for nothing: it holds the lock
+	stageHeld                       // it holds the lock
 	stageReleasing                  // for the confirmation of its release
-	stageOver                       // nobody waits, and nothing is held
+	stageOver                       // the caller does not wait, and nothing is held
 )
 
-// entry is one numbered request as the group knows it. A request that is asked anew gets a new
-// entry; the old one stays until it is known to be gone from the group. Invariants: number == 0 as
-// long as the entry is in the unsent queue; freeing entries were sent; an entry that is not freeing
-// has a request that waits or holds.
+// entry is one numbered request as the group has it. A request that is sent again gets a new entry;
+// the old one stays until it is known to be gone from the group. Invariants: number is zero while
+// the entry is in the unsent queue; freeing entries were sent; an entry that is not freeing has a
+// request that waits or holds.
 type entry struct {
 	number lockfsm.Number
 	req    *Request
 	order  uint64
-	// freeing: nobody wants it any more. Its Release or Cancel is due, or sent, or left to the next
-	// Attach, which does not name it.
+	// freeing: the request is no longer wanted. Its Release or Cancel is due, or sent, or left to
+	// the next Attach, which does not name it.
 	freeing bool
-	// stays: of a freeing entry, its hold is let go of without ending it. The next Attach does name
-	// it, and then it is due again.
+	// stays: the hold of a freeing entry is detached and not released. The next Attach names it,
+	// and then its Detach is due again.
 	stays bool
-	// lapsed is why the hold of an entry that stays has ended, if its holder has not given it back.
+	// lapsed is why the hold of an entry that stays has ended without a release by its holder.
 	lapsed string
 	// due: its Release, Cancel or Detach leaves with the next frame.
 	due bool
-	// left is the epoch of the Attach that did not name it.
+	// left is the epoch of the Attach that left it out.
 	left lockfsm.Epoch
-	// seen is the epoch on which the group last said what has become of it.
+	// seen is the epoch in which the group last reported its state.
 	seen lockfsm.Epoch
 	// asked is when its last command was sent.
 	asked clock.Time
-	// open is the size of a command that was sent on this attachment and is not answered; it counts
+	// open is the size of a command that was sent on this attachment and is not answered. It counts
 	// against the window.
 	open int
 
 	prev, next *entry
 }
 
-// entryList is a list in ascending order, by place for the unsent queue and by number for what was
-// sent. Being intrusive it needs no allocation, and an entry leaves it from the middle at no cost.
+// entryList is a list in ascending order: by place for the unsent queue, by number for sent
+// entries. It is intrusive, so it needs no allocation, and an entry in the middle is removed in
+// constant time.
 type entryList struct {
 	head, tail *entry
 	size       int
@@ -191,8 +191,8 @@ func (l *entryList) pushBack(e *entry) {
 	l.size++
 }
 
-// insert puts e behind all entries whose order is lower. It looks from the front, where requests
-// that are asked anew belong.
+// insert puts e after all entries of lower order. It searches from the front, where requests that
+// are sent again belong.
 func (l *entryList) insert(e *entry) {
 	at := l.head
 	for at != nil && at.order < e.order {

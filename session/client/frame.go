@@ -9,31 +9,31 @@ import (
 )
 
 // Output is what a client core wants done, in this order: mark the requests of OutcomeLost; publish
-// Deadline; hand on the other outcomes; send the frame. The order of the first two keeps a lost
-// hold lost: whoever reads the new deadline finds the mark. The deadline comes before the outcomes
-// so that a granted hold is never born expired.
+// Deadline; pass on the other outcomes; send the frame. The order of the first two keeps a lost
+// hold lost: a reader of the new deadline finds the mark. The deadline comes before the outcomes so
+// that a granted hold is not expired when its caller receives it.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
-	// Deadline is when all holds are lost unless a renewal is acknowledged before; zero without a
-	// session.
+	// Deadline is when all holds are lost unless a renewal is acknowledged before. It is zero
+	// without a session.
 	Deadline clock.Time
-	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are fresh
-	// and belong to whoever sends them. If it cannot be sent, SendFailed must be called.
+	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are
+	// fresh, and the sender owns them. If the frame cannot be sent, SendFailed must be called.
 	To                 session.Target
 	Renewals, Commands []byte
-	// More says that there is another frame to send at once.
+	// More reports that another frame is ready to be sent.
 	More bool
 }
 
 // frame is a frame being written.
 type frame struct {
 	renewals, commands []byte
-	likely             int // how long commands will be
+	likely             int // predicted length of commands
 }
 
-// Flush returns what is to be done now, after Tick with the same time. Its frame counts as sent
-// now, so the clock must be read before.
+// Flush returns what must be done now. It is called after Tick with the same time. Its frame counts
+// as sent at now, so the clock must be read before the call.
 func (c *Core) Flush(now clock.Time) Output {
 	out := Output{Outcomes: c.outcomes, Deadline: c.lease.deadline()}
 	clear(c.told)
@@ -58,8 +58,8 @@ func (c *Core) Flush(now clock.Time) Output {
 	return out
 }
 
-// nonceToMost is how many instances that were sent an Open are remembered.
-const nonceToMost = 16
+// maxNonceTo is how many recipients of an Open are remembered.
+const maxNonceTo = 16
 
 // writeQuestion writes the Open or Attach that begins an attachment.
 func (c *Core) writeQuestion(now clock.Time, f *frame) {
@@ -69,7 +69,7 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 			c.nonceSent = now
 		}
 		if !slices.Contains(c.nonceTo, c.target.Peer) {
-			c.nonceTo = append(c.nonceTo[max(0, len(c.nonceTo)-nonceToMost+1):], c.target.Peer)
+			c.nonceTo = append(c.nonceTo[max(0, len(c.nonceTo)-maxNonceTo+1):], c.target.Peer)
 		}
 		f.command(lockfsm.Command{Kind: lockfsm.Open, Nonce: c.nonce, TTL: c.askTTL, Record: c.record})
 		return
@@ -82,7 +82,7 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers that somebody still wants, or that are to stay, and marks the others as
+// live returns the numbers of requests that are still wanted or that stay, and marks the others as
 // left out.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
@@ -109,9 +109,9 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 	f.renewals = r.Append(f.renewals)
 }
 
-// writeCommands writes what is due on the attachment and fits: first what frees something, which no
-// limit holds back but the size of a frame, then requests, then the marks. It reports whether there
-// is more to send at once.
+// writeCommands writes what is due on the attachment and fits. Commands that free something come
+// first, limited only by the size of a frame; then requests; then Leaving and Close. It reports
+// whether there is more to send at once.
 func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	done := 0
 	for _, e := range c.frees {
@@ -126,7 +126,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	if len(c.frees) > 0 {
 		return true
 	}
-	if !c.lease.short(now) { // else a grant would only have to be given back
+	if !c.lease.short(now) { // otherwise a grant would have to be given back
 		for c.unsent.head != nil && c.open < windowBytes {
 			if len(f.commands) >= frameBytes {
 				return true
@@ -145,7 +145,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	return false
 }
 
-// freed returns the command that frees an entry, without what names its session and number.
+// freed returns the command that frees an entry, without session, epoch and number.
 func (e *entry) freed() lockfsm.Command {
 	switch {
 	case e.stays && e.lapsed != "":
@@ -153,13 +153,13 @@ func (e *entry) freed() lockfsm.Command {
 	case e.stays:
 		return lockfsm.Command{Kind: lockfsm.Detach}
 	case e.req == nil:
-		return lockfsm.Command{Kind: lockfsm.Cancel} // the same to the group; the log of a lock reads better
+		return lockfsm.Command{Kind: lockfsm.Cancel} // equivalent for the group, but clearer in the lock's event log
 	}
 	return lockfsm.Command{Kind: lockfsm.Release}
 }
 
-// writeRequest numbers the first unsent request and writes it. Only here is a number given, so what
-// was never sent has none.
+// writeRequest numbers the first unsent request and writes it. Numbers are given only here, so a
+// request that was never sent has none.
 func (c *Core) writeRequest(now clock.Time, f *frame) {
 	e := c.unsent.head
 	c.unsent.remove(e)
@@ -170,7 +170,7 @@ func (c *Core) writeRequest(now clock.Time, f *frame) {
 	c.writeFor(now, f, e, e.req.command())
 }
 
-// writeFor writes a command about an entry and opens the account for its answer.
+// writeFor writes a command about an entry and counts its bytes as unanswered.
 func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command) {
 	cmd.Session, cmd.Epoch, cmd.Number = c.session, c.epoch, e.number
 	before := len(f.commands)
@@ -184,7 +184,7 @@ func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command)
 	c.open += size
 }
 
-// answered closes the account of an entry.
+// answered ends the count of an entry's unanswered bytes.
 func (c *Core) answered(e *entry) {
 	c.open -= e.open
 	e.open = 0

@@ -24,8 +24,8 @@ func TestUnknownRepliesAreSkipped(t *testing.T) {
 	}
 }
 
-// FuzzHeardReplies gives any bytes to a client that is attached: its invariants hold, whatever its
-// leader says.
+// FuzzHeardReplies passes arbitrary bytes to an attached client. Its invariants must hold whatever
+// its leader sends.
 func FuzzHeardReplies(f *testing.F) {
 	seed := newBench(&testing.T{})
 	seed.attach()

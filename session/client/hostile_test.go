@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is about members that send what is well formed and absurd. Each test fails if the rule
-// that it names is taken out.
+// This file tests members that send well-formed nonsense. Each test fails if the rule that it names
+// is removed.
 
-// A client reads its leader whatever others send, and is not filled by anybody.
+// A client reads its leader's replies whatever other members send, and no flood fills its memory.
 func TestFloodOfRepliesIsBounded(t *testing.T) {
 	t.Parallel()
 	c := &Client{wake: make(chan struct{}, 1), heeded: nodeidtest.ID(5)}
@@ -38,8 +38,8 @@ func TestFloodOfRepliesIsBounded(t *testing.T) {
 	}
 }
 
-// Any member can say that it leads. A client that believed it would send it the proof of its
-// session, and have its lease acknowledged by somebody who does not keep it.
+// Any member can claim that it leads. A client that trusted it would have its lease acknowledged by
+// an instance that does not keep it.
 func TestOnlyVotersRedirect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -51,21 +51,21 @@ func TestOnlyVotersRedirect(t *testing.T) {
 		Session: 100, Epoch: 1, Seq: 1 << 60})
 	b.want("")
 	if b.core.phase != Attached || b.core.term >= 1<<63 {
-		t.Fatalf("a member that is no voter was believed: %v, term %d", b.core.phase, b.core.term)
+		t.Fatalf("a redirect from a non-voter was followed: %v, term %d", b.core.phase, b.core.term)
 	}
-	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name one that we do not know yet
+	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an instance that we do not know yet
 	b.turn()
 	if b.to.Peer != nodeidtest.ID(70) {
 		t.Fatalf("asked %d", b.to.Peer)
 	}
-	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // and that one is believed in turn
+	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // and that one may redirect in turn
 	b.turn()
 	if b.to.Peer != nodeidtest.ID(3) {
 		t.Fatalf("asked %d", b.to.Peer)
 	}
 	for _, r := range []session.Reply{b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5), b.renewed(),
 		b.ended(session.EndNoSession), b.freed(1)} {
-		b.reply(nodeidtest.ID(66), r) // not whom we asked
+		b.reply(nodeidtest.ID(66), r) // not the instance that we asked
 	}
 	b.turn()
 	b.quiet()

@@ -6,17 +6,15 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is how things reach the goroutine of a client, many at a time.
-
-// Bounds of what waits for the goroutine.
+// Limits of what waits for the goroutine.
 const (
-	inboxBytes = 64 << 20 // of replies of the client's own leader
-	otherBytes = 1 << 20  // of replies of all other instances together
-	inputBytes = 128      // a run of replies beside its bytes
+	inboxBytes = 64 << 20 // of replies from the client's leader
+	otherBytes = 1 << 20  // of replies from all other instances together
+	inputBytes = 128      // counted for an input, besides its bytes
 )
 
-// gatherMost is how often the goroutine yields before a turn, at most.
-const gatherMost = 3
+// maxGathers is how often the goroutine yields before a turn, at most.
+const maxGathers = 3
 
 type inputKind uint8
 
@@ -33,11 +31,11 @@ const (
 	inputLeaving
 	inputWait
 	inputCloseSession
-	inputForget // a waiter has left
-	inputHeld   // a waiter wants to know what is held
+	inputForget // a waiter's context has ended
+	inputHeld   // a waiter asks which locks are held
 )
 
-// input is one thing that happened to a client.
+// input is one event for a client.
 type input struct {
 	kind    inputKind
 	hold    *Hold
@@ -47,7 +45,7 @@ type input struct {
 	waiter  *waiter
 }
 
-// post puts an input into the inbox. It reports false if the client is closed.
+// post appends an input to the inbox. It reports false if the client is closed.
 func (c *Client) post(in input) bool {
 	c.mu.Lock()
 	if c.closed {
@@ -63,8 +61,8 @@ func (c *Client) post(in input) bool {
 	return true
 }
 
-// rouse wakes the goroutine. Whoever puts the first input into an empty inbox must, and nobody else
-// need: it takes out the whole inbox.
+// rouse wakes the goroutine. It must be called after the first input into an empty inbox; later
+// inputs need no call, because the goroutine takes the whole inbox.
 func (c *Client) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -72,11 +70,12 @@ func (c *Client) rouse() {
 	}
 }
 
-// gather lets everybody who is about to post do so, and yields again as long as somebody did: one
-// turn, and one frame, then serve them all. It is free for a lone caller.
+// gather yields so that goroutines that are about to post can do so, and yields again as long as
+// some did. One turn and one frame then serve them all. It costs nothing if there is only one
+// caller.
 func (c *Client) gather() {
 	had := 1
-	for range gatherMost {
+	for range maxGathers {
 		runtime.Gosched()
 		c.mu.Lock()
 		has := len(c.inbox)

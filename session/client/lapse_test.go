@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestAHoldThatLapsesStaysForItsDelay: the code under a hold that has lasted as long as it may, or
-// whose holder is gone, may run on. So the lock is kept for its delay, without one it is free at
-// once, and each time people can read why.
+// TestAHoldThatLapsesStaysForItsDelay: code may still run under a hold that has reached its longest
+// duration or whose holder is gone. So the lock stays taken for its delay; without one it is free
+// at once. Each time the event log says why.
 func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	const me, other = 100, 101
 	for name, c := range map[string]struct {
@@ -57,7 +57,8 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	}
 }
 
-// TestALapseUnderEarlierRules: a group that does not know reasons yet is told once more without.
+// TestALapseUnderEarlierRules: to a group whose rules do not support reasons, Detach is sent again
+// without one.
 func TestALapseUnderEarlierRules(t *testing.T) {
 	b := newBench(t)
 	b.attach()

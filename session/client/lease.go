@@ -7,24 +7,24 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The arithmetic of the lease, see "The trust window" in the package comment. All of it counts from
-// the moment at which the client sent what was later acknowledged, so the network can only make the
-// window shorter, never longer.
+// The arithmetic of the lease; see "The trust window" in the comment of package session. All of it
+// counts from the moment when the client sent the acknowledged renewal, so the network can only
+// shorten the window, never lengthen it.
 const (
-	// the deadline lies TTL/50 early: it pays for a clock that runs 1% slow here and one that runs
-	// 1% fast there
+	// The deadline lies TTL/50 early, to cover a clock that runs 1% slow here and one that runs 1%
+	// fast on the leader.
 	leaseMarginParts   = 50
 	leaseRenewParts    = 3  // a renewal is sent every TTL/3, and at least every leaseRenewLongest
 	leaseShortestParts = 10 // a grant with less than TTL/10 left is not worth having
 )
 
-// leaseRenewLongest bounds the time between renewals of a long lease. They are also how a client
-// notices a leader that was cut off without its stream ending, and its waiting calls must not
-// depend on the length of a lease.
+// leaseRenewLongest bounds the time between renewals of a long lease. By its renewals a client also
+// notices a leader that was cut off without its stream ending. How long that takes must not depend
+// on the length of the lease.
 const leaseRenewLongest = 3 * time.Second
 
-// renewWaiting bounds it further while calls wait for a lock: the grant would come from the next
-// leader.
+// renewWaiting bounds it further while calls wait for a lock, because the grant would come from the
+// next leader.
 const renewWaiting = time.Second
 
 // renewEvery returns the time between two renewals of a lease.
@@ -35,23 +35,23 @@ type LeaseState uint8
 
 // The states of a lease.
 const (
-	Lost     LeaseState = iota // there is none, or its deadline has passed: nothing is held
-	Jeopardy                   // two thirds of the TTL have passed since the last acknowledged sending
+	Lost     LeaseState = iota // no lease, or its deadline has passed: nothing is held
+	Jeopardy                   // two thirds of the TTL have passed since the last acknowledged renewal was sent
 	Safe                       // neither of the two
 )
 
 // String returns the state in lower case.
 func (s LeaseState) String() string { return [...]string{"lost", "jeopardy", "safe", "unknown"}[s&3] }
 
-// lease is what the client knows of its session's life: the TTL that the group granted and the
-// sending time of the last acknowledged renewal. The zero value is no lease.
+// lease is the TTL that the group granted and the sending time of the last acknowledged renewal.
+// The zero value is no lease.
 type lease struct {
 	ttl  time.Duration
 	sent clock.Time
 }
 
-// deadline returns when the lease ends. It is the clock's origin, which is always past, without a
-// lease.
+// deadline returns when the lease ends. Without a lease that is the clock's origin, which is always
+// past.
 func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0
@@ -59,14 +59,14 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed moves the lease to a renewal sent at the given time, never back.
+// renewed extends the lease to a renewal sent at the given time. It never shortens it.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent
 	}
 }
 
-// left returns how long the lease still lasts; zero or less means that it is over.
+// left returns how long the lease still lasts. Zero or less means that it is over.
 func (l lease) left(now clock.Time) time.Duration { return l.deadline().Sub(now) }
 
 // short reports whether too little is left for a new grant.
@@ -88,11 +88,11 @@ func (l lease) state(now clock.Time) LeaseState {
 	return Safe
 }
 
-// renewals numbers the renewals of a client, and remembers which of them are not acknowledged.
+// renewals numbers the renewals of a client and remembers the unacknowledged ones.
 type renewals struct {
 	session.Sent
 	seq   uint64 // of the last one sent, over all sessions
-	heard uint64 // the newest of which the client knows that it arrived
+	heard uint64 // the newest renewal known to have arrived
 }
 
 // next returns the number of a renewal that is sent now.

@@ -68,12 +68,12 @@ func TestRenewalsOfLongLeasesAreFrequent(t *testing.T) {
 		b.core.unanswered(b.now)
 	}
 	if b.core.patience > 3*time.Second {
-		t.Errorf("a leader that others name is waited for %v", b.core.patience)
+		t.Errorf("a named leader gets %v to answer", b.core.patience)
 	}
 }
 
-// The margin pays for two clocks that are 1% wrong in opposite directions: the holder's deadline
-// lies before the keeper's expiry.
+// The margin covers two clocks that are 1% wrong in opposite directions: the holder's deadline lies
+// before the keeper's expiry.
 func TestMarginCoversDrift(t *testing.T) {
 	t.Parallel()
 	for ttl := time.Second; ttl <= 10*time.Minute; ttl += 100 * time.Millisecond {
@@ -81,7 +81,7 @@ func TestMarginCoversDrift(t *testing.T) {
 		slowHolder := time.Duration(float64(held) / 0.995)
 		fastKeeper := time.Duration(float64(ttl) / 1.005)
 		if slowHolder >= fastKeeper {
-			t.Fatalf("TTL %v: a holder 0.5%% slow believes for %v, a keeper 0.5%% fast waits %v", ttl, slowHolder,
+			t.Fatalf("TTL %v: a holder 0.5%% slow has a lease for %v, a keeper 0.5%% fast waits %v", ttl, slowHolder,
 				fastKeeper)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 const benchLease = benchTTL - benchTTL/50
 
-// The answer to Open counts from the first sending of its nonce, whoever answers and however late.
+// After Open the lease counts from the first sending of the nonce, whichever instance answers and
+// however late.
 func TestOpenCountsFromFirstSending(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -27,8 +28,8 @@ func TestOpenCountsFromFirstSending(t *testing.T) {
 	}
 }
 
-// Only an instance that was sent the nonce can say that a session was opened with it: another one
-// would be attached to.
+// Only an instance to which the nonce was sent can report that a session was opened with it.
+// Otherwise the client would attach to the wrong instance.
 func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -41,8 +42,8 @@ func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	b.want("1: attach 1 live next 1, renew 1")
 }
 
-// An instance that has seen the nonce of an Open may have opened a session with it first. Then
-// another nonce is taken.
+// An instance that has seen the nonce of an Open may have opened a session with it first. Then the
+// client uses another nonce.
 func TestANonceThatIsTakenIsLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -129,7 +130,7 @@ func TestForeignAcknowledgementsMoveNothing(t *testing.T) {
 	}
 }
 
-// At the deadline every hold is lost for ever, and its release is sent although the session lives
+// At the deadline every hold is lost for good, and its release is sent although the session lives
 // on.
 func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	t.Parallel()
@@ -152,7 +153,7 @@ func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	if got := b.frame(); got != "1: cancel 1, cancel 2, renew 1" {
 		t.Fatalf("frame %q", got)
 	}
-	b.core.Down(b.now, nodeidtest.ID(1)) // those are lost with the stream; Attach settles them, and keeps what waits
+	b.core.Down(b.now, nodeidtest.ID(1)) // these are lost with the stream; Attach settles them
 	b.want("2: attach 2 live 3-3 next 4, renew 2")
 }
 
@@ -171,7 +172,7 @@ func TestLostHoldIsReleasedOnTheAttachment(t *testing.T) {
 	b.empty()
 }
 
-// A renewal acknowledged after the deadline makes the lease good again and revives nothing.
+// A renewal acknowledged after the deadline restores the lease and revives nothing.
 func TestLateRenewalRevivesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -180,7 +181,7 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	old := b.deadline
 	b.advance(benchTTL / 3)
 	b.want("1: renew 1")
-	b.now = old.Add(time.Millisecond) // the process was stopped; the acknowledgement lies in the inbox
+	b.now = old.Add(time.Millisecond) // the process was stopped; the acknowledgement is in the inbox
 	b.reply(nodeidtest.ID(1), b.renewed())
 	b.turn()
 	b.outcome(x, OutcomeLost, ErrLost)
@@ -192,8 +193,8 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	}
 }
 
-// A grant with less than TTL/10 left is given back, and asked for anew only when the lease is good
-// again.
+// A grant with less than TTL/10 left is given back, and requested again only when the lease is long
+// enough.
 func TestShortGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -215,7 +216,7 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 		t.Fatalf("the request is at stage %d", r.stage)
 	}
 	third := b.acquire("z", false)
-	b.want("") // nothing is asked while a grant would be useless
+	b.want("") // nothing is requested while a grant would be useless
 	b.core.renewedAt = b.now.Add(-time.Hour)
 	b.want("1: renew 1")
 	b.reply(nodeidtest.ID(1), b.renewed(), b.freed(1))

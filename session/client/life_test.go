@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// A leader that was deposed while it stood still, before the session was attached elsewhere, knows
-// nothing of it: the session goes on, and nothing is confirmed.
+// A leader that was deposed during a pause, before the session was attached elsewhere, does not
+// know the session. The session goes on, and nothing is confirmed.
 func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	t.Parallel()
 	for _, code := range []lockfsm.Code{lockfsm.NoSession, lockfsm.Stale} {
@@ -35,8 +35,8 @@ func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	}
 }
 
-// The group says that the session is over: holds are lost, releases are confirmed, what waits is
-// asked anew under a new session.
+// The group reports that the session is over: holds are lost, releases are confirmed, and waiting
+// requests are sent again under a new session.
 func TestNoSession(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(b *bench){
@@ -99,11 +99,11 @@ func TestEndedAttachesAnew(t *testing.T) {
 	b.reply(nodeidtest.ID(1), old)
 	b.turn()
 	if b.core.phase != Attaching {
-		t.Error("the answer to an earlier Attach was taken for this one's")
+		t.Error("the answer to an earlier Attach was taken for this Attach's")
 	}
 }
 
-func TestGrantThatNobodyKnowsIsGivenBack(t *testing.T) {
+func TestUnknownGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.attach()
@@ -111,7 +111,7 @@ func TestGrantThatNobodyKnowsIsGivenBack(t *testing.T) {
 	b.want("1: attach 2 live next 1, renew 2")
 }
 
-// A frame was lost although the stream stands: the command is not answered, renewals are.
+// A frame was lost although the stream is open: the command is not answered, renewals are.
 func TestUnansweredCommandAttachesAnew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -221,8 +221,8 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 	b.want("2: leaving")
 }
 
-// TestReleaseOfADelayedLockBehindTheEndOfItsSession: the release has not come through, and the
-// delay keeps the lock: that is no confirmation.
+// TestReleaseOfADelayedLockBehindTheEndOfItsSession: the release did not arrive, and the delay
+// keeps the lock, so the end of the session does not confirm the release.
 func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -54,8 +54,8 @@ func TestHeldNamesTheHolder(t *testing.T) {
 	b.empty()
 }
 
-// A try does not wait for a leader: it ends two seconds after the last one was lost, whether it was
-// sent or not. Others wait.
+// A try does not wait for a leader: it ends two seconds after the last leader was lost, whether it
+// was sent or not. Other requests wait.
 func TestTryWithoutLeader(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -66,7 +66,7 @@ func TestTryWithoutLeader(t *testing.T) {
 	b.turn()
 	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(0)))
 	unsent := b.acquire("z", true)
-	b.core.targets = nil // nobody answers
+	b.core.targets = nil // no voter answers
 	b.turn()
 	b.advance(2*time.Second - 1)
 	b.turn()
@@ -100,7 +100,8 @@ func TestBadKeys(t *testing.T) {
 	b.empty()
 }
 
-// Too much is refused before a number is given, and there is room again when something has ended.
+// Too many requests are refused before they get a number, and there is room again when some have
+// ended.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -130,7 +131,7 @@ func TestOverload(t *testing.T) {
 	b.outcome(over, OutcomeFailed, ErrOverloaded)
 }
 
-// What is sent and not answered is bounded, what frees something is not.
+// Unanswered requests are bounded; commands that free something are not.
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -143,7 +144,7 @@ func TestWindow(t *testing.T) {
 	for {
 		b.turn()
 		if len(b.commands) == 0 {
-			t.Fatal("a turn that was asked for sends nothing")
+			t.Fatal("a requested turn sends nothing")
 		}
 		sent += len(b.commands)
 		frames++

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestHoldsEndByThemselves: each at its own time, whatever is released between; and the group is
-// told.
+// TestHoldsEndByThemselves: each hold ends at its own time, whatever is released between, and the
+// group is told.
 func TestHoldsEndByThemselves(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -59,7 +59,7 @@ func TestHoldsEndByThemselves(t *testing.T) {
 			next := b.core.Next()
 			if b.advance(time.Duration(r.IntN(60)) * time.Millisecond); len(b.core.limited) > 0 &&
 				next.After(b.core.limited[0].until) {
-				t.Fatalf("seed %d: it wants to be woken only at %v", seed, next)
+				t.Fatalf("seed %d: the next turn is due only at %v", seed, next)
 			}
 			look()
 		}

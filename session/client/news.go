@@ -2,22 +2,22 @@ package client
 
 import "time"
 
-// This file is what a client tells about itself beside the outcomes of its calls, for people and
-// for figures. Nothing is decided by it.
+// This file is what a client reports about itself besides the outcomes of its calls, for people and
+// metrics. No decision depends on it.
 
-// Loss says what ended a hold that its caller had not released.
+// Loss is what ended a hold that its caller had not released.
 type Loss uint8
 
-// The reasons for which a hold is lost.
+// The reasons why a hold is lost.
 const (
-	LossUnknown   Loss = iota // the group knows nothing of it, though the session lives
+	LossUnknown   Loss = iota // the group has no such hold, though the session lives
 	LossLease                 // no renewal was acknowledged in time
-	LossOverdue               // it had lasted as long as its request allows
-	LossForced                // others have ended it
-	LossExpired               // the group says that the session is over
-	LossRestarted             // the instance began a new life
+	LossOverdue               // it reached the longest duration that its request allows
+	LossForced                // it was ended by force
+	LossExpired               // the group reported that the session is over
+	LossRestarted             // the instance began a new incarnation
 	LossStopped               // the client was closed
-	LossTaken                 // the hold goes on in another session, which has its token
+	LossTaken                 // another session has resumed the hold by its token
 )
 
 // String returns the reason in lower case, one word.
@@ -25,16 +25,16 @@ func (l Loss) String() string {
 	return [...]string{"unknown", "lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed"}[l&7]
 }
 
-// SessionEnd says why a session is over for its client.
+// SessionEnd is why a session is over for its client.
 type SessionEnd uint8
 
 // The ends of a session.
 const (
-	SessionGoesOn    SessionEnd = iota // or there has been none
+	SessionGoesOn    SessionEnd = iota // or there was none
 	SessionClosed                      // by CloseSession
-	SessionExpired                     // the group says that it is over, or that another has taken it
-	SessionRestarted                   // Rebind: nobody has told the group
-	SessionStopped                     // Close: nobody has told the group
+	SessionExpired                     // the group reported that it is over, or that another process attached to it
+	SessionRestarted                   // by Rebind; the group was not told
+	SessionStopped                     // by Close; the group was not told
 )
 
 // String returns the end in lower case, one word.
@@ -42,29 +42,28 @@ func (e SessionEnd) String() string {
 	return [...]string{"", "closed", "expired", "restarted", "stopped", "", "", ""}[e&7]
 }
 
-// loss is what the end of a session means to what was held in it.
+// loss returns what the end of a session means for its holds.
 func (e SessionEnd) loss() Loss {
 	return [...]Loss{LossExpired, LossExpired, LossExpired, LossRestarted, LossStopped, LossUnknown, LossUnknown,
 		LossUnknown}[e&7]
 }
 
-// News is what has become of a client in a turn.
+// News is what changed for a client in a turn.
 type News struct {
 	Before, After Status
-	// of each acknowledged renewal the time from its sending; valid until the function that is told
-	// returns
+	// for each acknowledged renewal, the time since its sending; valid until Config.Watch returns
 	Renewed    []time.Duration
-	Unanswered int // renewals on attachments that have ended without an answer to them
+	Unanswered int // renewals that were not answered before their attachment ended
 }
 
-// tally is what a core counts for the news. Its slice is used again.
+// tally is what a core counts for the news. Its slice is reused.
 type tally struct {
 	renewed    []time.Duration
 	unanswered int
-	ended      SessionEnd // how the last session did
+	ended      SessionEnd // how the last session ended
 }
 
-// talliesKept bounds what is counted for a shell that never asks.
+// talliesKept bounds the count for a shell that never reads it.
 const talliesKept = 64
 
 func (t *tally) answered(after time.Duration) {
@@ -73,22 +72,22 @@ func (t *tally) answered(after time.Duration) {
 	}
 }
 
-// takeRenewals returns what has become of renewals since the last call. The slice is valid until
-// the next input.
+// takeRenewals returns what became of renewals since the last call. The slice is valid until the
+// next input.
 func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	answered, unanswered = c.tally.renewed, c.tally.unanswered
 	c.tally.renewed, c.tally.unanswered = c.tally.renewed[:0], 0
 	return answered, unanswered
 }
 
-// differs reports whether anything has changed that is worth to be told. Counts and deadlines move
-// all the time.
+// differs reports whether a change is worth reporting. Counts and deadlines change all the time and
+// do not count.
 func (s *Status) differs(before *Status) bool {
 	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease ||
 		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader
 }
 
-// tell passes the news on to whoever watches.
+// tell passes the news to Config.Watch.
 func (c *Client) tell(before, after Status) {
 	if c.config.Watch == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// OutcomeKind says what an outcome tells.
+// OutcomeKind is the kind of an outcome.
 type OutcomeKind uint8
 
 // The kinds of outcomes. All but OutcomeGranted, OutcomeWaits and OutcomeWanted end the request.
@@ -21,22 +21,22 @@ const (
 	OutcomeFailed                          // the call holds nothing and never will; Err says why
 	OutcomeLost                            // a granted lock is lost; Err says why
 	OutcomeReleased                        // the release is confirmed, or with Err it never can be
-	OutcomeWaits                           // the call waits; Behind says who held the lock when its request was applied
-	OutcomeWanted                          // somebody waits for the lock that the call holds; it may be told again
+	OutcomeWaits                           // the call waits; Behind is the holder when its request was applied
+	OutcomeWanted                          // another request waits for the held lock; may be repeated
 )
 
-// Outcome is news for a caller.
+// Outcome reports to a caller.
 type Outcome struct {
 	Kind    OutcomeKind
 	Why     Loss // with OutcomeLost
 	Request *Request
 	Token   lockfsm.Token
-	Until   clock.Time // with OutcomeGranted: when the hold ends by itself; zero: never
+	Until   clock.Time // with OutcomeGranted: when the hold ends by itself; zero means never
 	Err     error
 	Behind  *HeldError
 }
 
-// Acquire takes a call. Its outcome comes with a Flush, perhaps with the next one.
+// Acquire begins a request. Its outcome comes with a Flush, perhaps with the next one.
 func (c *Core) Acquire(now clock.Time, r *Request) {
 	c.begin(now)
 	r.stage, r.since = stageWaiting, now
@@ -65,7 +65,7 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 	}
 }
 
-// plainKey reports whether every group would take a key.
+// plainKey reports whether every group would accept a key.
 func plainKey(key string) bool {
 	return key != "" && len(key) <= session.LongestKey && utf8.ValidString(key) && !containsControl(key)
 }
@@ -79,8 +79,8 @@ func containsControl(s string) bool {
 	return false
 }
 
-// Cancel says that the caller has left. Nothing more is told about the request; a grant that
-// crosses this is given back.
+// Cancel ends the interest of the caller. No outcome follows for the request; a grant that crosses
+// the Cancel is given back.
 func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.begin(now)
 	switch r.stage {
@@ -94,7 +94,7 @@ func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.abandon(r)
 }
 
-// Release gives a held lock back and reports whether it was held until now; if so OutcomeReleased
+// Release gives a held lock back and reports whether it was held until now. If so, OutcomeReleased
 // follows.
 func (c *Core) Release(now clock.Time, r *Request) bool {
 	c.begin(now)
@@ -107,9 +107,9 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 	return true
 }
 
-// Detach lets go of a held lock without ending its hold, if it has a delay: then it stays that
-// long. It reports as Release does, and the same follows. lapsed is empty, or why the hold ends for
-// its holder though the holder has not given it back; then others are told that it expired.
+// Detach is Release, except for a hold with a delay, which stays for that long. It reports what
+// Release reports, and the same outcome follows. lapsed is why the hold ends for its holder without
+// a release; then the group records that it expired. Empty means that the holder detached it.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
@@ -118,15 +118,15 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	return c.Release(now, r)
 }
 
-// Stop ends every request: calls that wait with ErrClosed, held locks as lost, unconfirmed releases
-// with ErrClosed. Nothing is sent any more, and nothing is taken.
+// Stop ends every request: waiting calls with ErrClosed, held locks as lost, unconfirmed releases
+// with ErrClosed. Nothing is sent or accepted any more.
 func (c *Core) Stop() {
 	c.forgetSession(ErrClosed, SessionStopped)
 	c.failWaiting(false, ErrClosed)
 	c.finishClose()
 }
 
-// leave takes a waiting request out of the counts.
+// leave removes a waiting request from the counts.
 func (c *Core) leave(r *Request) {
 	c.waiting--
 	c.keyBytes -= r.bytes()
@@ -135,14 +135,14 @@ func (c *Core) leave(r *Request) {
 	}
 }
 
-// fail ends a waiting request that has no entry any more.
+// fail ends a waiting request that no longer has an entry.
 func (c *Core) fail(r *Request, err error) {
 	c.leave(r)
 	r.stage, r.entry = stageOver, nil
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeFailed, Request: r, Err: err})
 }
 
-// abandon ends a request without a word. What was sent of it is freed.
+// abandon ends a request without an outcome. What was sent of it is freed.
 func (c *Core) abandon(r *Request) {
 	e := r.entry
 	r.stage, r.entry, e.req = stageOver, nil, nil
@@ -150,7 +150,7 @@ func (c *Core) abandon(r *Request) {
 		c.unsent.remove(e)
 		return
 	}
-	e.stays = r.Terms != nil && r.Terms.Resume != 0 // what was asked for may have been taken up, and is not ours to end
+	e.stays = r.Terms != nil && r.Terms.Resume != 0 // the hold may have been resumed, and must not end
 	c.free(e)
 }
 
@@ -165,8 +165,7 @@ func (c *Core) free(e *entry) {
 	}
 }
 
-// drop forgets a numbered entry that is known to be gone from the group, and tells whoever waits
-// for that.
+// drop forgets a numbered entry that is known to be gone from the group, and confirms its release.
 func (c *Core) drop(e *entry, err error) {
 	delete(c.byNumber, e.number)
 	c.sent.remove(e)
@@ -183,8 +182,7 @@ func (c *Core) drop(e *entry, err error) {
 	}
 }
 
-// grant hands a lock to its caller, or back to the group when the lease is so short that the caller
-// could do nothing with it.
+// grant gives a lock to its caller, or back to the group if the lease is too short to be of use.
 func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	r := e.req
 	if c.lease.short(now) {
@@ -206,10 +204,10 @@ func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Until: r.until})
 }
 
-// maxHeldKeys bounds the keys that people are told.
+// maxHeldKeys bounds the keys named in an error.
 const maxHeldKeys = 10
 
-// heldKeys names what is held, for people.
+// heldKeys names the held keys for an error text.
 func (c *Core) heldKeys() (keys []string) {
 	for e := c.sent.head; e != nil; e = e.next {
 		if r := e.req; r != nil && r.stage == stageHeld {
@@ -222,7 +220,7 @@ func (c *Core) heldKeys() (keys []string) {
 	return keys
 }
 
-// heldNoMore takes a held request out of the counts.
+// heldNoMore removes a held request from the counts.
 func (c *Core) heldNoMore(r *Request) {
 	c.held--
 	if r.until != 0 {
@@ -230,8 +228,8 @@ func (c *Core) heldNoMore(r *Request) {
 	}
 }
 
-// overdue ends a hold that has lasted as long as it may. The code under it may run on, so the lock
-// stays taken for its delay, as if the session had expired, and people are told.
+// overdue ends a hold that has reached its longest duration. The code under it may still run, so
+// the lock stays taken for its delay, as if the session had expired, and the event log says so.
 func (c *Core) overdue(r *Request) {
 	e := r.entry
 	c.loseBy(r, OverdueError{}, LossOverdue)
@@ -240,8 +238,8 @@ func (c *Core) overdue(r *Request) {
 	c.free(e)
 }
 
-// requeue puts a waiting request back among the unsent, at its old place. Its old entry is the
-// caller's to settle.
+// requeue puts a waiting request back among the unsent, at its old place. The caller must settle
+// the old entry.
 func (c *Core) requeue(r *Request) {
 	r.entry = &entry{req: r, order: r.order}
 	c.unsent.insert(r.entry)
@@ -256,8 +254,8 @@ func (c *Core) loseBy(r *Request, err error, why Loss) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err, Why: why})
 }
 
-// loseAll ends every held request, for ever, and frees their entries even though the session may
-// live on.
+// loseAll ends every held request for good, and frees the entries even though the session may live
+// on.
 func (c *Core) loseAll() {
 	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
 		if e.req != nil && e.req.stage == stageHeld {
@@ -269,8 +267,7 @@ func (c *Core) loseAll() {
 	}
 }
 
-// failWaiting ends calls that wait: all of them, or only those that try, which do not wait for a
-// leader to be found.
+// failWaiting fails all waiting calls, or only the try calls, which do not wait for a leader.
 func (c *Core) failWaiting(onlyTries bool, err error) {
 	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
 		for e := l.head; e != nil; {

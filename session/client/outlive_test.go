@@ -19,7 +19,7 @@ func (w *world) take(c session.Peer, terms Terms) (*Hold, error) {
 	return h, w.clients[c].AcquireInto(w.t.Context(), h, Request{Key: "x", Terms: &terms})
 }
 
-// x is what the group has of "x".
+// x returns the group's state of "x".
 func (w *world) x() lockfsm.LockInfo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -27,8 +27,8 @@ func (w *world) x() lockfsm.LockInfo {
 	return info
 }
 
-// TestDetachedHoldStaysAndIsTakenUp: for its delay, by the leader's clock; who takes it up holds it
-// like any other.
+// TestDetachedHoldStaysAndIsTakenUp: a detached hold stays for its delay, by the leader's clock. A
+// request that resumes it holds it like any other.
 func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -49,11 +49,11 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 		if _, err := w.take(nodeidtest.ID(100), Terms{Resume: first.Token()}); !errors.Is(err, ErrNotHeld) {
 			t.Errorf("with a token that is over: %v", err)
 		}
-		time.Sleep(2 * time.Hour) // it is not the hour of the one before any more
+		time.Sleep(2 * time.Hour) // past the hour of the first Detach
 		if second.Err() != nil {
 			t.Fatal(second.Err())
 		}
-		if err := second.Detach(t.Context()); err != nil { // its delay is what the first one asked for
+		if err := second.Detach(t.Context()); err != nil { // its delay is that of the first request
 			t.Fatal(err)
 		}
 		start := time.Now()
@@ -68,8 +68,8 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	})
 }
 
-// TestLostHoldStays: a holder that is cut off has lost it, and does not end it when it comes back,
-// to a session that is over or one that lives on.
+// TestLostHoldStays: a holder that is cut off has lost the hold, and does not end it when it comes
+// back, whether its session is over or lives on.
 func TestLostHoldStays(t *testing.T) {
 	for name, livesOn := range map[string]bool{"session over": false, "session lives on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestLostHoldStays(t *testing.T) {
 				w.keepers[nodeidtest.ID(1)].Down(nodeidtest.ID(100))
 				w.clients[nodeidtest.ID(100)].Down(nodeidtest.ID(1))
 				if time.Sleep(worldTTL / 2); livesOn {
-					w.elect(nodeidtest.ID(2)) // who gives everybody a full TTL
+					w.elect(nodeidtest.ID(2)) // it gives every session a full TTL
 				}
 				<-first.Done()
 				if !livesOn {
@@ -112,8 +112,8 @@ func TestLostHoldStays(t *testing.T) {
 	}
 }
 
-// TestHoldIsTakenFromOneWhoLives: he is told by whom.
-func TestHoldIsTakenFromOneWhoLives(t *testing.T) {
+// TestHoldIsTakenFromALiveHolder: the holder's error names the session that resumed the hold.
+func TestHoldIsTakenFromALiveHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
 		defer w.close()
@@ -137,8 +137,8 @@ func TestHoldIsTakenFromOneWhoLives(t *testing.T) {
 	})
 }
 
-// TestResumeGivenUp: a caller who gives up holds nothing, and has not ended what he wanted to go on
-// with.
+// TestResumeGivenUp: a caller that gives up holds nothing, and has not ended the hold that it
+// wanted to resume.
 func TestResumeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -167,8 +167,8 @@ func TestResumeGivenUp(t *testing.T) {
 	})
 }
 
-// TestDetachSurvivesItsAttachment: the next Attach names the number, or the group would end the
-// hold, and the Detach is sent again if it still lives.
+// TestDetachSurvivesItsAttachment: the next Attach names the number, because otherwise the group
+// would end the hold. The Detach is sent again if the hold still lives.
 func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b := newBench(t)
 	b.attach()
@@ -201,8 +201,8 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b.empty()
 }
 
-// TestShortResumeIsTriedAgain: a hold that is taken up when the lease is short is left where it is,
-// under its new token, and that is the one that is asked for next.
+// TestShortResumeIsTriedAgain: a hold that is resumed when the lease is short is left detached
+// under its new token, and the next request asks for that token.
 func TestShortResumeIsTriedAgain(t *testing.T) {
 	b := newBench(t)
 	b.attach()

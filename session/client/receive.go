@@ -10,12 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is how a client reads its leader's replies. Everything that names another attachment
-// than the present one is ignored: whatever it told is told again by the states of the present
-// one's Attach.
+// This file is how a client reads its leader's replies. It ignores everything about another
+// attachment than the current one: the states that answer the current Attach repeat it.
 
-// Receive takes a run of replies. It does not keep the bytes. Bytes that cannot be read end the
-// attachment: what they were to say is asked for by the next.
+// Receive reads a run of replies. It does not keep the bytes. Malformed bytes end the attachment;
+// the next one asks for what they contained.
 func (c *Core) Receive(now clock.Time, from session.Peer, replies []byte) {
 	c.begin(now)
 	for len(replies) > 0 && !c.closed {
@@ -79,20 +78,20 @@ func (c *Core) reply(now clock.Time, from session.Peer, r *session.Reply) {
 	}
 }
 
-// opened takes the answer to Open, from any of the instances to which it was sent: one that answers
-// leads, or did then. The lease counts from the first sending of the nonce, because any of the
-// sendings may be the one that opened the session.
+// opened reads the answer to Open, from any instance to which it was sent: an instance that answers
+// leads, or led then. The lease counts from the first sending of the nonce, because any of the
+// sendings may have opened the session.
 func (c *Core) opened(now clock.Time, from session.Peer, r *session.Reply) {
 	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
 		return
 	}
 	c.term = max(c.term, r.Term)
-	// another opener has this nonce, which it has seen in a log: that session is not ours
+	// Another instance, which has seen this nonce in a log, has opened a session with it first.
 	if r.Code == lockfsm.NoSession {
 		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0
 	}
 	if r.Code != lockfsm.Done || r.Session == 0 || r.TTL <= 0 {
-		c.pause(now, session.Target{}) // full, or not born: the same nonce again in a while
+		c.pause(now, session.Target{}) // the group is full or not founded: retry with the same nonce
 		return
 	}
 	c.session, c.proof, c.nonce, c.provenTerm = r.Session, c.nonce, lockfsm.Nonce{}, r.Term
@@ -102,7 +101,7 @@ func (c *Core) opened(now clock.Time, from session.Peer, r *session.Reply) {
 	c.ask(now, c.find(from), true)
 }
 
-// find returns the target with the given peer's address, as far as it is known.
+// find returns the peer as a target, with its address if that is known.
 func (c *Core) find(peer session.Peer) session.Target {
 	if c.target.Peer == peer {
 		return c.target
@@ -115,7 +114,7 @@ func (c *Core) find(peer session.Peer) session.Target {
 	return session.Target{Peer: peer}
 }
 
-// attached takes the answer to Attach. It comes behind the states of everything live, so what was
+// attached reads the answer to Attach. The states of everything live came before it, so what was
 // named and not reported is finished, and what was not named is free.
 func (c *Core) attached(now clock.Time, r *session.Reply) {
 	if c.phase != Attaching {
@@ -126,12 +125,12 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	case lockfsm.Done:
 	case lockfsm.NoSession, lockfsm.Stale:
 		if r.Term < c.provenTerm {
-			// it led before this session was opened or last attached, so it does not know
+			// It last led before this session was opened or last attached, so it does not know.
 			c.pause(now, session.Target{})
 			return
 		}
-		// Stale: another process has attached as this one since, say a copy of it. One of the two
-		// must take a new session.
+		// Stale: another process, such as a copy of this one, has attached since. One of the two
+		// must open a new session.
 		c.sessionGone(now)
 		return
 	default:
@@ -139,10 +138,10 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 		return
 	}
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
-	c.renewals.heard = c.renewals.seq // the renewal that went with the Attach is still the last one
+	c.renewals.heard = c.renewals.seq // the renewal sent with the Attach is still the last one
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
-		// that one counts only if the keeper finds recent enough what it says was heard; the next
-		// one says Attached
+		// The keeper may ignore that renewal, because what it confirms may be too old. The next one
+		// confirms the Attached.
 		c.renewDue = true
 	}
 	var again []*entry
@@ -151,7 +150,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 		switch {
 		case e.freeing && (e.left == c.epoch || e.stays && e.seen != c.epoch):
 			c.drop(e, nil)
-		case e.freeing && e.stays && !e.due && e.open == 0: // it was let go of before this attachment
+		case e.freeing && e.stays && !e.due && e.open == 0: // it was detached before this attachment
 			e.due = true
 			c.frees = append(c.frees, e)
 		case !e.freeing && e.seen != c.epoch:
@@ -169,12 +168,12 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.askAgain(again)
 }
 
-// state takes what a request has come to.
+// state reads the state of a request.
 func (c *Core) state(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
 		if r.Token != 0 {
-			c.move(now, c.target) // a grant that nobody here asked for: an Attach that does not name it gives it back
+			c.move(now, c.target) // not requested here: an Attach that does not name it gives it back
 		}
 		return
 	}
@@ -199,8 +198,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk closes the account of an Acquire. One that is being freed stays open: it is the
-// command that frees it which must still be answered.
+// answeredAsk counts an Acquire as answered. An entry that is being freed stays open: the command
+// that frees it must still be answered.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)
@@ -209,18 +208,18 @@ func (c *Core) answeredAsk(e *entry) {
 
 func (c *Core) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
 	switch {
-	case e.freeing: // it crossed what gives it back
+	case e.freeing: // the grant crossed its release
 	case e.req.stage == stageWaiting:
 		c.grant(now, e, token)
-	case e.req.token != token: // cannot be; and the caller has fenced with a token that is no longer his
+	case e.req.token != token: // impossible; but the caller's token is then no longer valid
 		c.lose(e.req, LossUnknown)
 		e.req = nil
 		c.free(e)
 	}
 }
 
-// finish ends an entry that the group says is over. A nil error means that it is over for no reason
-// of its own: the caller, if one still waits, is served by asking anew.
+// finish ends an entry that the group reports as over. A nil error means that it is over without a
+// reason of its own: if the caller still waits, the request is sent again.
 func (c *Core) finish(e *entry, err error) {
 	if r := e.req; r != nil && r.stage != stageReleasing {
 		switch {
@@ -236,8 +235,8 @@ func (c *Core) finish(e *entry, err error) {
 	c.drop(e, nil)
 }
 
-// codeError returns the error for a request that ended with the given code; nil for one that is to
-// be asked anew.
+// codeError returns the error for a request that ended with the given code, or nil for one that
+// must be sent again.
 func codeError(code lockfsm.Code) error {
 	switch code {
 	case lockfsm.Finished, lockfsm.Done:
@@ -256,7 +255,7 @@ func codeError(code lockfsm.Code) error {
 	return fmt.Errorf("%w: %v", ErrRefused, code)
 }
 
-// metHolder takes the answer to a try request that found the lock held.
+// metHolder reads the answer to a try request that found the lock held.
 func (c *Core) metHolder(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -269,7 +268,7 @@ func (c *Core) metHolder(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// behind takes the news who holds the lock that a request waits for.
+// behind reads the holder of the lock that a request waits for.
 func (c *Core) behind(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageWaiting {
 		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWaits, Request: e.req, Behind: heldError(e.req.Key, r)})
@@ -286,7 +285,7 @@ func heldError(key string, r *session.Reply) *HeldError {
 	}
 }
 
-// circular takes the answer to a request that would have closed a circle.
+// circular reads the answer to a request that would have closed a cycle.
 func (c *Core) circular(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -299,15 +298,15 @@ func (c *Core) circular(r *session.Reply) {
 	c.finish(e, err)
 }
 
-// forbidden takes the word that this client's certificate does not allow a request.
+// forbidden reads the answer to a request that this client's certificate does not allow.
 func (c *Core) forbidden(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil {
 		c.finish(e, &session.NotAllowedError{Verb: "lock", Key: string(r.Key), For: string(r.Value)})
 	}
 }
 
-// evicted takes the word that others have ended a request. One whose caller still waits had been
-// granted and was given back; it is asked anew.
+// evicted reads that a request was ended by force. A request whose caller still waits had been
+// granted and given back; it is sent again.
 func (c *Core) evicted(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -316,7 +315,7 @@ func (c *Core) evicted(r *session.Reply) {
 	c.endedBy(e, &ForcedError{By: string(r.Record), Reason: string(r.Value)}, LossForced)
 }
 
-// taken takes the word that a hold goes on in another session.
+// taken reads that another session has resumed a hold.
 func (c *Core) taken(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil {
 		c.endedBy(e, &TakenError{Record: bytes.Clone(r.Record)}, LossTaken)
@@ -331,35 +330,35 @@ func (c *Core) endedBy(e *entry, err error, why Loss) {
 	c.finish(e, nil)
 }
 
-// freed takes the answer to a Release or Cancel.
+// freed reads the answer to a Release or Cancel.
 func (c *Core) freed(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil || !e.freeing {
 		return
 	}
-	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not know a reason: it goes without
+	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not support a reason: send it without one
 		e.lapsed, e.due = "", true
 		c.answered(e)
 		c.frees = append(c.frees, e)
 		return
 	}
 	if e.stays && r.Code == lockfsm.TooManySessions {
-		// there was nowhere to leave it, and it has ended
-		c.drop(e, fmt.Errorf("%w: the hold could not stay, and has ended", ErrNoRoom))
+		// There was no room to keep it, so it has ended.
+		c.drop(e, fmt.Errorf("%w: the hold could not be kept and has ended", ErrNoRoom))
 		return
 	}
 	if err := BudgetErrorOf(r.Code, r.Budget); e.stays && err != nil {
-		c.drop(e, fmt.Errorf("the hold could not stay, and has ended: %w", err))
+		c.drop(e, fmt.Errorf("the hold could not be kept and has ended: %w", err))
 		return
 	}
 	if r.Code != lockfsm.Done && r.Code != lockfsm.Finished {
-		c.move(now, c.target) // the group would not; an Attach that does not name it settles it
+		c.move(now, c.target) // the group refused; an Attach that does not name it frees it
 		return
 	}
 	c.drop(e, nil)
 }
 
-// renewed takes an acknowledged renewal. Holds that ended before it came stay lost, see begin.
+// renewed reads an acknowledged renewal. Holds that ended before stay lost; see begin.
 func (c *Core) renewed(r *session.Reply) {
 	if sent, ok := c.renewals.Acknowledged(r.Seq); ok {
 		c.lease.renewed(sent)
@@ -369,7 +368,7 @@ func (c *Core) renewed(r *session.Reply) {
 	}
 }
 
-// ended takes the leader's word that this attachment is over.
+// ended reads the leader's report that this attachment is over.
 func (c *Core) ended(now clock.Time, r *session.Reply) {
 	switch r.Reason {
 	case session.EndNoSession:

@@ -9,15 +9,14 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is how a client finds its leader: whom it asks, when it turns to another, and what that
-// ends.
+// This file is how a client finds its leader: which target it asks, and when it turns to another.
 
-// linked reports whether the present attachment's question is on its way, so that commands of this
-// epoch may follow it.
+// linked reports whether the Attach of the current epoch was sent, so that commands of this epoch
+// may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// seek leaves whatever there was and asks again at the given time: aim, if it names somebody, else
-// the next target in turn.
+// seek leaves the current target and asks again at the given time: aim, or if that is zero the next
+// target in turn.
 func (c *Core) seek(now, at clock.Time, aim session.Target) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -39,8 +38,8 @@ func (c *Core) dropFrees() {
 	c.frees = c.frees[:0]
 }
 
-// move turns to another target at once, or after a wait when that has been done too often: two
-// voters that name each other must not make us run in circles at the speed of the network.
+// move turns to another target at once, or after a wait if that happens too often: two voters that
+// name each other must not make the client loop at network speed.
 func (c *Core) move(now clock.Time, aim session.Target) {
 	c.calm(now)
 	c.moves++
@@ -51,7 +50,7 @@ func (c *Core) move(now clock.Time, aim session.Target) {
 	c.seek(now, now, aim)
 }
 
-// pause turns to another target after a wait that grows.
+// pause turns to another target after a growing wait.
 func (c *Core) pause(now clock.Time, aim session.Target) {
 	c.calm(now)
 	wait := c.wait
@@ -59,19 +58,19 @@ func (c *Core) pause(now clock.Time, aim session.Target) {
 	c.seek(now, now.Add(wait), aim)
 }
 
-// calm makes the next search quick again, if this attachment was a good one.
+// calm resets the backoff if this attachment was stable.
 func (c *Core) calm(now clock.Time) {
 	if c.phase == Attached && now.Sub(c.since) >= settled {
 		c.wait, c.moves = waitFirst, 0
 	}
 }
 
-// askNext asks whoever is due.
+// askNext asks the target that is due.
 func (c *Core) askNext(now clock.Time) {
 	to, believed := c.aim, true
 	if to.Peer.IsZero() {
 		if len(c.targets) == 0 {
-			c.retryAt = 0 // until SetTargets
+			c.retryAt = 0 // wait for SetTargets
 			return
 		}
 		to, believed = c.nextTarget(), false
@@ -79,7 +78,7 @@ func (c *Core) askNext(now clock.Time) {
 	c.ask(now, to, believed)
 }
 
-// nextTarget goes round the targets, passing over the one that was asked last.
+// nextTarget goes round the targets and skips the one that was asked last.
 func (c *Core) nextTarget() session.Target {
 	to := c.targets[c.cursor%len(c.targets)]
 	c.cursor++
@@ -90,13 +89,13 @@ func (c *Core) nextTarget() session.Target {
 	return to
 }
 
-// ask puts the question "do you lead?" to a target, in the form of what we want from the leader: a
-// session, or an attachment of ours. A target that somebody has named is believed: requests are
-// pipelined behind Attach, and it gets more time to answer.
+// ask sends a target the question "do you lead?", in the form of an Open or an Attach. A believed
+// target was named as the leader: requests are pipelined behind Attach, and it gets more time to
+// answer.
 func (c *Core) ask(now clock.Time, to session.Target, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
 		if c.WantsNonce() {
-			return // stays due; the shell is about to give one
+			return // stays due until the shell gives a nonce
 		}
 		c.nonce, c.nonceSent, c.nonceTo, c.spare = c.spare, 0, nil, lockfsm.Nonce{}
 	}
@@ -113,8 +112,8 @@ func (c *Core) ask(now clock.Time, to session.Target, believed bool) {
 	c.answerBy = now.Add(wait)
 }
 
-// unanswered gives a silent target up. One that others say leads may only be slow, so it gets more
-// time when we come back.
+// unanswered gives up a silent target. One that was named as the leader may only be slow, so it
+// gets more time when it is asked again.
 func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
 		c.patience = min(2*c.patience, renewEvery(c.ttl()))
@@ -122,7 +121,7 @@ func (c *Core) unanswered(now clock.Time) {
 	c.move(now, session.Target{})
 }
 
-// tickAttached renews, and notices a leader that has fallen silent without its stream ending.
+// tickAttached renews, and notices a leader that has stopped responding without its stream ending.
 func (c *Core) tickAttached(now clock.Time) {
 	if oldest, ok := c.renewals.Oldest(); ok && now.Sub(oldest) >= c.patience {
 		c.unanswered(now)
@@ -138,9 +137,9 @@ func (c *Core) tickAttached(now clock.Time) {
 	c.renewDue = true
 }
 
-// renewAt returns when the next renewal is due. Apart from the lease, a renewal is how a leader is
-// noticed that has fallen silent without its stream ending: so one comes every second while calls
-// wait, and soon after a command that is not answered.
+// renewAt returns when the next renewal is due. Renewals also detect a leader that has stopped
+// responding without its stream ending. So one is sent every second while calls wait, and soon
+// after an unanswered command.
 func (c *Core) renewAt() clock.Time {
 	every := renewEvery(c.lease.ttl)
 	if c.waiting > 0 {
@@ -153,9 +152,8 @@ func (c *Core) renewAt() clock.Time {
 	return at
 }
 
-// deaf reports whether a command has been without an answer for as long as a whole round of
-// renewal, while renewals were answered: a frame was lost, which must not happen, and which a new
-// attachment repairs.
+// deaf reports whether a command has been unanswered for a whole renewal interval while renewals
+// were answered. That means a lost frame, which must not happen; a new attachment repairs it.
 func (c *Core) deaf(now clock.Time) bool {
 	for e := c.sent.head; e != nil; e = e.next {
 		if e.open > 0 && now.Sub(e.asked) >= renewEvery(c.lease.ttl) {
@@ -165,7 +163,7 @@ func (c *Core) deaf(now clock.Time) bool {
 	return false
 }
 
-// Down says that the last stream to a peer has ended, or could not be opened.
+// Down reports that the last stream to a peer has ended, or could not be opened.
 func (c *Core) Down(now clock.Time, peer session.Peer) {
 	c.begin(now)
 	if c.phase != Seeking && !c.askDue && peer == c.target.Peer {
@@ -173,7 +171,7 @@ func (c *Core) Down(now clock.Time, peer session.Peer) {
 	}
 }
 
-// SendFailed says that the last frame that Flush returned was not sent.
+// SendFailed reports that the last frame of Flush was not sent.
 func (c *Core) SendFailed(now clock.Time) {
 	c.begin(now)
 	if c.phase != Seeking {
@@ -181,26 +179,26 @@ func (c *Core) SendFailed(now clock.Time) {
 	}
 }
 
-// termMost is above every term that a group reaches: one above it would make each true leader an
-// old one.
-const termMost = 1 << 56
+// maxTerm is above every term that a group reaches. A forged higher term would make every true
+// leader look old.
+const maxTerm = 1 << 56
 
-// redirected handles a voter's word on who leads: the answer to our question, the end of our
-// attachment, or news for a former asker.
+// redirected handles a voter's redirect: the answer to our question, the end of our attachment, or
+// late news for a client that had asked it.
 func (c *Core) redirected(now clock.Time, from session.Peer, r *session.Reply) {
-	if c.closed || r.Term > termMost {
+	if c.closed || r.Term > maxTerm {
 		return
 	}
 	mine := c.phase != Seeking && !c.askDue && from == c.target.Peer
 	if !mine && !slices.ContainsFunc(c.targets, func(t session.Target) bool { return t.Peer == from }) {
-		return // only a voter's word counts: any member could lure us to itself and acknowledge our lease
+		return // only voters count: any member could pose as the leader and acknowledge the lease
 	}
 	known := !r.Leader.IsZero() && r.Term >= c.term
 	c.term = max(c.term, r.Term)
 	leader := session.Target{Peer: r.Leader, Addr: string(r.Addr)}
 	switch {
 	case c.phase == Attached && r.Term == c.provenTerm && leader.Peer == c.target.Peer:
-		// It tells all who asked before it was ready; we have asked again since.
+		// It informs all clients that asked before it was ready; this one has asked again since.
 	case mine && known:
 		c.move(now, leader)
 	case mine:
@@ -213,8 +211,9 @@ func (c *Core) redirected(now clock.Time, from session.Peer, r *session.Reply) {
 	}
 }
 
-// sessionGone begins anew after the group has said that the session is over: it frees everything of
-// ours, and what our callers still wait for is asked anew under a new session.
+// sessionGone starts over after the group has reported that the session is over. The end of a
+// session frees everything in it. Requests whose callers still wait are sent again under a new
+// session.
 func (c *Core) sessionGone(now clock.Time) {
 	leader := c.target
 	if c.closing {
@@ -226,9 +225,9 @@ func (c *Core) sessionGone(now clock.Time) {
 	c.move(now, leader)
 }
 
-// forgetSession ends everything that was said under the session. Releases that wait for
-// confirmation end with the given error; where the end of the session frees the lock, with nil,
-// that is no confirmation for a lock with a delay: it can stay taken. end is for the news.
+// forgetSession ends everything of the session. Unconfirmed releases end with the given error. If
+// that is nil the end of the session has freed their locks, except a lock with a delay, which may
+// stay taken: its release ends with ErrLost. end is for the news.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {
 		c.tally.ended = end
@@ -263,9 +262,8 @@ func (c *Core) askAgain(again []*entry) {
 	c.unsent.merge(again)
 }
 
-// CloseSession closes the session as soon as it is attached; Closed says when that is done. It
-// refuses with ErrStillHeld while a lock is held. Calls that wait end with ErrClosed, and so do
-// later ones.
+// CloseSession closes the session as soon as it is attached; Closed reports when that is done. It
+// fails with ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed.
 func (c *Core) CloseSession(now clock.Time) error {
 	c.begin(now)
 	if c.closed || c.closing {
@@ -289,9 +287,9 @@ func (c *Core) finishClose() {
 	c.closed, c.phase, c.retryAt, c.askDue = true, Seeking, 0, false
 }
 
-// Leaving marks the session's instance as leaving, at the group, now and on every later attachment.
-// Calls that wait end with ErrLeaving, and later ones get it: a lock that was granted to one of
-// them now would be left behind.
+// Leaving marks the session's instance as leaving in the group, now and on every later attachment.
+// Waiting and later calls end with ErrLeaving: a lock granted to one of them now would be left
+// behind.
 func (c *Core) Leaving(now clock.Time) {
 	c.begin(now)
 	if !c.leaving {

@@ -48,7 +48,7 @@ func TestRedirectIsFollowedAtOnce(t *testing.T) {
 	}
 }
 
-func TestRedirectToNobodyWaits(t *testing.T) {
+func TestRedirectToNoLeaderWaits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.want("1: open nonce 1")
@@ -66,7 +66,7 @@ func TestRedirectToNobodyWaits(t *testing.T) {
 	}
 }
 
-// A voter that was asked tells later who leads: the client goes there at once, from a wait or from
+// A voter that was asked names the leader later: the client goes there at once, from a wait or from
 // another question.
 func TestPushedRedirectMovesAtOnce(t *testing.T) {
 	t.Parallel()
@@ -84,19 +84,19 @@ func TestPushedRedirectMovesAtOnce(t *testing.T) {
 	b.want("")
 }
 
-func TestAttachedClientHeedsOnlyNewerTerms(t *testing.T) {
+func TestAttachedClientFollowsOnlyNewerTerms(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.attach()
 	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(2)))
 	b.want("")
-	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // told to all who asked before it was ready
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // sent to all that asked before it was ready
 	b.want("")
 	b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(2)))
 	b.want("2: attach 2 live next 1, renew 2")
 }
 
-// Two voters that name each other do not make the client run in circles.
+// Two voters that name each other do not make the client loop.
 func TestCirclesAreDamped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -148,7 +148,7 @@ func TestDownMovesToTheNext(t *testing.T) {
 	}
 }
 
-// A leader that has fallen silent while its stream stands is left when its answer is overdue.
+// A leader that has stopped responding while its stream is open is left when its answer is overdue.
 func TestSilentLeaderIsLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -157,7 +157,7 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 	b.want("1: renew 1")
 	b.advance(500 * time.Millisecond)
 	b.want("2: attach 2 live next 1, renew 2")
-	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1))) // it leads as far as anybody knows: it gets more time
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1))) // a voter has named it: it gets more time
 	b.want("1: attach 3 live next 1, renew 3")
 	b.advance(999 * time.Millisecond)
 	b.want("")
@@ -165,7 +165,7 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 	b.want("3: attach 4 live next 1, renew 4")
 }
 
-// Requests follow Attach in the same frame if somebody has named the target, and wait for Attached
+// Requests follow Attach in the same frame if a voter has named the target, and wait for Attached
 // if it was only a guess.
 func TestPipelining(t *testing.T) {
 	t.Parallel()

@@ -55,7 +55,7 @@ func TestShellLockAndRelease(t *testing.T) {
 	})
 }
 
-// Release always releases; ctx bounds only the wait. Without a leader the confirmation comes when
+// Release always releases; ctx bounds only the wait. Without a leader the confirmation arrives once
 // there is one.
 func TestShellReleaseWithEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestShellReleaseWithEndedContext(t *testing.T) {
 	})
 }
 
-// Without a leader a call ends with its context, at once, and says so.
+// Without a leader a call ends with its context, at once, and its error says so.
 func TestShellContextEndsWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

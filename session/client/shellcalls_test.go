@@ -30,8 +30,7 @@ func (w *world) sends() *atomic.Int64 {
 	return n
 }
 
-// What a client is told from outside has its effect at once, and not only when it would have found
-// out by itself.
+// External inputs take effect at once, not only when the client would have noticed by itself.
 func TestShellWhatAClientIsTold(t *testing.T) {
 	one, two, id := nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(100)
 	attached := func(w *world, c *Client) { // at once
@@ -48,7 +47,7 @@ func TestShellWhatAClientIsTold(t *testing.T) {
 			c.Down(one)
 			time.Sleep(worldTTL)
 			if s := c.Status(); s.Phase == Attached {
-				w.t.Errorf("it asks a voter that it was not told of: %+v", s)
+				w.t.Errorf("it asks a voter that is not a target: %+v", s)
 			}
 			c.SetTargets([]session.Target{{Peer: one}, {Peer: two}})
 			attached(w, c)
@@ -60,7 +59,7 @@ func TestShellWhatAClientIsTold(t *testing.T) {
 			c.Down(one)
 			synctest.Wait()
 			if s := c.Status(); s.Leader.Peer == one {
-				w.t.Errorf("it believes in a leader whose stream has ended: %+v", s)
+				w.t.Errorf("it stays with a leader whose stream has ended: %+v", s)
 			}
 			attached(w, c)
 		},
@@ -99,7 +98,7 @@ func TestShellWhatAClientIsTold(t *testing.T) {
 	}
 }
 
-// Close ends every call that waits, at once, and returns when the goroutine has ended.
+// Close ends every waiting call at once, and returns when the goroutine has ended.
 func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -142,14 +141,14 @@ func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		if c.Receive(nodeidtest.ID(1), []byte{1}); len(c.inbox) > 0 {
-			t.Error("a closed client collects what it is brought")
+			t.Error("a closed client collects inputs")
 		}
 		w.close()
 	})
 }
 
-// What does not fit into one frame goes out in the next, at once: not with what happens next,
-// which may be the answer to the first.
+// Commands that do not fit into one frame are sent in another at once, not together with the next
+// event, which may be the answer to the first frame.
 func TestShellAllThatIsDueIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -201,8 +200,8 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 	})
 }
 
-// A client that has run for long keeps its time: it renews as a young one does, and knows at each
-// moment how its lease is.
+// A client that has run for a long time keeps time: it renews like a new one, and reports the state
+// of its lease exactly.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -216,11 +215,11 @@ func TestShellTimeGoesOn(t *testing.T) {
 				t.Fatalf("a lease that is renewed is %v, and its lock: %v", s.Lease, h.Err())
 			}
 		}
-		leaping.leap.Advance(-worldTTL / 30) // its clock is coarse: an alarm comes early
+		leaping.leap.Advance(-worldTTL / 30) // its clock is coarse: the timer fires early
 		for range 10 {
 			time.Sleep(worldTTL / 2)
 			if h.Err() != nil {
-				t.Fatalf("a lease is not renewed any more after an alarm that came early: %v", h.Err())
+				t.Fatalf("a lease is not renewed any more after an early timer: %v", h.Err())
 			}
 		}
 		frames := w.sends()
@@ -241,7 +240,7 @@ func TestShellTimeGoesOn(t *testing.T) {
 	})
 }
 
-// What others say takes no room of the leader's.
+// Replies of other instances do not use the leader's room in the inbox.
 func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	c := &Client{wake: make(chan struct{}, 1), core: NewCore(1, worldTTL), config: Config{Clock: new(clock.Manual)}}
 	c.heeded = nodeidtest.ID(1)
@@ -258,7 +257,7 @@ func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	}
 }
 
-// Calls that wait end when what they wait for cannot come any more, and leave nothing behind when
+// Waiting calls end when their condition cannot come true any more, and leave nothing behind when
 // their context ends.
 func TestShellWaitersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -316,8 +315,8 @@ func TestShellWaitersEnd(t *testing.T) {
 	})
 }
 
-// An observer is told that the lease goes bad before it is lost, also of a client that has run for
-// long.
+// An observer is told of jeopardy before the lease is lost, also for a client that has run for a
+// long time.
 func TestShellWatchIsToldOfJeopardy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, nodeidtest.ID(1))

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// 200 callers cancel at random moments while the leader changes. Afterwards nothing is left
+// 200 callers cancel at random moments while the leader changes. Afterwards no state is left
 // anywhere.
 func TestShellCancelStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestShellCancelStorm(t *testing.T) {
 		}
 		for i := range 10 {
 			time.Sleep(100 * time.Millisecond)
-			w.elect(nodeidtest.ID(uint64(i % 4))) // 0: nobody
+			w.elect(nodeidtest.ID(uint64(i % 4))) // zero means no leader
 		}
 		w.elect(nodeidtest.ID(2))
 		group.Wait()
@@ -111,8 +111,8 @@ func TestShellCloseInEveryState(t *testing.T) {
 	}
 }
 
-// Close with held locks: they are lost to their holders and not closed in the group, since the code
-// that held them may still run.
+// Close with held locks: they are lost to their holders and not released in the group, since the
+// code that held them may still run.
 func TestShellCloseKeepsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

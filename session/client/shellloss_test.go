@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// A client that is cut off loses its locks at its own deadline, before anybody else can have them,
-// and is told.
+// A client that is cut off loses its locks at its own deadline, before another client can get them,
+// and its holders are told.
 func TestShellLeaseRunsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -58,7 +58,7 @@ func TestShellLeaseRunsOut(t *testing.T) {
 	})
 }
 
-// jumpClock is the bubble's clock and a leap of the test's.
+// jumpClock is the bubble's clock plus an offset that the test sets.
 type jumpClock struct {
 	clock.Clock
 	leap clock.Manual
@@ -66,9 +66,9 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() clock.Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// The process was stopped past its deadline: the first call of Err says so, before any timer has
-// fired or any goroutine has run; and nothing that the goroutine reads afterwards makes the hold
-// look held again.
+// The process was stopped past its deadline. The first call of Err reports the loss before any
+// timer has fired or any goroutine has run, and nothing that the goroutine reads afterwards makes
+// the hold look held again.
 func TestShellErrIsExactAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -93,14 +93,14 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 		select {
 		case <-h.Done():
 		default:
-			t.Fatal("lost, and Done is open")
+			t.Fatal("lost, but Done is open")
 		}
-		// as if the goroutine had read the clock before the pause and published a renewal after it
+		// As if the goroutine had read the clock before the pause and published a renewal after it.
 		leaping.leap.Advance(-worldTTL)
 		goOn()
 		synctest.Wait()
 		if fresh.Err() != nil {
-			t.Fatalf("the other hold, which nobody asked about: %v", fresh.Err())
+			t.Fatalf("the other hold, whose Err was not called: %v", fresh.Err())
 		}
 		if !errors.Is(h.Err(), ErrLost) {
 			t.Fatal("a lost hold is held again")
@@ -116,7 +116,7 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 	})
 }
 
-// A renewal in the inbox that is read after the deadline revives no hold that existed, whatever the
+// A renewal in the inbox that is read after the deadline revives no earlier hold, whatever the
 // order of the goroutines.
 func TestShellLateRenewalRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -126,8 +126,8 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 		w.elect(nodeidtest.ID(1))
 		h := w.lock(nodeidtest.ID(100), "x")
 		time.Sleep(worldTTL/3 - time.Millisecond)
-		// The renewal leaves in a millisecond and is acknowledged at once; the process stops with
-		// the answer in its inbox.
+		// The renewal is sent in a millisecond and acknowledged at once. The process stops with the
+		// answer in its inbox.
 		stops := sync.OnceFunc(func() { leaping.leap.Advance(worldTTL) })
 		w.mu.Lock()
 		w.onReply = stops
@@ -152,7 +152,7 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 }
 
 // The release is in the inbox when the goroutine finds that the lease has run out: Release returns,
-// and says so.
+// and reports the loss.
 func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
 	for name, release := range map[string]func(*Hold, context.Context) error{
 		"release": (*Hold).Release, "detach": (*Hold).Detach,
@@ -191,15 +191,15 @@ func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) er
 	})
 }
 
-// Lost holds are marked before the deadline is published: whoever reads a deadline that was
-// extended after the loss finds the mark.
+// Lost holds are marked before the deadline is published: a reader of a deadline that was extended
+// after the loss finds the mark.
 func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL)}
 	c.deadline.Store(1000)
 	h := &Hold{client: c}
 	h.req.Caller = h
-	h.mu.Lock() // whoever marks the hold has to wait
+	h.mu.Lock() // marking the hold has to wait
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -219,7 +219,8 @@ func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// Rebind, the restart in place: locks are lost, calls that wait are served in the new life.
+// Rebind, the restart in place: locks are lost, and waiting calls are served in the new
+// incarnation.
 func TestShellRebind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -237,12 +238,12 @@ func TestShellRebind(t *testing.T) {
 		synctest.Wait()
 		w.clients[nodeidtest.ID(100)].Rebind(nil, nil)
 		if !errors.Is(h.Err(), ErrLost) {
-			t.Fatalf("held after the end of the life in which it was granted: %v", h.Err())
+			t.Fatalf("held after the end of the incarnation in which it was granted: %v", h.Err())
 		}
 		<-h.Done()
 		time.Sleep(time.Second)
 		if s := w.clients[nodeidtest.ID(100)].Status(); s.Session != 0 || s.Phase != Seeking {
-			t.Errorf("between two lives: %+v", s)
+			t.Errorf("between two incarnations: %+v", s)
 		}
 		w.clients[nodeidtest.ID(100)].Rebind([]byte("again"), []session.Target{{Peer: nodeidtest.ID(1)}})
 		other.Release(t.Context())
@@ -251,7 +252,7 @@ func TestShellRebind(t *testing.T) {
 			t.Fatal(next.Err())
 		}
 		next.Release(t.Context())
-		time.Sleep(worldTTL + time.Second) // the old life's session ends with its lease
+		time.Sleep(worldTTL + time.Second) // the old session ends with its lease
 		w.empty()
 		if c := w.counts(); c.Sessions != 2 {
 			t.Errorf("%+v", c)
@@ -259,7 +260,7 @@ func TestShellRebind(t *testing.T) {
 	})
 }
 
-// At its very deadline a hold is lost: another may have the lock from then on. The same holds for
+// At its very deadline a hold is lost: another may have the lock from then on. The same is true at
 // the end that the request has set.
 func TestErrAtTheDeadline(t *testing.T) {
 	const deadline = clock.Time(1000)

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// Whoever releases a lock together with others, or again, is told the same; and the slot by which
-// they are told is empty when it serves another call: a token that was left in one would be taken
-// for the grant of a lock that nobody has granted.
+// Concurrent and repeated calls of Release return the same error. The slot that signals it is empty
+// when it serves another call: a leftover signal would be taken for the grant of a lock that was
+// never granted.
 func TestShellReleaseIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

@@ -14,9 +14,9 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// What a client takes in between two turns is bounded, for its leader and for all others, and each
-// turn has all of it: a client that counts on from turn to turn hears no other voter before long,
-// and then its leader no more.
+// What a client accepts between two turns is bounded, for its leader and for all others, and the
+// bound applies to each turn anew. If the counts went on from turn to turn, the client would soon
+// drop every frame of other voters, and then of its leader.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	leader, other := nodeidtest.ID(1), nodeidtest.ID(2)
 	for name, row := range map[string]struct {
@@ -24,7 +24,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 		size   int
 		frames int
 		taken  int
-		cut    bool // and the rest counts as the end of the stream
+		cut    bool // the rest counts as the end of the stream
 	}{
 		"the leader":             {from: leader, size: inboxBytes*2/3 - inputBytes, frames: 1, taken: 1},
 		"the leader, by number":  {from: leader, frames: 1000, taken: 1000},
@@ -72,9 +72,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// Whatever is not taken, once and at whatever moment, the one who handed it over knows, and a call
-// that waits ends all the same: a frame of the client, a proposal of the keeper, a frame of
-// replies.
+// If a client's frame, a keeper's proposal or a frame of replies is refused once, at any moment,
+// the sender knows it, and a waiting call still ends.
 func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 	for _, what := range []string{"send", "propose", "reply"} {
 		for n := int64(1); n <= 16; n++ {
@@ -112,7 +111,7 @@ func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 					if left.Load() > 0 {
 						t.Skip("there are not so many")
 					}
-					// after two seconds of silence a client attaches anew
+					// After two seconds of silence a client attaches again.
 					if took := time.Since(began); took >= time.Second {
 						t.Errorf("it took %v until all calls had ended: that something was refused is known at once",
 							took)

@@ -6,30 +6,30 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Outlets carry out what a Core wants. They must not call it.
+// Outlets carry out what a Core wants. They must not call the Core.
 type Outlets interface {
 	// Nonce returns random bytes.
 	Nonce() lockfsm.Nonce
 	// Lost marks the hold of a request as lost.
 	Lost(*Outcome)
-	// Publish makes the deadline of all holds known, or zero without a session: they are lost then
+	// Publish publishes the deadline of all holds, or zero without a session. They are lost then
 	// unless a renewal is acknowledged before.
 	Publish(deadline clock.Time)
-	// Outcome hands on another outcome.
+	// Outcome passes on an outcome other than a loss.
 	Outcome(*Outcome)
-	// Send hands one frame to the transport. It owns the bytes afterwards. An error says that the
-	// frame will not be sent.
+	// Send passes one frame to the transport, which owns the bytes afterwards. An error means that
+	// the frame will not be sent.
 	Send(to session.Target, renewals, commands []byte) error
 }
 
-// Nonces gives the core a nonce if it wants one. It comes before the inputs of a turn.
+// Nonces gives the core a nonce if it wants one. It is called before the inputs of a turn.
 func (c *Core) Nonces(o Outlets) {
 	if c.WantsNonce() {
 		c.GiveNonce(o.Nonce())
 	}
 }
 
-// Turn lets time pass, behind everything that has arrived, and carries out what the core wants. It
+// Turn advances the time after the inputs of a turn, and carries out what the core wants. It
 // reports whether there is more to send at once.
 func (c *Core) Turn(now clock.Time, o Outlets) (more bool) {
 	c.Nonces(o)
@@ -42,14 +42,14 @@ func (c *Core) Turn(now clock.Time, o Outlets) (more bool) {
 	return out.More
 }
 
-// End ends the core: everything that waits fails, and what is held is lost.
+// End stops the core: everything that waits fails, and all holds are lost.
 func (c *Core) End(now clock.Time, o Outlets) {
 	c.Stop()
 	out := c.Flush(now)
 	out.publish(o)
 }
 
-// publish carries out an output up to its frame, in the order that Output prescribes.
+// publish carries out an output except its frame, in the order that Output requires.
 func (out *Output) publish(o Outlets) {
 	for i := range out.Outcomes {
 		if each := &out.Outcomes[i]; each.Kind == OutcomeLost {

@@ -39,7 +39,7 @@ type world struct {
 	refuse atomic.Pointer[func(what string) bool] // whether a call of "send", "propose" or "reply" is refused
 }
 
-// refuses reports whether a call is to be refused.
+// refuses reports whether a call must be refused.
 func (w *world) refuses(what string) bool {
 	f := w.refuse.Load()
 	return f != nil && (*f)(what)
@@ -76,7 +76,7 @@ func newWorld(t *testing.T, clients int, keepers ...session.Peer) *world {
 	return w
 }
 
-// bind starts a client in the place of whoever had that ID.
+// bind starts a client in the place of any client with that ID.
 func (w *world) bind(id session.Peer, by clock.Clock, targets []session.Target) {
 	c := w.newClient(id, by)
 	c.Rebind([]byte{id[nodeid.Size-1]}, targets)
@@ -101,14 +101,14 @@ func (w *world) newClient(id session.Peer, by clock.Clock) *Client {
 	return c
 }
 
-// leap puts client 100 under a clock of the test's.
+// leap gives client 100 a clock that the test controls.
 func (w *world) leap() *jumpClock {
 	j := &jumpClock{Clock: w.clock}
 	w.bind(nodeidtest.ID(100), j, []session.Target{{Peer: nodeidtest.ID(1)}})
 	return j
 }
 
-// holdUp stops client 100's goroutine in the middle of a turn, until goOn is called.
+// holdUp stops client 100's goroutine in the middle of a turn until goOn is called.
 func (w *world) holdUp() (goOn func()) {
 	stopped, ends := make(chan struct{}), make(chan struct{})
 	stop := sync.OnceFunc(func() {
@@ -175,7 +175,7 @@ func (w *world) confirm(k session.Peer, term, round uint64) {
 	}
 }
 
-// elect makes a keeper the leader; 0 for none.
+// elect makes a keeper the leader. Zero means none.
 func (w *world) elect(leader session.Peer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -214,7 +214,7 @@ func (w *world) counts() lockfsm.Counts {
 	return w.machine.Counts()
 }
 
-// empty checks that nothing is left of any call, anywhere.
+// empty checks that no state is left of any call, anywhere.
 func (w *world) empty() {
 	w.t.Helper()
 	synctest.Wait()

@@ -12,8 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// What the leader adopts goes to the log once for each time that it is asked for, and nothing but
-// the newest of what waits.
+// The leader proposes a change once for each request, and only the newest of the waiting ones.
 func TestAdoptIsProposed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -45,7 +44,7 @@ func TestAdoptIsProposed(t *testing.T) {
 func TestRaiseIsProposed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.core.ProposeRaise(b.now, 5, lockfsm.RulesVersion+1) // so that the machine shows that it was asked
+	b.core.ProposeRaise(b.now, 5, lockfsm.RulesVersion+1) // the machine's answer shows that it was proposed
 	b.turn()
 	if !slices.Equal(b.kinds, []string{"stamp", "raise"}) {
 		t.Fatalf("proposed %v", b.kinds)
@@ -60,8 +59,8 @@ func TestRaiseIsProposed(t *testing.T) {
 	}
 }
 
-// What the log did not take stays due; it ends with the term, and nothing of another term is taken
-// in.
+// A change that the log refused stays due. It is lost with the term, and a request for another term
+// is ignored.
 func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -97,11 +96,11 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	b.core.Role(b.now, Role{Term: 6, Leader: session.Target{Peer: nodeidtest.ID(3), Addr: "three"}})
 	both(6)
 	if b.core.adoptDue != nil || b.core.raiseDue != 0 {
-		t.Fatal("kept by one who does not lead")
+		t.Fatal("kept by a keeper that does not lead")
 	}
 }
 
-// Before Born both would be refused by the group and forgotten here.
+// Before Born the group would refuse both, and the keeper would forget them.
 func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 0)
@@ -127,8 +126,8 @@ func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	}
 }
 
-// A session that lives keeps the TTL that it was opened with, and its keeper the deadline, also
-// across a change of leader.
+// A live session keeps the TTL with which it was opened, and its keeper the deadline, also across a
+// change of leader.
 func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -150,7 +149,7 @@ func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	}
 }
 
-// The shell hands both on.
+// The shell passes both on.
 func TestKeeperProposesAdoptAndRaise(t *testing.T) {
 	t.Parallel()
 	proposed := make(chan string, 16)

@@ -10,11 +10,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The first turn of a new leader may find the Attach of every instance in its inbox. All are taken
-// in order of arrival, with a bounded proposal in each turn, and a few turns are all it takes: no
-// client waits for longer than that, whatever its lease has left, so there is nothing that an order
-// by lease could save. What arrives twice, since a client has asked again meanwhile, changes
-// nothing.
+// The first turn of a new leader may find the Attach of every instance in its inbox. All are
+// accepted in order of arrival, with a bounded proposal in each turn, and a few turns suffice. No
+// client waits longer than that, whatever is left of its lease, so ordering by lease would gain
+// nothing. Duplicates from clients that have asked again change nothing.
 func TestAttachStorm(t *testing.T) {
 	t.Parallel()
 	const sessions, locks = 10_000, 8
@@ -63,7 +62,7 @@ func TestAttachStorm(t *testing.T) {
 	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(1 << 20), Addr: "self"}})
 	b.term = 6
 	b.leads()
-	b.turn() // tells all who asks for what
+	b.turn() // the replies of the turn
 	attached, renewed, states := 0, 0, 0
 	for epoch := lockfsm.Epoch(2); epoch <= 3; epoch++ { // each client asks twice
 		for n := 1; n <= sessions; n++ {

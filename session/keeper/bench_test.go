@@ -15,8 +15,8 @@ import (
 
 const benchTTL = 6 * time.Second
 
-// bench is a keeper core on a bench, with a real machine behind it: the test is its clock, its log
-// and its peers. It leads term 5 unless a test says otherwise.
+// bench is a keeper core on a bench, with a real machine behind it. The test is its clock, its log
+// and its peers. It leads term 5 unless a test changes that.
 type bench struct {
 	t       *testing.T
 	core    *Core
@@ -26,10 +26,10 @@ type bench struct {
 	term    uint64
 	blob    []byte   // proposed and not applied
 	kinds   []string // what was in it
-	round   uint64   // asked for in the last turn
+	round   uint64   // requested in the last turn
 	replies map[session.Peer][]session.Reply
 	full    map[session.Peer]bool // peers that do not take replies
-	deaf    bool                  // nobody hears a reply
+	deaf    bool                  // no reply arrives
 	heard   map[lockfsm.SessionID]uint64
 	refuse  bool // proposals
 }
@@ -47,7 +47,7 @@ func newBench(t *testing.T, grace time.Duration) *bench {
 	return b
 }
 
-// leadingBench returns a bench whose keeper leads a born group.
+// leadingBench returns a bench whose keeper leads a founded group.
 func leadingBench(t *testing.T) *bench {
 	b := newBench(t, 0)
 	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
@@ -68,7 +68,7 @@ func (b *bench) leads() {
 	})
 }
 
-// turn has a turn of the core alone: it collects the proposal, the round and the replies.
+// turn runs a turn of the core alone and collects the proposal, the round and the replies.
 func (b *bench) turn() {
 	b.t.Helper()
 	b.core.Tick(b.now)
@@ -123,7 +123,7 @@ func (b *bench) apply() {
 	b.machine.ApplyEntry(b.index, b.term, blob, func(r *lockfsm.Result) { b.core.Applied(b.now, []lockfsm.Result{*r}) })
 }
 
-// step has a turn, applies what was proposed, confirms the round, and has another turn.
+// step runs a turn, applies the proposal, confirms the round, and runs another turn.
 func (b *bench) step() {
 	b.t.Helper()
 	b.turn()
@@ -149,7 +149,7 @@ func (b *bench) step() {
 	}
 }
 
-// pump proposes, applies and confirms what the core wants, without looking closely.
+// pump proposes, applies and confirms what the core wants, without checks.
 func (b *bench) pump() {
 	b.core.Tick(b.now)
 	if term, blob := b.core.Proposal(1); blob != nil {
@@ -165,7 +165,7 @@ func (b *bench) pump() {
 
 func (b *bench) advance(d time.Duration) { b.now = b.now.Add(d) }
 
-// pass lets time pass with the ticks that the core asks for.
+// pass advances the time with the ticks that the core asks for.
 func (b *bench) pass(d time.Duration) {
 	b.t.Helper()
 	for end := b.now.Add(d); b.now.Before(end); {
@@ -187,7 +187,7 @@ func (b *bench) renew(from session.Peer, id lockfsm.SessionID, epoch lockfsm.Epo
 		nil)
 }
 
-// said writes what a peer was told in the last turn: "opened done, attached 1 done, state 3
+// said formats the replies to a peer in the last turn: "opened done, attached 1 done, state 3
 // granted".
 func (b *bench) said(to session.Peer) string {
 	var parts []string
@@ -247,8 +247,7 @@ func (b *bench) attach(from session.Peer, id lockfsm.SessionID, epoch lockfsm.Ep
 	b.want(from, fmt.Sprint("attached ", epoch, " done"))
 }
 
-// attachCmd is an Attach with the nonce that the session was opened with, if this bench has opened
-// it.
+// attachCmd is an Attach with the nonce of the session's Open, if this bench has opened it.
 func (b *bench) attachCmd(id lockfsm.SessionID, epoch lockfsm.Epoch) lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch, Number: 1, Nonce: lockfsm.Nonce{0xee}}
 	for _, s := range b.machine.Sessions() {

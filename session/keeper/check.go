@@ -26,7 +26,7 @@ func (k *Core) Check() error {
 			}
 		}
 		if len(p.attachments)+p.opens+p.queued+len(p.owed) == 0 && !p.isTouched {
-			return fmt.Errorf("peer %d is kept for nothing", p.id)
+			return fmt.Errorf("peer %d is kept without a reason", p.id)
 		}
 	}
 	left := 0
@@ -61,12 +61,13 @@ func (k *Core) Check() error {
 
 // Kept is what a keeper has of one session.
 type Kept struct {
-	Deadline clock.Time // when the session may be ended, on the keeper's clock, unless a renewal is confirmed before
-	Expiring bool       // its end is decided
+	Deadline clock.Time // when the session may expire, on the keeper's clock, unless a renewal is confirmed before
+	Expiring bool       // its expiry is decided
 	Renewing bool       // a renewal has arrived and is not confirmed yet
 }
 
-// Kept returns what the core has of a session, and whether it has the session. Simulations ask it.
+// Kept returns what the core has of a session, and whether it has the session. It is for
+// simulations.
 func (k *Core) Kept(id lockfsm.SessionID) (kept Kept, ok bool) {
 	if place, found := k.entering.at(id); found {
 		return Kept{Deadline: k.entering.since.Add(k.entering.sessions[place].TTL + k.stalled)}, true

@@ -7,24 +7,24 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is the way of commands through the keeper: checked by their header, passed on byte for
-// byte but for Open, one proposal per turn.
+// This file is the path of commands through the keeper. It checks their headers, passes them on
+// byte for byte except Open, and makes one proposal per turn.
 
-// piece is a run of commands that waits to be proposed: some of one attachment, or one Open.
+// piece is a run of commands that waits to be proposed: commands of one attachment, or one Open.
 type piece struct {
 	peer  *keptPeer
-	on    *attachment // nil: an Open
+	on    *attachment // nil for an Open
 	nonce lockfsm.Nonce
 	bytes []byte
 }
 
-// Receive is ReceiveUnder for a full instance, which may do everything.
+// Receive is ReceiveUnder for a full instance, which has all rights.
 func (k *Core) Receive(now clock.Time, from session.Peer, renewals, commands []byte) {
 	k.ReceiveUnder(now, from, nil, renewals, commands)
 }
 
-// ReceiveUnder takes one frame of a peer, whose certificate grants these rights on the connection
-// on which it came. Nil is a full instance. The bytes belong to the core from then on.
+// ReceiveUnder reads one frame of a peer. rights are those of the certificate of the connection on
+// which the frame came; nil means a full instance. The bytes belong to the core from then on.
 func (k *Core) ReceiveUnder(now clock.Time, from session.Peer, rights *capability.Capability, renewals,
 	commands []byte) {
 	k.begin(now)
@@ -40,7 +40,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from session.Peer, rights *capabilit
 	}
 	p := k.peer(from)
 	p.rights = rights
-	// Commands first: the renewal that goes with an Attach travels in the same frame.
+	// Commands first: the renewal of an Attach is in the same frame.
 	if k.takeCommands(p, commands) && k.takeRenewals(p, renewals) {
 		return
 	}
@@ -50,7 +50,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from session.Peer, rights *capabilit
 }
 
 // takeCommands queues the commands of a frame, in runs of the same attachment. It reports false if
-// there is something among them that no client may send.
+// the frame has a command that no client may send.
 func (k *Core) takeCommands(p *keptPeer, frame []byte) bool {
 	run := piece{peer: p}
 	for len(frame) > 0 {
@@ -70,12 +70,12 @@ func (k *Core) takeCommands(p *keptPeer, frame []byte) bool {
 		if next.peer == nil { // answered without the log
 			k.enqueue(run)
 			run = piece{peer: p}
-		} else if next.on == nil { // an Open, written anew
+		} else if next.on == nil { // an Open, encoded again
 			k.enqueue(run)
 			k.enqueue(next)
 			run = piece{peer: p}
 		} else if next.on == run.on {
-			run.bytes = run.bytes[:len(run.bytes)+size] // it lies right behind
+			run.bytes = run.bytes[:len(run.bytes)+size] // it is adjacent in the frame
 		} else {
 			k.enqueue(run)
 			run = next
@@ -87,8 +87,9 @@ func (k *Core) takeCommands(p *keptPeer, frame []byte) bool {
 	return len(frame) == 0
 }
 
-// admit judges one command. It returns the piece to which the command belongs, without its bytes;
-// one without a peer if the command is not to be proposed; false if no client may send it.
+// admit checks one command. It returns the piece to which the command belongs, without its bytes;
+// the piece has no peer if the command must not be proposed. It returns false if no client may send
+// the command.
 func (k *Core) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool) {
 	switch h.Kind {
 	case lockfsm.Open:
@@ -108,25 +109,25 @@ func (k *Core) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool
 	return piece{}, false
 }
 
-// pendingOpen is an Open that was let pass and is not applied yet.
+// pendingOpen is an Open that was admitted and is not applied yet.
 type pendingOpen struct {
 	peer   *keptPeer
 	opener lockfsm.Opener
 }
 
-// admitOpen lets an Open pass once for each nonce, with what the session is to belong to, which is
-// not the client's to say.
+// admitOpen admits an Open once for each nonce. The keeper, not the client, sets what the session
+// belongs to.
 func (k *Core) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
 		return piece{}, false
 	}
 	if k.entering.left > 0 {
-		return piece{}, true // it will ask again; how many it has opened is not known yet
+		return piece{}, true // the client retries; its session count is not known yet
 	}
 	before := k.opens[c.Nonce].peer
 	if before != p && (p.opens >= peerOpens || before != nil) {
-		return piece{}, true // it will ask again, or is not the one that has asked
+		return piece{}, true // the client retries, or another peer has sent this nonce
 	}
 	opener, ok := k.openerOf(p, c.Record)
 	if !ok {
@@ -154,16 +155,15 @@ func (k *Core) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 	return piece{peer: p, nonce: c.Nonce, bytes: c.Append(nil)}, true
 }
 
-// admitAttach begins an attachment, which takes the place of one with a lower epoch. A peer to
-// which the session does not belong is refused here, before it can displace the legitimate
-// attachment.
+// admitAttach begins an attachment, which replaces one with a lower epoch. A peer that does not own
+// the session is refused here, before it can displace the legitimate attachment.
 func (k *Core) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool) {
 	nonce, err := lockfsm.PeekNonce(command)
 	if err != nil {
 		return piece{}, false
 	}
 	if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
-		return piece{}, true // the same frame again: its answer is on its way
+		return piece{}, true // a duplicate: its answer is on its way
 	}
 	s := k.session(h.Session)
 	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
@@ -202,7 +202,7 @@ func (k *Core) beginAttachment(p *keptPeer, h lockfsm.Header, nonce lockfsm.Nonc
 	return piece{peer: p, on: a}
 }
 
-// enqueue puts a piece behind what waits. What does not fit ends its attachment.
+// enqueue adds a piece to the queue. A piece that does not fit ends its attachment.
 func (k *Core) enqueue(p piece) {
 	if len(p.bytes) == 0 {
 		return
@@ -216,7 +216,7 @@ func (k *Core) enqueue(p piece) {
 	k.queue = append(k.queue, p)
 }
 
-// refuse ends what a piece belongs to, since it will not be proposed.
+// refuse ends the Open or attachment of a piece that will not be proposed.
 func (k *Core) refuse(p piece) {
 	if p.on == nil {
 		k.forgetOpen(p.nonce)
@@ -235,9 +235,9 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *keptPeer {
 	return p
 }
 
-// Proposal returns the blob to propose in this turn, and its term; nil if there is nothing to
-// propose. The leader's wall clock leads the blob. Proposed must be called with what became of it.
-// The bytes are fresh.
+// Proposal returns the blob to propose in this turn and its term, or nil if there is nothing to
+// propose. The blob contains the leader's wall clock before all client commands. Proposed must be
+// called with the result. The bytes are fresh.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
 	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {
@@ -280,8 +280,8 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	return k.role.Term, blob
 }
 
-// Proposed says whether the log took the last blob. If not, its attachments end; what the keeper
-// itself wants stays due, and an expiring session stays marked.
+// Proposed reports whether the log accepted the last blob. If not, the attachments in it end. The
+// keeper's own commands stay due, and an expiring session stays marked.
 func (k *Core) Proposed(accepted bool) {
 	for _, p := range k.blob {
 		k.queued -= len(p.bytes)

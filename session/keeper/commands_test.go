@@ -95,8 +95,8 @@ func TestOnlyTheAttachedMaySpeak(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted")
 }
 
-// What no client may send ends the sender's attachments and is never proposed; nobody else is
-// harmed.
+// A command that no client may send ends the sender's attachments and is never proposed. No other
+// peer is affected.
 func TestHostileCommands(t *testing.T) {
 	t.Parallel()
 	kinds := []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire,
@@ -187,7 +187,7 @@ func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 	}
 	b.apply()
 	b.turn()
-	b.want(nodeidtest.ID(2), "") // it has the nonce of another
+	b.want(nodeidtest.ID(2), "") // it has another peer's nonce
 	b.want(nodeidtest.ID(1), "opened done")
 	id := b.replies[nodeidtest.ID(1)][0].Session
 	b.send(nodeidtest.ID(1), open) // the answer was lost
@@ -201,7 +201,7 @@ func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 	}
 }
 
-// A leader that drops one command of an attachment ends the attachment.
+// If the log refuses a proposal with one command of an attachment, the attachment ends.
 func TestRefusedProposalEndsItsAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

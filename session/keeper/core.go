@@ -9,63 +9,64 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Bounds of a keeper, see "Limits" in the package comment.
+// Limits of a keeper; see "Limits" in the package comment.
 const (
-	tickEvery       = 100 * time.Millisecond // a keeper looks at deadlines at most this often
+	tickEvery       = 100 * time.Millisecond // a keeper checks deadlines at most this often
 	watchBefore     = time.Second            // and this often in the last second before one
 	stallAfter      = 300 * time.Millisecond // while it watches, a turn this long after the last one was a stall
 	retryAfter      = 50 * time.Millisecond  // after a refused proposal or reply
-	roundAgain      = 200 * time.Millisecond // an unconfirmed round is asked again
+	roundAgain      = 200 * time.Millisecond // an unconfirmed round is requested again
 	blobBytes       = 1 << 20                // commands in one proposal
 	replyBytes      = 256 << 10              // replies in one frame
-	recordBytes     = 64                     // a reply, generously
+	recordBytes     = 64                     // a reply, rounded up
 	queuedBytes     = 32 << 20               // commands waiting to be proposed
-	peerBytes       = 8 << 20                // of them from one peer
+	peerBytes       = 8 << 20                // commands of one peer waiting to be proposed
 	peerAttachments = 1024
 	peerOpens       = 64
-	// opened by one peer and not over: a client needs one, its user may open more, and some are
-	// left behind when they begin anew
+	// Sessions opened by one peer and not over. A client needs one, its user may open more, and
+	// some are left over when a client opens a new one.
 	peerSessions    = 256
 	frameRenewals   = 4096
 	maxAskers       = 4096
 	expiresPerBlob  = 4096
-	sessionsPerTurn = 4096 // entered at the beginning of a lead, and looked at for their deadlines
+	sessionsPerTurn = 4096 // entered at the beginning of a lead, or checked for their deadlines
 )
 
 // Role is this voter's part in a term, as far as it knows.
 type Role struct {
 	Term    uint64
 	Leading bool
-	Leader  session.Target // itself if Leading; zero if nobody is known to lead
+	Leader  session.Target // itself if Leading; zero if no leader is known
 }
 
-// Leadership is what a keeper must know when the first entry of its own term is applied.
+// Leadership is what a keeper needs when the first entry of its own term is applied.
 type Leadership struct {
 	Term      uint64
-	Sessions  []lockfsm.SessionInfo // as of that entry, ascending by ID; the core keeps them, and changes none
+	Sessions  []lockfsm.SessionInfo // as of that entry, ascending by ID; the core keeps the slice and does not change it
 	Born      bool
 	GraceOver bool
-	BornAt    clock.Time // when this node itself applied Born, or restored a snapshot that holds it; if Born
+	BornAt    clock.Time // if Born: when this node applied Born, or restored a snapshot after it
 	Grace     time.Duration
 }
 
-// Core decides everything that a [Keeper] does. It is a plain value in memory: no goroutine, no
-// clock, no random source. Feed it inputs, each with the time; then call Turn, and come back at the
-// latest at Next. It is not safe for concurrent use. The simulation uses it without the shell.
+// Core decides everything that a [Keeper] does. It is a plain value in memory, without goroutine,
+// clock or random source. Feed it inputs, each with the time. Then call Turn, and call it again at
+// the latest at Next. Core is not safe for concurrent use. The simulation uses it without the
+// shell.
 type Core struct {
-	// Vouch returns the hash of the capability that the certificate of a connected peer has, zero
-	// for a full instance, and whether the record with which it opens a session says of it what the
-	// connection proves. It is set before the first input, or nil for zero and true. It must be a
-	// function of the peer's connection alone.
+	// Vouch returns the hash of the capability in the certificate of a connected peer, zero for a
+	// full instance. It also reports whether the record with which the peer opens a session matches
+	// what the connection proves. Vouch is set before the first input; nil means zero and true. It
+	// must depend on the peer's connection alone.
 	Vouch func(from session.Peer, record []byte) (capability [32]byte, ok bool)
 
-	// Stamp returns the record with which a peer that has these rights opens a session, with what
-	// its certificate says. Nil leaves it as it is. It is not called for full instances.
+	// Stamp returns the record with which a peer that has these rights opens a session, completed
+	// from its certificate. Nil leaves the record unchanged. It is not called for full instances.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 
-	// Step is how many sessions a turn enters at the beginning of a lead, and looks at for their
-	// deadlines, at most. It is set before the first input. Zero means what a real leader does,
-	// thousands; simulations set less, so that a few sessions take several turns.
+	// Step is the maximum number of sessions that a turn enters at the beginning of a lead, or
+	// checks for their deadlines. It is set before the first input. Zero means sessionsPerTurn.
+	// Simulations set less, so that a few sessions take several turns.
 	Step int
 
 	role   Role
@@ -77,49 +78,50 @@ type Core struct {
 	graceOver           bool
 	allBound, bornSent  bool
 	graceDue, graceSent bool
-	adoptDue            *adoption  // asked for and not proposed yet
-	raiseDue            uint32     // likewise; 0: nothing
-	proposeAt           clock.Time // not before, after a refusal
+	adoptDue            *adoption  // requested and not proposed yet
+	raiseDue            uint32     // likewise; zero means none
+	proposeAt           clock.Time // earliest next proposal, after a refusal
 	opens               map[lockfsm.Nonce]pendingOpen
-	opened              map[session.Peer]int // living sessions by the instance that opened them
+	opened              map[session.Peer]int // live sessions by the instance that opened them
 	queue               []piece
 	queued              int
 	blob                []piece // of the last proposal
 	blobExpires         int
 	sessions            map[lockfsm.SessionID]*keptSession
-	entering            entering // not in sessions yet
+	entering            entering // sessions that are not in the map yet
 	attachments         map[lockfsm.SessionID]*attachment
 	expiries            expiryHeap
-	expiriesLeft        bool // some are to be looked at in the next turn
+	expiriesLeft        bool // some are left for the next turn
 	expireDue           []lockfsm.SessionID
 	expiring            int
 	now                 clock.Time
-	// all stalls so far; deadlines are counted on a clock that stood still during them
+	// Sum of all stalls. The clock of deadlines stands still during them.
 	stalled         time.Duration
-	waiters, flying []*attachment // whose renewal waits for a round to begin, or to be confirmed
+	waiters, flying []*attachment // their renewal waits for a round to begin, or to be confirmed
 	round           uint64
 	roundAt         clock.Time
 	peers           map[session.Peer]*keptPeer
-	// all peers; those touched in this turn; those who were not told yet that an attachment ended
+	// All peers; the peers touched in this turn; the peers to which an end is still owed.
 	roll, touched, owing []*keptPeer
 	askers               []session.Peer
 	asking               map[session.Peer]struct{}
 }
 
-// NewCore returns a core that knows of no leader.
+// NewCore returns a core without a leader.
 func NewCore() *Core {
 	return &Core{peers: make(map[session.Peer]*keptPeer), asking: make(map[session.Peer]struct{})}
 }
 
-// Role takes every change of term, of leader or of this voter's part. All queues are thrown away
-// and all attachments end: nothing that arrived in one term is proposed or acknowledged in another.
+// Role sets the role after a change of term, of leader, or of this voter's part. All queues are
+// discarded and all attachments end: nothing that arrived in one term is proposed or acknowledged
+// in another.
 func (k *Core) Role(now clock.Time, r Role) {
 	k.begin(now)
 	if r == k.role {
 		return
 	}
 	if r.Leading && k.role.Leading && r.Term == k.role.Term {
-		k.role = r // only its own address became known
+		k.role = r // only the leader's own address changed
 		return
 	}
 	attached := k.throwAway()
@@ -135,7 +137,7 @@ func (k *Core) Role(now clock.Time, r Role) {
 	}
 }
 
-// throwAway forgets everything of the term and returns the peers that were attached.
+// throwAway discards all state of the term and returns the peers that were attached.
 func (k *Core) throwAway() (attached []*keptPeer) {
 	for _, p := range k.roll {
 		if len(p.attachments) > 0 || p.opens > 0 {
@@ -158,8 +160,8 @@ func (k *Core) throwAway() (attached []*keptPeer) {
 	return attached
 }
 
-// Leads takes that the first entry of the own term is applied, in order with Applied. Every session
-// gets its full TTL, since the core does not know when its last renewal was acknowledged.
+// Leads reports that the first entry of the own term is applied, in order with Applied. Every
+// session gets its full TTL, since the core does not know when its last renewal was acknowledged.
 func (k *Core) Leads(now clock.Time, l Leadership) {
 	k.begin(now)
 	if l.Term != k.role.Term || !k.role.Leading || k.led {
@@ -173,22 +175,22 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 	}
 }
 
-// AllBound takes that every instance on the list of the group is bound to it. From then on the core
-// proposes Born whenever it leads a group that is not born.
+// AllBound reports that every instance on the group's list is bound to it. From then on the core
+// proposes Born whenever it leads a group that is not founded yet.
 func (k *Core) AllBound(now clock.Time) {
 	k.begin(now)
 	k.allBound = true
 }
 
-// adoption is what ProposeAdopt asks for.
+// adoption is the change that ProposeAdopt requests.
 type adoption struct {
 	ttl      time.Duration
 	settings []byte
 	budgets  session.Budgets
 }
 
-// ProposeAdopt asks the core to change what the group was founded with if it still leads in the
-// given term, as soon as it may. It keeps the settings.
+// ProposeAdopt makes the core propose a change of the group's founding values as soon as possible,
+// if it still leads in the given term. It keeps the settings.
 func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
@@ -196,8 +198,8 @@ func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, sett
 	}
 }
 
-// ProposeRaise asks the core to lift the group to a version of the rules if it still leads in the
-// given term, as soon as it may.
+// ProposeRaise makes the core propose a higher version of the rules as soon as possible, if it
+// still leads in the given term.
 func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
@@ -205,14 +207,14 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 	}
 }
 
-// serving reports whether client commands are taken: only a leader that has applied its own first
-// entry knows the state that it is asked about, and before Born there is no group.
+// serving reports whether client commands are accepted. Only a leader that has applied the first
+// entry of its term knows the state, and before Born there is no group.
 func (k *Core) serving() bool { return k.led && k.born }
 
-// begin comes first in every input. It notices stalls: a keeper that was held up has not read the
-// renewals that arrived meanwhile, so that time does not count toward any deadline. A stall is
-// noticed only if it lasts beyond the time at which a turn is due: one that ends earlier leaves a
-// whole watchBefore until the next deadline, in which everything that waits is read.
+// begin comes first in every input. It detects stalls. A stalled keeper has not read the renewals
+// that arrived meanwhile, so that time does not count toward any deadline. A stall is detected only
+// if it lasts beyond the time at which a turn is due. One that ends earlier leaves all of
+// watchBefore until the next deadline, in which everything that waits is read.
 func (k *Core) begin(now clock.Time) {
 	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap
@@ -220,10 +222,10 @@ func (k *Core) begin(now clock.Time) {
 	k.now = now
 }
 
-// lookAt returns when the keeper looks at the deadlines again: watchBefore ahead of the next one,
-// when it finds out whether a renewal has moved that deadline, and if not, every tickEvery, so that
-// a keeper that is awake meets the deadline. It never looks twice in tickEvery, so thousands of
-// deadlines cost no more turns than one.
+// lookAt returns when the keeper checks the deadlines again. That is watchBefore ahead of the next
+// one, to find out whether a renewal has moved it; if not, every tickEvery, so that the keeper
+// meets the deadline. It never checks twice in tickEvery, so thousands of deadlines cost no more
+// turns than one.
 func (k *Core) lookAt() clock.Time {
 	at := k.now.Add(tickEvery)
 	if len(k.expiries) > 0 {
@@ -233,8 +235,8 @@ func (k *Core) lookAt() clock.Time {
 	return at
 }
 
-// Tick lets time pass. It must come behind everything that has arrived: what waits in a queue may
-// be the renewal of a session that is due.
+// Tick advances the time. It must come after all inputs that have arrived: one of them may be the
+// renewal of a session that is due.
 func (k *Core) Tick(now clock.Time) {
 	k.begin(now)
 	k.enterSome()
@@ -247,7 +249,7 @@ func (k *Core) Tick(now clock.Time) {
 	k.expire()
 }
 
-// Next returns when Tick must be called at the latest, zero for never.
+// Next returns when Tick must be called at the latest. Zero means never.
 func (k *Core) Next() clock.Time {
 	var next clock.Time
 	consider := func(t clock.Time) {
@@ -285,7 +287,7 @@ func (k *Core) Next() clock.Time {
 // due reports whether a command of the keeper's own is due.
 func (k *Core) due() bool {
 	return k.bearing() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
-		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born they would be refused, and forgotten
+		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born they would be refused and lost
 }
 
 // bearing reports whether Born is due.

@@ -9,13 +9,12 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// deafLimit is how soon after its client went deaf a session has to be over: a TTL in which what it
-// has heard is still recent, a TTL of lease, and the keeper's looking round.
+// deafLimit is when a session must be over after its client stopped receiving: a TTL in which its
+// last received answer is still recent, a TTL of lease, and the checking interval of the keeper.
 const deafLimit = 2*benchTTL + 2*tickEvery
 
-// A waiter that is heard and hears nothing is granted the lock, and must not keep it: neither by
-// renewing on one attachment nor by attaching again and again, which is what a client does that
-// hears nothing.
+// A waiting client that can send but not receive is granted the lock, and must not keep it: neither
+// by renewing on one attachment, nor by attaching again and again, as such a client does.
 func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {
@@ -61,13 +60,12 @@ func TestDeafWaiterLosesItsTurn(t *testing.T) {
 				b.now.Sub(since))
 		}
 		if !b.alive(holder) || !b.alive(next) {
-			t.Error("one that hears has lost its session")
+			t.Error("a client that receives has lost its session")
 		}
 	}
 }
 
-// What a client has heard of late counts, over any number of attachments, and Attached is heard as
-// well as Renewed.
+// A recent answer counts over any number of attachments, and Attached counts as well as Renewed.
 func TestHearingIsRemembered(t *testing.T) {
 	t.Parallel()
 	for name, heard := range map[string]struct {
@@ -104,8 +102,8 @@ func TestHearingIsRemembered(t *testing.T) {
 	}
 }
 
-// A leader that was held up did not hear anybody say what he has heard: that time does not count,
-// as for the deadlines.
+// A leader that was stalled did not read any confirmations: as for the deadlines, that time does
+// not count.
 func TestStallIsNoDeafness(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -118,7 +116,7 @@ func TestStallIsNoDeafness(t *testing.T) {
 	b.want(nodeidtest.ID(1), "renewed 2")
 }
 
-// What a keeper remembers of a client that never says what it has heard is bounded.
+// What a keeper remembers of a client that never confirms an answer is bounded.
 func TestToldIsBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// expired has a session open, lock "k" with a delay, fall silent, and expire. It returns the token.
+// expired opens a session that locks "k" with a delay, stops responding, and expires. It returns
+// the token.
 func (b *bench) expired(delay time.Duration) lockfsm.Token {
 	b.t.Helper()
 	id := b.open(nodeidtest.ID(1))
@@ -29,8 +30,8 @@ func (b *bench) expired(delay time.Duration) lockfsm.Token {
 	return token
 }
 
-// TestASessionThatIsEndedByForceIsForgotten: nothing of it is left when its last delayed lock was
-// ended by others.
+// TestASessionThatIsEndedByForceIsForgotten: nothing of a session is left when its last delayed
+// lock was ended by force.
 func TestASessionThatIsEndedByForceIsForgotten(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -47,7 +48,7 @@ func TestASessionThatIsEndedByForceIsForgotten(t *testing.T) {
 	}
 }
 
-// TestANewLeaderCountsADelayAnew: not less than all of it, and not for ever.
+// TestANewLeaderCountsADelayAnew: a new leader waits for the whole delay again, and not forever.
 func TestANewLeaderCountsADelayAnew(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

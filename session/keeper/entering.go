@@ -10,24 +10,24 @@ import (
 
 // This file is the beginning of a lead. A new leader gives every session of the state its full TTL,
 // counted from that beginning. A million sessions are too many for one turn, so they are entered in
-// steps, and every answer is the one that it would be if all were entered:
+// steps. Every answer is the same as if all sessions were entered:
 //
 //   - A session that is named is entered first, so none is refused for being late in the list.
-//   - A session that is not entered is not expired. Its deadline is the same whenever it is
+//   - A session that is not entered is not expired. Its deadline does not depend on when it is
 //     entered.
-//   - How many sessions an instance has opened is known when all are entered. An Open that arrives
-//     earlier is not answered; its client asks again.
+//   - The number of sessions that an instance has opened is known once all are entered. An earlier
+//     Open is not answered; its client retries.
 
-// entering is the sessions with which a lead began, as long as some of them are not entered.
+// entering holds the sessions with which a lead began, as long as some of them are not entered.
 type entering struct {
 	sessions []lockfsm.SessionInfo // ascending by ID
-	done     []bool                // of each of them, that it is entered
-	next     int                   // all before it are entered
-	left     int                   // how many are not entered
+	done     []bool                // per session: it is entered
+	next     int                   // index of the next; all before it are entered
+	left     int                   // number of sessions not entered
 	since    clock.Time            // when the lead began, on the clock of deadlines
 }
 
-// at returns the place of a session that is not entered yet.
+// at returns the index of a session that is not entered yet.
 func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 	if e.left == 0 {
 		return 0, false
@@ -38,15 +38,15 @@ func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 	return place, found && !e.done[place]
 }
 
-// beginEntering notes the sessions with which the lead begins. The core keeps the slice until all
+// beginEntering sets the sessions with which the lead begins. The core keeps the slice until all
 // are entered.
 func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
 	n := len(sessions)
 	k.entering = entering{sessions: sessions, done: make([]bool, n), left: n, since: k.elapsed()}
-	k.expiries = make(expiryHeap, 0, n) // to let it grow would copy it, all in one turn
+	k.expiries = make(expiryHeap, 0, n) // growing it would copy all of it in one turn
 }
 
-// enterSome enters the next sessions in turn, one step of them.
+// enterSome enters the next step of sessions.
 func (k *Core) enterSome() {
 	e := &k.entering
 	for budget := k.step(); budget > 0 && e.left > 0; e.next++ {
@@ -75,7 +75,7 @@ func (k *Core) session(id lockfsm.SessionID) *keptSession {
 	return k.sessions[id]
 }
 
-// step returns how many sessions a turn enters or looks at, at most.
+// step returns the maximum number of sessions that a turn enters or checks.
 func (k *Core) step() int {
 	if k.Step > 0 {
 		return k.Step

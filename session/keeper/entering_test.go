@@ -11,8 +11,9 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// newLead returns a bench whose keeper has just begun to lead a group of so many sessions, one of
-// each peer from 1 on, and enters step of them in a turn. ids[i] is that of peer i; its epoch is 1.
+// newLead returns a bench whose keeper has just begun to lead a group with the given number of
+// sessions, one for each peer from 1 on, and enters step of them in a turn. ids[i] belongs to peer
+// i; its epoch is 1.
 func newLead(t *testing.T, sessions, step int) (b *bench, ids []lockfsm.SessionID) {
 	t.Helper()
 	b = leadingBench(t)
@@ -64,11 +65,11 @@ func TestALeadBeginsInSteps(t *testing.T) {
 		}
 	}
 	if b.core.entering.sessions != nil {
-		t.Error("what is entered is kept")
+		t.Error("the list is kept after all are entered")
 	}
 }
 
-// What names a session is answered as if the beginning of the lead were complete.
+// A message that names a session is answered as if all sessions were entered.
 func TestASessionThatIsNotEnteredIsServed(t *testing.T) {
 	t.Parallel()
 	const sessions = 40
@@ -99,7 +100,7 @@ func TestASessionThatIsNotEnteredIsServed(t *testing.T) {
 	}
 }
 
-// A session that ends before its turn has come is not entered any more.
+// A session that ends before its turn is not entered any more.
 func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	t.Parallel()
 	const sessions = 40
@@ -126,8 +127,8 @@ func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	}
 }
 
-// An Open is not answered before it is known how many sessions its peer has; then it is, and the
-// bound holds.
+// An Open is not answered before the number of its peer's sessions is known; then it is answered,
+// and the limit applies.
 func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -154,8 +155,8 @@ func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	}
 }
 
-// Sessions whose deadlines come together are ended in steps: each turn looks at a bounded number,
-// and the next one is due at once.
+// Sessions whose deadlines come together are ended in steps: each turn checks a bounded number, and
+// the next turn is due at once.
 func TestMassExpiryIsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -179,8 +180,8 @@ func TestMassExpiryIsInSteps(t *testing.T) {
 	}
 }
 
-// Sessions that were renewed in time are looked at in steps too, since after a lead has begun they
-// all have the same first deadline.
+// Sessions that were renewed in time are checked in steps too, since after the beginning of a lead
+// they all have the same first deadline.
 func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -210,13 +211,13 @@ func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 		moved = now
 	}
 	if b.core.Status().Expiring != 0 {
-		t.Error("a session is to end that was renewed")
+		t.Error("a renewed session expires")
 	}
 }
 
-// BenchmarkLead is what the beginning of a lead, and the end of all its sessions, cost with a
-// million of them. The longest turn is what everything else has to wait for: once with the steps of
-// a real leader, and once in one step.
+// BenchmarkLead measures the beginning of a lead with a million sessions, and the expiry of all of
+// them. Everything else has to wait for the longest turn. It is measured with the steps of a real
+// leader, and with a single step.
 func BenchmarkLead(b *testing.B) {
 	const million = 1_000_000
 	all := make([]lockfsm.SessionInfo, million)
@@ -244,7 +245,7 @@ func BenchmarkLead(b *testing.B) {
 				k.Leads(now, Leadership{Term: 1, Sessions: all, Born: true, GraceOver: true})
 				turns(&begin, func() bool { return k.entering.left == 0 })
 				now = now.Add(benchTTL)
-				k.now = now // as if it had looked at the deadlines all the time
+				k.now = now // as if it had checked the deadlines all the time
 				turns(&end, func() bool { return k.expiring == million })
 			}
 			b.ReportMetric(begin.Seconds()*1000, "ms/longest-turn-of-the-beginning")

@@ -8,12 +8,12 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is about members that send what is well formed and absurd. Each test fails if the rule
-// that it names is taken out.
+// This file tests members that send well-formed nonsense. Each test fails if the rule that it names
+// is removed.
 
-// Session IDs are no secret: holders are shown to whoever waits. Only the nonce opens the door,
-// with this leader and with the next.
-func TestNobodyTakesAnothersSession(t *testing.T) {
+// Session IDs are not secret: every waiting client is shown the holder's. Attaching also needs the
+// nonce, with this leader and with the next.
+func TestAnothersSessionIsNotTaken(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))
@@ -51,8 +51,8 @@ func TestNobodyTakesAnothersSession(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted, attached 2 done")
 }
 
-// A guess at a session that is not there yet must not end the attachment of its owner, who comes
-// with the same epoch.
+// A guess at a session that does not exist yet must not end the attachment of its owner, which uses
+// the same epoch.
 func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -74,7 +74,7 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	b.core.keep(&lockfsm.SessionInfo{ID: id, Opener: lockfsm.Opener{Instance: nodeidtest.ID(1)},
 		Nonce: lockfsm.Nonce{1}, TTL: benchTTL}, b.core.elapsed())
 	b.send(nodeidtest.ID(1), b.attachCmd(id, 1))
-	b.apply() // the guess comes out of the log first
+	b.apply() // the guess is applied first
 	b.turn()
 	b.want(nodeidtest.ID(1), "")
 	b.apply()
@@ -82,8 +82,8 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	b.want(nodeidtest.ID(1), "attached 1 done")
 }
 
-// One instance cannot use up the sessions of the group, however often it asks, nor by keeping them
-// alive across leaders.
+// One instance cannot use up the sessions of the group, neither by many requests nor by keeping
+// sessions alive across leaders.
 func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -108,7 +108,7 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	if n := b.machine.Counts().Sessions; n != peerSessions {
 		t.Errorf("%d sessions", n)
 	}
-	b.open(nodeidtest.ID(2)) // others are not concerned
+	b.open(nodeidtest.ID(2)) // other peers are not affected
 	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
 	b.term = 6
 	b.leads()
@@ -122,7 +122,7 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 		t.Errorf("under the next leader %d of 3 were refused", refused)
 	}
 	b.core.Down(b.now, nodeidtest.ID(1))
-	for range 100 { // they expire, and what they took is free again
+	for range 100 { // they expire and free their room
 		b.advance(tickEvery)
 		b.step()
 	}
@@ -130,7 +130,7 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 		t.Errorf("%d openers are remembered, %d sessions live", n, b.machine.Counts().Sessions)
 	}
 	if refused := opens(1); refused != 0 {
-		t.Error("a seat that is free is refused")
+		t.Error("a free place is refused")
 	}
 }
 

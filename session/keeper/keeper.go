@@ -11,28 +11,28 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Bounds of what waits for the goroutine.
+// Limits of what waits for the goroutine.
 const (
 	inboxBytes     = 64 << 20 // of frames
 	peerInboxBytes = 8 << 20  // of frames of one peer: a flooding peer must not cause other peers' frames to be dropped
-	inputBytes     = 128      // a frame beside its bytes
+	inputBytes     = 128      // counted for a frame, besides its bytes
 )
 
-// Config is what a Keeper needs. The functions are called by the keeper's goroutine only, must
-// not block, and may call the keeper's methods.
+// Config is what a Keeper needs. Only the keeper's goroutine calls the functions. They must not
+// block, and may call the keeper's methods.
 type Config struct {
 	Clock clock.Clock
 	Outlets
-	// Vouch is that of Core. Nil vouches for all.
+	// Vouch is Core.Vouch.
 	Vouch func(from session.Peer, record []byte) (capability [32]byte, ok bool)
-	// Stamp is that of Core.
+	// Stamp is Core.Stamp.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 }
 
-// Keeper is the leader's end of all sessions. One runs on every voter; those that do not lead
-// redirect. All methods are safe for concurrent use, do not block, and are carried out in the order
-// of the calls. One goroutine, started by New and stopped by Close, owns the core; the others
-// append to its inbox and wake it.
+// Keeper is the leader's end of all sessions. Every voter runs one; those on followers redirect.
+// All methods are safe for concurrent use and are carried out in the order of the calls. None
+// blocks but Left and Close. One goroutine, started by New and stopped by Close, owns the core. All
+// others append to its inbox and wake it.
 type Keeper struct {
 	config Config
 	wake   chan struct{}
@@ -43,14 +43,14 @@ type Keeper struct {
 	closed bool
 	status Status
 
-	// The goroutine's own.
+	// Owned by the goroutine.
 	core  *Core
 	now   clock.Time // of the turn
 	spare inbox
 }
 
-// inbox is what has happened to a keeper since its last turn. Results are copied into two slices
-// that are used again, so a busy leader does not allocate for them.
+// inbox holds the inputs of a keeper since its last turn. Results are copied into two slices that
+// are reused, so a busy leader does not allocate for them.
 type inbox struct {
 	inputs  []input
 	results []lockfsm.Result
@@ -59,10 +59,10 @@ type inbox struct {
 	shares  map[session.Peer]share
 }
 
-// share is what one peer has in an inbox.
+// share is one peer's part of an inbox.
 type share struct {
 	bytes   int
-	dropped bool // and nothing more of it is taken in this turn
+	dropped bool // nothing more of the peer is accepted in this turn
 }
 
 type inputKind uint8
@@ -81,7 +81,7 @@ const (
 	inputLeft
 )
 
-// input is one thing that happened to a keeper.
+// input is one event for a keeper.
 type input struct {
 	kind               inputKind
 	peer               session.Peer
@@ -96,13 +96,13 @@ type input struct {
 	left               *leftQuestion
 }
 
-// leftQuestion asks how much time sessions have left. The answer has room for one.
+// leftQuestion asks how much time sessions have left. The channel answer has one slot.
 type leftQuestion struct {
 	sessions []lockfsm.SessionID
 	answer   chan []time.Duration
 }
 
-// New starts a keeper that knows of no leader. The caller must Close it.
+// New starts a keeper without a leader. The caller must call Close.
 func New(config Config) *Keeper {
 	core := NewCore()
 	core.Vouch, core.Stamp = config.Vouch, config.Stamp
@@ -115,8 +115,8 @@ func (k *Keeper) post(in input) {
 	k.put(func(b *inbox) { b.inputs = append(b.inputs, in) })
 }
 
-// put changes the inbox. Whoever puts the first input into an empty one must wake the goroutine,
-// and nobody else need: it takes out the whole inbox.
+// put changes the inbox. It wakes the goroutine for the first input of an empty inbox; later inputs
+// need no wakeup, because the goroutine takes the whole inbox.
 func (k *Keeper) put(change func(*inbox)) {
 	k.mu.Lock()
 	first := len(k.inbox.inputs) == 0
@@ -136,54 +136,55 @@ func (k *Keeper) rouse() {
 	}
 }
 
-// Receive is ReceiveUnder for a full instance, which may do everything.
+// Receive is ReceiveUnder for a full instance, which has all rights.
 func (k *Keeper) Receive(from session.Peer, renewals, commands []byte) {
 	k.ReceiveUnder(from, nil, renewals, commands)
 }
 
-// ReceiveUnder takes one frame of a peer, in the order in which they came, and what the certificate
-// of the connection grants on which it came. Nil is a full instance. The bytes belong to the keeper
-// afterwards.
+// ReceiveUnder accepts one frame of a peer, in the order in which the frames came. rights are those
+// of the certificate of the connection on which it came; nil means a full instance. The bytes
+// belong to the keeper afterwards.
 func (k *Keeper) ReceiveUnder(from session.Peer, rights *capability.Capability, renewals, commands []byte) {
 	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
 }
 
-// Down says that the last stream to a peer has ended, behind everything received from it.
+// Down reports that the last stream to a peer has ended. It must come after everything received
+// from the peer.
 func (k *Keeper) Down(peer session.Peer) { k.post(input{kind: inputDown, peer: peer}) }
 
-// Role tells every change of term, leader or this voter's part.
+// Role reports a change of term, of leader, or of this voter's part.
 func (k *Keeper) Role(r Role) { k.post(input{kind: inputRole, role: &r}) }
 
-// Leads tells that the first entry of the own term is applied, in order with Applied. The keeper
+// Leads reports that the first entry of the own term is applied, in order with Applied. The keeper
 // keeps l.Sessions.
 func (k *Keeper) Leads(l Leadership) { k.post(input{kind: inputLeads, leads: &l}) }
 
-// Confirmed tells that the round asked for by Confirm is done and that everything committed before
-// it is applied, in order with Applied.
+// Confirmed reports that the round requested by Confirm is done and that everything committed
+// before it is applied, in order with Applied.
 func (k *Keeper) Confirmed(term, round uint64) {
 	k.post(input{kind: inputConfirmed, term: term, round: round})
 }
 
-// AllBound tells that every instance on the list of the group is bound to it.
+// AllBound reports that every instance on the group's list is bound to it.
 func (k *Keeper) AllBound() { k.post(input{kind: inputAllBound}) }
 
-// ProposeAdopt asks the keeper to change what the group was founded with, if it leads in the given
-// term: the TTL of the sessions to come, 0 for no change, the settings, none for no change, and the
-// budgets. A later call takes the place of one that was not proposed yet. It is forgotten when the
-// term is over: whoever wants it calls again. The keeper keeps the settings.
+// ProposeAdopt makes the keeper propose a change of the group's founding values, if it leads in the
+// given term: the TTL of future sessions, the settings and the budgets. A zero TTL, nil settings
+// and zero budgets mean no change. A later call replaces one that was not proposed yet. The request
+// is lost when the term ends; the caller must repeat it. The keeper keeps the settings.
 func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.post(input{kind: inputAdopt, term: term, adopt: &adoption{ttl, settings, budgets}})
 }
 
-// ProposeRaise asks the keeper to lift the group to a version of the rules, if it leads in the
-// given term. Every replica that does not know that version ends by it. It is forgotten when the
-// term is over: whoever wants it calls again.
+// ProposeRaise makes the keeper propose a higher version of the rules, if it leads in the given
+// term. Every replica that does not know the version stops when it applies the change. The request
+// is lost when the term ends; the caller must repeat it.
 func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(input{kind: inputRaise, term: term, version: version})
 }
 
-// Applied takes the result of an applied command, in the order of the log. It is copied before it
-// returns.
+// Applied accepts the result of an applied command, in the order of the log. It copies the result
+// before it returns.
 func (k *Keeper) Applied(result *lockfsm.Result) {
 	k.put(func(b *inbox) { b.applied(result) })
 }
@@ -198,7 +199,7 @@ func (b *inbox) applied(result *lockfsm.Result) {
 	b.inputs = append(b.inputs, input{kind: inputApplied, from: len(b.results) - 1, to: len(b.results)})
 }
 
-// receive takes a frame in, or notes once in a turn that there was no room for one of that peer.
+// receive adds a frame, or notes once per turn that there was no room for a frame of that peer.
 func (b *inbox) receive(from session.Peer, rights *capability.Capability, renewals, commands []byte) {
 	if b.shares == nil {
 		b.shares = make(map[session.Peer]share)
@@ -218,7 +219,7 @@ func (b *inbox) receive(from session.Peer, rights *capability.Capability, renewa
 	b.inputs = append(b.inputs, in)
 }
 
-// last makes a copied result last: it does not point into the machine any more.
+// last makes a copied result independent of the machine's memory.
 func (b *inbox) last(r *lockfsm.Result) {
 	states, fired := r.States, r.Fired
 	if r.Holder != nil || r.Circle != nil || r.Evicted != nil {
@@ -244,8 +245,8 @@ func (b *inbox) reset() {
 	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
 }
 
-// Left returns for each of these sessions how much time the keeper gives it, if nothing more is
-// heard of it; 0 for one that it does not know, or if it does not lead. It waits for the keeper's
+// Left returns how much time the keeper gives each session if it receives nothing more from it. The
+// time is zero for an unknown session, or if the keeper does not lead. Left waits for the keeper's
 // goroutine, and returns nil if that or ctx has ended.
 func (k *Keeper) Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration {
 	q := &leftQuestion{sessions: sessions, answer: make(chan []time.Duration, 1)}
@@ -266,7 +267,8 @@ func (k *Keeper) Status() Status {
 	return k.status
 }
 
-// Close stops the keeper and waits for its goroutine. Nobody is told anything. Idempotent.
+// Close stops the keeper and waits for its goroutine. It notifies no peer. Close may be called more
+// than once.
 func (k *Keeper) Close() {
 	k.mu.Lock()
 	k.closed = true
@@ -276,8 +278,8 @@ func (k *Keeper) Close() {
 }
 
 // run is the goroutine that owns the core. It waits for an input or for the core's next deadline,
-// whichever comes first. It does not yield before a turn, as the other owners do: what it hands on
-// is gathered by the log and by the senders, who do.
+// whichever comes first. It does not yield before a turn, as the other owners do: the log and the
+// senders gather its output.
 func (k *Keeper) run() {
 	defer close(k.ended)
 	alarm := clock.NewAlarm(k.config.Clock)
@@ -295,8 +297,8 @@ func (k *Keeper) run() {
 	}
 }
 
-// turn takes in all that has arrived, then lets time pass, so that a session is never expired over
-// a renewal that lies in the inbox.
+// turn takes the whole inbox before it advances the time, so that a session is never expired while
+// a renewal lies in the inbox.
 func (k *Keeper) turn() (open bool) {
 	k.mu.Lock()
 	in, closed := k.inbox, k.closed

@@ -10,42 +10,42 @@ import (
 
 // This file is the keeper's side of leases: renewals, the rounds that confirm them, and expiry.
 
-// keptSession is a session of the applied state and its deadline, which only this leader knows.
+// keptSession is a session of the applied state with its deadline, which only this leader knows.
 type keptSession struct {
 	id       lockfsm.SessionID
 	nonce    lockfsm.Nonce
-	opener   lockfsm.Opener // whose it is: no other instance speaks for it
+	opener   lockfsm.Opener // its owner: no other instance may use it
 	epoch    lockfsm.Epoch  // in the applied state
 	ttl      time.Duration
-	deadline clock.Time // on the keeper's own clock, see elapsed
-	// expiring: an expiry is decided. Renewals are not acknowledged any more; they wait for its
+	deadline clock.Time // on the clock of deadlines; see elapsed
+	// expiring: an expiry is decided. Renewals are not acknowledged any more. They wait for its
 	// outcome, which is the end of the session or the end of the term.
 	expiring bool
-	// Of a client that hears nothing, renewals do not count: it could be granted a lock and never
-	// know. heard is when the newest message was sent of which a renewal has said that it was
-	// heard; told are those of which none has said so yet. Both outlast the attachment, because who
-	// hears nothing attaches again and again.
+	// Renewals of a client that receives nothing do not count: it could be granted a lock and never
+	// know. heard is the sending time of the newest answer that a renewal has confirmed as
+	// received; told are the unconfirmed answers. Both outlast the attachment, because such a
+	// client attaches again and again.
 	heard clock.Time
 	told  session.Sent
 }
 
-// tells notes that an answer to the given renewal is sent now.
+// tells records that an answer to the given renewal is sent now.
 func (k *Core) tells(s *keptSession, seq uint64) { s.told.Note(seq, k.elapsed()) }
 
-// hears takes what a renewal says that its client has heard, and reports whether it is recent: sent
-// less than a TTL ago. A client whose lease still runs has always heard something as recent as
-// that.
+// hears reads which answer a renewal confirms, and reports whether the newest confirmed answer is
+// recent: sent less than a TTL ago. A client whose lease still runs has always received such an
+// answer.
 func (k *Core) hears(s *keptSession, seq uint64) bool {
 	if sent, ok := s.told.Acknowledged(seq); ok {
 		s.heard = max(s.heard, sent)
 	}
-	// This rule would cover for the one that ack-while-expiring breaks, so that plant switches off
-	// both.
+	// This rule would mask the one that the mutant ack-while-expiring breaks, so that mutant
+	// disables both.
 	return k.elapsed().Sub(s.heard) < s.ttl
 }
 
-// Left returns how much time each of these sessions has left, 0 for one that is not known, or if
-// this keeper does not lead.
+// Left returns how much time each of these sessions has left. It is zero for an unknown session, or
+// if this keeper does not lead.
 func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duration {
 	k.begin(now)
 	left := make([]time.Duration, len(sessions))
@@ -73,13 +73,14 @@ func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	k.expiries.push(expiry{at: s.deadline, session: s.id})
 }
 
-// keepGone enters what a session has left behind. No client can attach it; it expires once more.
+// keepGone enters what an ended session has left behind. No client can attach to it; it expires
+// once more.
 func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
 
-// openerOf returns what a session that a peer opens belongs to. With a record it reports false if
-// that says what the connection does not prove.
+// openerOf returns the owner of a session that a peer opens. It reports false if the record
+// contradicts the connection.
 func (k *Core) openerOf(p *keptPeer, record []byte) (o lockfsm.Opener, ok bool) {
 	o.Instance, ok = p.id, true
 	if k.Vouch != nil {
@@ -91,14 +92,14 @@ func (k *Core) openerOf(p *keptPeer, record []byte) (o lockfsm.Opener, ok bool) 
 	return o, ok
 }
 
-// owns reports whether a peer that knows this nonce may speak for a session. The nonce alone proves
+// owns reports whether a peer that knows this nonce may use a session. The nonce alone proves
 // nothing: every voter has it.
 func (k *Core) owns(p *keptPeer, nonce lockfsm.Nonce, s *keptSession) bool {
 	opener, _ := k.openerOf(p, nil)
 	return nonce == s.nonce && opener == s.opener
 }
 
-// takeRenewals notes the renewals of a frame. It reports false if they cannot be read.
+// takeRenewals reads the renewals of a frame. It reports false if they are malformed.
 func (k *Core) takeRenewals(p *keptPeer, frame []byte) bool {
 	for n := 0; len(frame) > 0; n++ {
 		r, rest, err := session.NextRenewal(frame)
@@ -120,9 +121,9 @@ func (k *Core) takeRenewals(p *keptPeer, frame []byte) bool {
 	return true
 }
 
-// await puts an attachment with a renewal among those that wait for the next round. Renewals behind
-// an Attach that is not applied wait for that first: until then the session's epoch in the state is
-// another.
+// await adds an attachment with a renewal to those that wait for the next round. A renewal that
+// follows an Attach waits until that is applied: until then the session has another epoch in the
+// state.
 func (k *Core) await(a *attachment) {
 	if a.waits && a.live && !a.inWaiters {
 		a.inWaiters = true
@@ -130,9 +131,9 @@ func (k *Core) await(a *attachment) {
 	}
 }
 
-// Round returns the round that is to be asked for in this turn, if any: one for all renewals that
-// wait. While one is not confirmed the next ones gather; one that takes long is asked again, and
-// the confirmation of a later round is good for the earlier ones.
+// Round returns the round to request in this turn, if any: one for all waiting renewals. While a
+// round is unconfirmed, further renewals gather. A late round is requested again, and the
+// confirmation of a later round also covers the earlier ones.
 func (k *Core) Round() (term, round uint64, ok bool) {
 	late := len(k.flying) > 0 && k.now.Sub(k.roundAt) >= roundAgain
 	if len(k.flying) > 0 && !late || len(k.flying)+len(k.waiters) == 0 {
@@ -145,7 +146,7 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 		switch {
 		case a.over || !a.waits:
 			a.inWaiters = false
-		case a.flies: // its earlier renewal first, or a slow quorum would never acknowledge any
+		case a.flies: // its earlier renewal comes first, or a slow quorum would never acknowledge one
 			kept = append(kept, a)
 		default:
 			a.inWaiters, a.waits = false, false
@@ -161,10 +162,10 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 	return k.role.Term, k.round, true
 }
 
-// Confirmed says that a quorum has confirmed our lead after Round returned the given round, and
-// that everything committed by then is applied. It comes in order with Applied. The renewals of
-// that round and of those before it are acknowledged, if their sessions are still there, still at
-// that epoch and not about to expire.
+// Confirmed reports that a quorum has confirmed this keeper's lead after Round returned the given
+// round, and that everything committed by then is applied. It comes in order with Applied. It
+// acknowledges the renewals of that round and the earlier ones, if their sessions still exist at
+// that epoch and are not expiring.
 func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.begin(now)
 	if term != k.role.Term || !k.led {
@@ -192,10 +193,10 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.flying = kept
 }
 
-// expire decides which sessions are over. One whose renewal has arrived and is not confirmed yet is
-// not. Thousands can be due at the same time, as after a lead has begun; those beyond one step are
-// looked at in the next turn, which is due at once. A session that is looked at late lives a little
-// longer, and may still be renewed.
+// expire decides which sessions are over. A session whose renewal has arrived and is not confirmed
+// yet is not over. Thousands can be due at the same time, as after the beginning of a lead. The
+// turn checks one step of them; the rest follow in the next turn, which is due at once. A session
+// that is checked late lives a little longer, and may still be renewed.
 func (k *Core) expire() {
 	now := k.elapsed()
 	k.expiriesLeft = false
@@ -210,12 +211,12 @@ func (k *Core) expire() {
 		case s == nil || s.expiring:
 			k.expiries.pop()
 			continue
-		case due.at.Before(s.deadline): // it was renewed since
+		case due.at.Before(s.deadline): // renewed since
 			k.expiries.pop()
 			k.expiries.push(expiry{at: s.deadline, session: s.id})
 			continue
 		case now.Before(due.at):
-			return // it is watched
+			return // not due yet
 		}
 		k.expiries.pop()
 		if a := k.attachments[s.id]; a != nil && (a.waits || a.flies) {
@@ -228,15 +229,15 @@ func (k *Core) expire() {
 	}
 }
 
-// expiry is the time at which a session is to be looked at.
+// expiry is the time at which a session must be checked.
 type expiry struct {
 	at      clock.Time
 	session lockfsm.SessionID
 }
 
-// expiryHeap is a heap with the earliest expiry first, and of two at the same time that of the
-// older session. A renewal does not touch it: an expiry that comes up too early is put back, once
-// per TTL and session.
+// expiryHeap is a heap with the earliest expiry first; at equal times the older session comes
+// first. A renewal does not change it: an expiry that comes up too early is pushed again, once per
+// TTL and session.
 type expiryHeap []expiry
 
 func (h expiryHeap) less(i, j int) bool {

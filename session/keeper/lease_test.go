@@ -80,8 +80,8 @@ func TestOneRoundForAllThatWait(t *testing.T) {
 	}
 }
 
-// A round that takes long is asked again, and its late confirmation still counts for what waited
-// for it.
+// A late round is requested again, and its late confirmation still counts for the renewals that
+// waited for it.
 func TestSlowRoundIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -142,8 +142,8 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.want(nodeidtest.ID(2), "ended 2 unknown")
 }
 
-// An instance that has learned all that is said of a session, its nonce too, as every voter has,
-// cannot attach it, open it or free what it holds, and its holder notices nothing of the attempt.
+// An instance that has learned everything about a session, even its nonce, as every voter has,
+// cannot attach it, open it or free its locks. Its holder does not notice the attempt.
 func TestASessionIsNotStolen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -173,7 +173,7 @@ func TestASessionIsNotStolen(t *testing.T) {
 	b.want(holder, "attached 2 no session")
 }
 
-// What an opener says of itself is checked before the session is opened.
+// The record of an opener is checked before the session is opened.
 func TestARecordIsCheckedAtOpen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -267,7 +267,7 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))
-	b.refuse = true // the log does not take it: the mark stays, and it is tried again
+	b.refuse = true // the log refuses it: the mark stays, and it is proposed again
 	b.pass(benchTTL + tickEvery)
 	if b.alive(id) || b.core.Status().Expiring != 1 {
 		t.Fatal("not expiring")
@@ -299,7 +299,8 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	}
 }
 
-// An expiry that was decided in one term is not proposed in another, and would do nothing there.
+// An expiry that was decided in one term is not proposed in another, and would have no effect
+// there.
 func TestExpiryDiesWithItsTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -327,8 +328,8 @@ func applyOne(m *lockfsm.Machine, index, term uint64, batch []byte) (last lockfs
 	return last
 }
 
-// A keeper that was held up did not read the renewals that came meanwhile: that time counts for
-// nobody.
+// A stalled keeper did not read the renewals that arrived meanwhile: that time counts toward no
+// deadline.
 func TestStallExtendsAllDeadlines(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -9,52 +9,53 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// keptPeer is an instance that has sent something, for as long as anything is kept for it.
+// keptPeer is an instance that has sent something. It is kept while it has attachments, pending
+// commands or owed ends.
 type keptPeer struct {
 	id          session.Peer
-	rights      *capability.Capability // of the connection on which the last frame came; nil is a full instance
+	rights      *capability.Capability // of the connection of the last frame; nil for a full instance
 	attachments []*attachment
 	opens       int      // proposed, not applied
 	queued      int      // bytes of commands that wait to be proposed
 	out         [][]byte // replies of this turn, in frames; the last one grows
-	likely      int      // bytes in a frame
+	likely      int      // predicted bytes of a frame
 	owed        []owedEnd
-	owedSent    int // so many of them are in out
+	owedSent    int // how many of them are in out
 	retryAt     clock.Time
 	redirected  bool    // in this turn
-	ended       owedEnd // last unknown attachment named in this turn, so that a run of its commands is answered once
+	ended       owedEnd // last unknown attachment answered in this turn: a run of its commands gets one answer
 	isTouched   bool
-	place       int // in the roll
+	place       int // index in roll
 }
 
-// owedEnd is the news that an attachment is over, for a peer whose queue was full: it is repeated
-// until it is accepted, since the client cannot know that something was dropped.
+// owedEnd is the end of an attachment for a peer whose queue was full. It is repeated until it is
+// accepted, since the client cannot know that a frame was dropped.
 type owedEnd struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
 	reason  session.EndReason
 }
 
-// attachment is a session's way to its client: at most one per session, the one with the highest
-// epoch that was asked for.
+// attachment connects a session to its client. There is at most one per session, the one with the
+// highest requested epoch.
 type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
-	nonce   lockfsm.Nonce // that it was asked for with
+	nonce   lockfsm.Nonce // of its Attach
 	peer    *keptPeer
-	live    bool // its Attach is applied: the session's epoch in the state is this one
+	live    bool // its Attach is applied: the session has this epoch in the state
 	over    bool
-	// A renewal that arrives waits for the next round to begin, if its client still hears us; then
-	// it flies until that round is confirmed. Only the newest of each is kept: acknowledging it
-	// covers those before it.
+	// A renewal waits for the next round to begin, if its client still receives answers; then it
+	// flies until that round is confirmed. Only the newest renewal in each stage is kept:
+	// acknowledging it covers the earlier ones.
 	waits, flies    bool
 	waitSeq, flySeq uint64
 	round           uint64
 	inWaiters       bool
 }
 
-// PeerReplies is what one peer is to be told in this turn: one frame, more only if there is much to
-// say. The bytes belong to whoever sends them.
+// PeerReplies are the replies to one peer in this turn: one frame, or more if there are very many.
+// The sender owns the bytes.
 type PeerReplies struct {
 	Peer   session.Peer
 	Frames [][]byte
@@ -71,7 +72,7 @@ func (k *Core) peer(id session.Peer) *keptPeer {
 	return p
 }
 
-// touch puts p on the list of this turn, which is the order in which replies leave.
+// touch adds p to the list of this turn, which is the order in which replies are sent.
 func (k *Core) touch(p *keptPeer) {
 	if !p.isTouched {
 		p.isTouched = true
@@ -79,7 +80,7 @@ func (k *Core) touch(p *keptPeer) {
 	}
 }
 
-// reply writes a record for a peer.
+// reply appends a record for a peer.
 func (k *Core) reply(p *keptPeer, r *session.Reply) {
 	k.touch(p)
 	last := len(p.out) - 1
@@ -90,7 +91,7 @@ func (k *Core) reply(p *keptPeer, r *session.Reply) {
 	p.out[last] = r.Append(p.out[last])
 }
 
-// Replies returns what is to be sent, in order. Replied must be called once for each peer.
+// Replies returns the replies to send, in order. Replied must be called once for each peer.
 func (k *Core) Replies() []PeerReplies {
 	k.payOwed()
 	var all []PeerReplies
@@ -109,7 +110,7 @@ func (k *Core) Replies() []PeerReplies {
 	return all
 }
 
-// payOwed writes the ends that peers have not been told yet.
+// payOwed writes the owed ends.
 func (k *Core) payOwed() {
 	for _, p := range k.owing {
 		if k.now.Before(p.retryAt) {
@@ -122,9 +123,9 @@ func (k *Core) payOwed() {
 	}
 }
 
-// Replied says whether the transport took all frames for a peer. If not, the peer loses its
-// attachments, because something of each may have been in what was dropped; their clients are told
-// when there is room again.
+// Replied reports whether the transport accepted all frames for a peer. If not, the peer loses its
+// attachments, because the dropped frames may have contained something of each. Their clients
+// receive the ends when there is room again.
 func (k *Core) Replied(now clock.Time, id session.Peer, accepted bool) {
 	p := k.peers[id]
 	if p == nil {
@@ -153,7 +154,7 @@ func (k *Core) Replied(now clock.Time, id session.Peer, accepted bool) {
 	k.strike(p)
 }
 
-// owe notes an end that the peer was not told of, once per session.
+// owe records an end to be repeated, once per session.
 func (p *keptPeer) owe(end owedEnd) {
 	for i := range p.owed {
 		if p.owed[i].session == end.session {
@@ -166,13 +167,13 @@ func (p *keptPeer) owe(end owedEnd) {
 	}
 }
 
-// settle takes a peer off the list of those who are owed something.
+// settle removes a peer from the list of peers with owed ends.
 func (k *Core) settle(p *keptPeer) {
 	k.owing = slices.DeleteFunc(k.owing, func(o *keptPeer) bool { return o == p })
 	k.strike(p)
 }
 
-// strike forgets a peer for which nothing is kept.
+// strike forgets a peer that has nothing left.
 func (k *Core) strike(p *keptPeer) {
 	if p.isTouched || len(p.attachments)+len(p.owed)+p.opens+p.queued > 0 || k.peers[p.id] != p {
 		return
@@ -184,7 +185,7 @@ func (k *Core) strike(p *keptPeer) {
 	k.roll = k.roll[:len(k.roll)-1]
 }
 
-// Dropped says that a frame of the peer was not even read, because too much waits. Its attachments
+// Dropped reports that a frame of the peer was not read, because too much waits. Its attachments
 // end.
 func (k *Core) Dropped(now clock.Time, id session.Peer) {
 	k.begin(now)
@@ -195,8 +196,8 @@ func (k *Core) Dropped(now clock.Time, id session.Peer) {
 	}
 }
 
-// Down says that the last stream to a peer has ended: its attachments are over, its sessions live
-// on to the end of their leases.
+// Down reports that the last stream to a peer has ended. Its attachments are over; its sessions
+// live until their leases end.
 func (k *Core) Down(now clock.Time, id session.Peer) {
 	k.begin(now)
 	if _, ok := k.asking[id]; ok {
@@ -215,20 +216,20 @@ func (k *Core) Down(now clock.Time, id session.Peer) {
 	k.settle(p)
 }
 
-// detach ends an attachment without a word.
+// detach ends an attachment without a reply.
 func (k *Core) detach(a *attachment) {
 	a.over, a.waits, a.flies = true, false, false
 	delete(k.attachments, a.session)
 	a.peer.attachments = slices.DeleteFunc(a.peer.attachments, func(o *attachment) bool { return o == a })
 }
 
-// end ends an attachment and says so.
+// end ends an attachment and tells the peer.
 func (k *Core) end(a *attachment, reason session.EndReason) {
 	k.detach(a)
 	k.reply(a.peer, &session.Reply{Kind: session.ReplyEnded, Session: a.session, Epoch: a.epoch, Reason: reason})
 }
 
-// unknown answers something that came on an attachment that is not.
+// unknown answers a message on an attachment that does not exist.
 func (k *Core) unknown(p *keptPeer, id lockfsm.SessionID, epoch lockfsm.Epoch) {
 	said := owedEnd{session: id, epoch: epoch, reason: session.EndUnknown}
 	if p.ended != said {
@@ -237,7 +238,7 @@ func (k *Core) unknown(p *keptPeer, id lockfsm.SessionID, epoch lockfsm.Epoch) {
 	}
 }
 
-// redirect tells a peer who leads, once a turn.
+// redirect sends a peer the leader, once per turn.
 func (k *Core) redirect(p *keptPeer) {
 	if !p.redirected {
 		p.redirected = true
@@ -248,7 +249,7 @@ func (k *Core) redirect(p *keptPeer) {
 	}
 }
 
-// remember notes a peer that wants to know who leads. When there are too many the oldest is
+// remember records a peer that asked for the leader. If there are too many, the oldest is
 // forgotten: it will ask again.
 func (k *Core) remember(id session.Peer) {
 	if _, ok := k.asking[id]; ok {
@@ -262,8 +263,9 @@ func (k *Core) remember(id session.Peer) {
 	k.askers = append(k.askers, id)
 }
 
-// tellAskers tells everybody who has asked in vain who leads now. They stay remembered until their
-// stream ends: the next leader may fall silent too, and then nobody else would tell them.
+// tellAskers redirects all remembered peers to the current leader. They stay remembered until their
+// stream ends: the next leader may stop responding too, and they would not learn of its successor
+// otherwise.
 func (k *Core) tellAskers() {
 	for _, id := range k.askers {
 		k.redirect(k.peer(id))

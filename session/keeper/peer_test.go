@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// A peer whose queue is full loses its attachments, and is told until it listens.
+// A peer whose queue is full loses its attachments. The end is repeated until its queue accepts it.
 func TestRefusedReplyEndsThePeersAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -60,8 +60,8 @@ func TestDroppedFrameEndsThePeersAttachments(t *testing.T) {
 	b.want(nodeidtest.ID(1), "ended 1 overloaded")
 }
 
-// Results go to whom they concern: what an unlock fires goes to the waiter's session, in the turn
-// in which it is applied.
+// Results go to the sessions that they concern: a grant caused by an unlock goes to the waiter's
+// session, in the turn in which it is applied.
 func TestFiredChangesAreTold(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -75,7 +75,7 @@ func TestFiredChangesAreTold(t *testing.T) {
 	b.want(nodeidtest.ID(3), "state 1 waiting")
 	if r := b.replies[nodeidtest.ID(3)][1]; r.Kind != session.ReplyBehind || r.Number != 1 || r.Holder != one ||
 		r.Waiters != 2 {
-		t.Errorf("who is in the way: %+v", r)
+		t.Errorf("the holder in the reply: %+v", r)
 	}
 	b.core.Down(b.now, nodeidtest.ID(3))
 	b.send(nodeidtest.ID(1), releaseCmd(one, 1, 1))
@@ -101,9 +101,8 @@ func TestFiredChangesAreTold(t *testing.T) {
 	}
 }
 
-// While an Attach is on its way to the log, one with the same or a lower epoch does not take its
-// place, and one of another instance never does; and no peer is told anything under an epoch that
-// is not applied.
+// While an Attach is in the log, one with the same or a lower epoch does not replace it, and one of
+// another instance never does. No peer is sent anything under an epoch that is not applied.
 func TestAttachOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -194,9 +193,9 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	b.attach(nodeidtest.ID(1), id, 2)
 }
 
-// TestARepeatedAttachIsNoStranger: the frame of an Attach that comes twice, before or after the
-// Attach is applied, is answered once. Answered as Stale the client would take its session for
-// gone, and its releases for confirmed. What comes of an older Attach is Stale.
+// TestARepeatedAttachIsNoStranger: an Attach that arrives twice, before or after it is applied, is
+// answered once. If it were answered as Stale, the client would take its session for gone and its
+// releases for confirmed. A frame of an older Attach is Stale.
 func TestARepeatedAttachIsNoStranger(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

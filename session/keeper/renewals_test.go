@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// crowd is a keeper with many instances that have a session each, attached and at rest.
+// crowd is a keeper with many instances, each with an attached, idle session.
 type crowd struct {
 	*bench
 	ids   []lockfsm.SessionID // of instance i+1
@@ -48,7 +48,7 @@ func newCrowd(b testing.TB, instances int) *crowd {
 	return c
 }
 
-// run has a turn without looking closely.
+// run runs a turn without checks.
 func (c *crowd) run() {
 	c.pump()
 	for _, r := range c.core.Replies() {
@@ -57,9 +57,9 @@ func (c *crowd) run() {
 	}
 }
 
-// TestRenewalsCostTheSameInACrowd: what an instance costs the leader does not grow with those that
-// are at rest beside it. The best of many times, and eight times as long at most: a look at all of
-// them would take fifty times as long.
+// TestRenewalsCostTheSameInACrowd: the leader's cost for one instance does not grow with the number
+// of idle instances. The test takes the best of many measurements and allows eight times as long;
+// visiting all instances would take fifty times as long.
 func TestRenewalsCostTheSameInACrowd(t *testing.T) {
 	const renewals = 200
 	cost := func(instances int) time.Duration {
@@ -91,8 +91,8 @@ func (c *crowd) renewNext(next *int) {
 	c.core.Receive(c.now, nodeidtest.ID(uint64(i+1)), c.frame, nil)
 }
 
-// BenchmarkRenewals is what one second of renewals costs the leader's sessions: each instance
-// renews three times per TTL, and the turns come a hundred times a second.
+// BenchmarkRenewals measures one second of renewals for the leader's sessions: each instance renews
+// three times per TTL, and there are a hundred turns a second.
 func BenchmarkRenewals(b *testing.B) {
 	for _, instances := range []int{100, 1000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("instances=%d", instances), func(b *testing.B) {

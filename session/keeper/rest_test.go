@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// A keeper whose sessions are renewed is woken about once in a TTL for all of them, however many
-// they are, and not ten times a second. Sessions whose deadlines are close together share a turn.
+// A keeper whose sessions are renewed is woken about once in a TTL for all of them, whatever their
+// number, and not ten times a second. Sessions with deadlines close together share a turn.
 func TestDeadlinesCostFewTurns(t *testing.T) {
 	t.Parallel()
 	for _, sessions := range []int{1, 200} {
@@ -37,8 +37,8 @@ func TestDeadlinesCostFewTurns(t *testing.T) {
 	}
 }
 
-// A stall that ends before the keeper is to look again is not noticed. It must leave the renewals
-// that wait a second to be read.
+// A stall that ends before the keeper's next check is not detected. It must leave a second to read
+// the waiting renewals.
 func TestAStallThatIsNotNoticedLeavesTimeToRenew(t *testing.T) {
 	t.Parallel()
 	for stall := time.Duration(0); stall < 3*benchTTL; stall += 50 * time.Millisecond {

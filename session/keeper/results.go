@@ -8,11 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file turns the results of applied commands into replies and into what the keeper itself must
-// know.
+// This file turns the results of applied commands into replies and updates the keeper's own state.
 
-// Applied takes results in the order of the log. Those before Leads are not for us: Leads tells
-// what they amount to.
+// Applied reads results in the order of the log. It ignores those before Leads, because Leads
+// contains their effect.
 func (k *Core) Applied(now clock.Time, results []lockfsm.Result) {
 	k.begin(now)
 	if !k.led {
@@ -53,7 +52,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 		k.appliedEvict(r)
 	case lockfsm.Close, lockfsm.Expire:
 		if r.Code == lockfsm.Done || r.Kind == lockfsm.Expire && r.Code == lockfsm.NoSession {
-			k.gone(r.Session) // what a session left behind can be taken from it before it expires once more
+			k.gone(r.Session) // what it left behind can be resumed before it expires once more
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
 			k.keepGone(r.Session, r.TTL)
@@ -94,7 +93,7 @@ func (k *Core) appliedOpen(r *lockfsm.Result) {
 	}
 }
 
-// tellGraceOver tells everybody who is attached that locks are granted from now on.
+// tellGraceOver tells all attached clients that locks are granted from now on.
 func (k *Core) tellGraceOver() {
 	for _, p := range k.roll {
 		for _, a := range p.attachments {
@@ -105,7 +104,7 @@ func (k *Core) tellGraceOver() {
 	}
 }
 
-// appliedAttach makes an attachment live. The states come first: Attached says that they are
+// appliedAttach makes an attachment live. The states come first: Attached means that they are
 // complete.
 func (k *Core) appliedAttach(r *lockfsm.Result) {
 	if s := k.session(r.Session); s != nil && r.Code == lockfsm.Done {
@@ -125,7 +124,7 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 		}
 		k.await(a)
 		if !k.graceOver {
-			left := max(k.bornAt.Add(k.grace).Sub(k.now), time.Millisecond) // not 0, which would mean that it is over
+			left := max(k.bornAt.Add(k.grace).Sub(k.now), time.Millisecond) // zero would mean that it is over
 			k.reply(a.peer, &session.Reply{Kind: session.ReplyGrace, Session: a.session, Epoch: a.epoch, TTL: left})
 		}
 	} else {
@@ -169,8 +168,9 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 	})
 }
 
-// appliedEvict tells the client whose request was ended by others, or taken up. One that is not
-// attached here learns with its next Attach that it is over.
+// appliedEvict tells a client that its request was ended by force, or that its hold was resumed
+// elsewhere. A client that is not attached here learns with its next Attach that the request is
+// over.
 func (k *Core) appliedEvict(r *lockfsm.Result) {
 	if r.Evicted == nil {
 		return
@@ -187,7 +187,7 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 	}
 }
 
-// fired tells a session's client what has become of one of its requests. A session that is not
+// fired sends a session's client the new state of one of its requests. A client that is not
 // attached here learns it from its next Attach.
 func (k *Core) fired(c *lockfsm.Change) {
 	if a := k.attachments[c.Session]; a != nil && a.live {
@@ -209,7 +209,7 @@ func (k *Core) tell(a *attachment, c *lockfsm.Change) {
 	}
 }
 
-// gone forgets a session that the state does not have any more.
+// gone forgets a session that the state no longer has.
 func (k *Core) gone(id lockfsm.SessionID) {
 	if s := k.session(id); s != nil {
 		if s.expiring {

@@ -8,15 +8,15 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is what the keeper refuses to peers that are no full instances. Only Acquire needs a
-// right: what ends a request or a session of the peer's own needs none, and nothing else may come
-// from a client.
+// This file is what the keeper refuses to peers that are not full instances. Only Acquire needs a
+// right. Commands that end a peer's own request or session need none, and clients may send no
+// others.
 
-// mayAcquire reports whether a peer may have each key of an Acquire, and tells it if not.
+// mayAcquire reports whether a peer may lock each key of an Acquire. If not, it tells the peer.
 func (k *Core) mayAcquire(p *keptPeer, command []byte) bool {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
-		return true // the state machine refuses it, as it does for all
+		return true // the state machine refuses it, as for any peer
 	}
 	keys := append([]string{c.Key}, c.Keys...)
 	for _, key := range keys {
@@ -31,8 +31,8 @@ func (k *Core) mayAcquire(p *keptPeer, command []byte) bool {
 	return true
 }
 
-// shownTo returns a circle as a peer may see it: keys that its rights do not show are one link that
-// counts them.
+// shownTo returns a circle as a peer may see it. Links whose keys its rights do not show become one
+// link that counts them.
 func shownTo(rights *capability.Capability, circle []lockfsm.Link) []lockfsm.Link {
 	if rights == nil {
 		return circle

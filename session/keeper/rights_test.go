@@ -22,7 +22,7 @@ func granted(t *testing.T, rights ...string) *capability.Capability {
 	return c
 }
 
-// sendUnder is send on a connection whose certificate grants something.
+// sendUnder is send on a connection whose certificate has these rights.
 func (b *bench) sendUnder(from session.Peer, rights *capability.Capability, cmds ...lockfsm.Command) {
 	var frame []byte
 	for _, c := range cmds {
@@ -45,8 +45,8 @@ func (b *bench) openUnder(from session.Peer, rights *capability.Capability) lock
 	return id
 }
 
-// Every key of a request must be granted; what is refused changes nothing, is told by name, and the
-// session goes on.
+// Every key of a request must be granted. A refused request changes nothing, the reply names it,
+// and the session goes on.
 func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 	t.Parallel()
 	rights := granted(t, "lock a/*", "lock one", "read b", "write c", "force d", "read d")
@@ -103,7 +103,7 @@ func TestASessionBelongsToItsCapability(t *testing.T) {
 	}
 }
 
-// A circle that leads through keys of others names only those that the refused peer may see.
+// A circle through keys of others names only those that the refused peer may see.
 func TestACircleHidesForeignKeys(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -134,7 +134,7 @@ func TestACircleHidesForeignKeys(t *testing.T) {
 		t.Errorf("shown: %+v", shown)
 	}
 	if all := []lockfsm.Link{{Key: "x"}}; len(shownTo(nil, all)) != 1 || shownTo(nil, all)[0].Key != "x" {
-		t.Error("a full instance is shown everything")
+		t.Error("a full instance must be shown everything")
 	}
 }
 

@@ -29,7 +29,7 @@ func TestSilentUntilItsFirstEntryIsAppliedAndBorn(t *testing.T) {
 	silent("before Born")
 	b.core.AllBound(b.now)
 	b.step()
-	b.want(nodeidtest.ID(1), "redirect 5 9") // whoever has asked is invited
+	b.want(nodeidtest.ID(1), "redirect 5 9") // peers that asked are redirected
 	b.send(nodeidtest.ID(1), open)
 	b.step()
 	b.want(nodeidtest.ID(1), "opened done")
@@ -80,7 +80,7 @@ func TestAskersAreBounded(t *testing.T) {
 	b.want(nodeidtest.ID(3*maxAskers), "redirect 4 2")
 }
 
-// On a change of term nothing that waits survives, and the attached are sent to the new leader.
+// On a change of term nothing that waits survives, and attached clients are sent to the new leader.
 func TestRoleChangeThrowsAllAway(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -95,7 +95,7 @@ func TestRoleChangeThrowsAllAway(t *testing.T) {
 	b.want(nodeidtest.ID(1), "redirect 6 3")
 	b.want(nodeidtest.ID(2), "redirect 6 3")
 	if s := b.core.Status(); s.Attachments+s.Sessions+s.Renewals+s.Opens+s.Peers != 0 || s.Askers != 2 {
-		t.Errorf("left behind: %+v; want nothing but the two who are told of the next leader too", s)
+		t.Errorf("left behind: %+v; want nothing but the two peers that will learn of the next leader", s)
 	}
 	b.core.Role(b.now, Role{Term: 7})
 	b.core.Role(b.now, Role{Term: 7, Leader: session.Target{Peer: nodeidtest.ID(4), Addr: "four"}})
@@ -109,7 +109,7 @@ func TestRoleChangeThrowsAllAway(t *testing.T) {
 	}
 }
 
-// The own address may become known later; that is no change of role.
+// The own address may become known later; that is not a change of role.
 func TestOwnAddressIsNoChange(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

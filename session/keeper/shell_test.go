@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// idleKeeper is a keeper without its goroutine: the test has the turns.
+// idleKeeper is a keeper without its goroutine: the test runs the turns.
 func idleKeeper() *Keeper {
 	return &Keeper{core: NewCore(), wake: make(chan struct{}, 1), config: Config{
 		Clock: new(clock.Manual), Outlets: Outlets{Propose: func(uint64, []byte) bool { return true },
@@ -22,15 +22,15 @@ func idleKeeper() *Keeper {
 	}}
 }
 
-// What a keeper takes in between two turns is bounded, for each peer and for all together, and each
-// turn has all of it: a keeper that counts on from turn to turn is deaf to a peer before long, and
-// then to all.
+// What a keeper accepts between two turns is bounded, for each peer and for all together, and the
+// bound applies to each turn anew. If the counts went on from turn to turn, the keeper would soon
+// drop every frame of one peer, and then of all.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {
 		peers, frames      uint64 // frames of each peer in a turn
 		renewals, commands []byte
-		dropped            int // notes in each turn that something was
+		dropped            int // drops noted in each turn
 	}{
 		"commands of a peer": {peers: 1, frames: 1, commands: large},
 		"renewals of a peer": {peers: 1, frames: 1, renewals: large},
@@ -89,7 +89,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// A result is the keeper's own: the machine goes on and uses its memory again.
+// The keeper owns its results: the machine goes on and reuses its memory.
 func TestAppliedResultsAreCopied(t *testing.T) {
 	k := idleKeeper()
 	changes := make([]lockfsm.Change, 3)
@@ -111,7 +111,8 @@ func TestAppliedResultsAreCopied(t *testing.T) {
 	}
 }
 
-// So is all that a result points to: the holder, the session that was evicted, and a circle.
+// The same is true of everything that a result points to: the holder, the evicted session and a
+// circle.
 func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 	k := idleKeeper()
 	for _, r := range []lockfsm.Result{
@@ -136,7 +137,7 @@ func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 	}
 }
 
-// Results that come behind something else are taken in behind it, and none is lost.
+// Results that come after other inputs are read after them, and none is lost.
 func TestAppliedResultsKeepTheirPlace(t *testing.T) {
 	k := idleKeeper()
 	k.Down(nodeidtest.ID(1))

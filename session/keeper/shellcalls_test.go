@@ -16,8 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// office is a keeper with its goroutine, in a bubble: its log commits at once, and its transport
-// is plain calls.
+// office is a keeper with its goroutine, in a bubble. Its log commits at once, and its transport is
+// plain calls.
 type office struct {
 	*Keeper
 	t *testing.T
@@ -27,7 +27,7 @@ type office struct {
 	index   uint64
 	rounds  int
 	replies map[session.Peer][]session.Reply
-	refuses func(what string) bool // nil: nothing is refused
+	refuses func(what string) bool // nil refuses nothing
 }
 
 func newOffice(t *testing.T) *office {
@@ -85,7 +85,7 @@ func (o *office) reply(to session.Peer, frame []byte) error {
 	return nil
 }
 
-// lead makes it the leader of a group that is born.
+// lead makes it the leader of a founded group.
 func (o *office) lead(term uint64) {
 	o.Role(Role{Term: term, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9)}})
 	o.mu.Lock()
@@ -99,7 +99,7 @@ func (o *office) lead(term uint64) {
 	synctest.Wait()
 }
 
-// told returns what a peer was told since the last call, by kind.
+// told returns the kinds of the replies to a peer since the last call.
 func (o *office) told(to session.Peer) (kinds []session.ReplyKind) {
 	synctest.Wait()
 	o.mu.Lock()
@@ -133,8 +133,7 @@ func (o *office) enter(p session.Peer) lockfsm.SessionID {
 	return all[0].ID
 }
 
-// What a keeper is told from outside has its effect at once, without a tick that would come by
-// itself.
+// External inputs take effect at once, without a tick that would come by itself.
 func TestShellWhatAKeeperIsTold(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for name, f := range map[string]func(o *office, id lockfsm.SessionID){
@@ -172,7 +171,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 			}
 		},
 		"a version of the rules": func(o *office, _ lockfsm.SessionID) {
-			o.ProposeRaise(5, lockfsm.RulesVersion+1) // the machine shows that it was asked
+			o.ProposeRaise(5, lockfsm.RulesVersion+1) // the machine's answer shows that it was proposed
 			if synctest.Wait(); o.machine.Failed() == nil {
 				o.t.Error("it was not proposed")
 			}
@@ -205,7 +204,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 			o.Receive(peer, nil, make([]byte, 100))
 			o.Down(peer)
 			if len(o.inbox.inputs) != 0 {
-				o.t.Error("a closed keeper collects what it is brought")
+				o.t.Error("a closed keeper collects inputs")
 			}
 		},
 	} {
@@ -265,7 +264,7 @@ func TestShellWhatIsRefusedOnce(t *testing.T) {
 	}
 }
 
-// behindClock is a clock that a test can put back.
+// behindClock is a clock that a test can set back.
 type behindClock struct {
 	clock.Clock
 	by clock.Manual
@@ -273,8 +272,8 @@ type behindClock struct {
 
 func (c *behindClock) Now() clock.Time { return c.Clock.Now().Add(-c.by.Now().Sub(0)) }
 
-// A keeper that has run for long keeps its time, also if an alarm has come early by a clock that
-// is coarse.
+// A keeper that has run for a long time keeps time, even if a coarse clock made its timer fire
+// early.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)
@@ -305,7 +304,7 @@ func TestShellTimeGoesOn(t *testing.T) {
 	})
 }
 
-// What the keeper is configured with decides whose session is opened, and with which record.
+// Vouch and Stamp of the configuration decide the owner of a session and its record.
 func TestShellVouchesAndStamps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)

@@ -5,23 +5,23 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Outlets are where the turn of a Core leads. All are required. They are called by the goroutine
-// that owns the core, and must not block or call the core.
+// Outlets carry out what the turns of a Core decide. All are required. The goroutine that owns the
+// core calls them. They must not block or call the core.
 type Outlets struct {
-	// Propose hands one blob of commands to the log, to be proposed in the given term or never. It
-	// owns the bytes afterwards. False means that it will not be proposed.
+	// Propose passes one blob of commands to the log, to be proposed in the given term or never. It
+	// owns the bytes afterwards. False means that the blob will not be proposed.
 	Propose func(term uint64, commands []byte) bool
-	// Confirm asks for a round by which a quorum confirms the lead; Confirmed is called when it is
+	// Confirm requests a round in which a quorum confirms the lead. Confirmed is called when it is
 	// done.
 	Confirm func(term, round uint64)
-	// Reply hands one frame of replies to the transport, or to the instance's own client. It owns
-	// the bytes afterwards. An error says that the frame will not be sent.
+	// Reply passes one frame of replies to the transport, or to the instance's own client. It owns
+	// the bytes afterwards. An error means that the frame will not be sent.
 	Reply func(to session.Peer, replies []byte) error
-	// WallUnixMS reads the wall clock, for people.
+	// WallUnixMS reads the wall clock. Only people read its values.
 	WallUnixMS func() int64
 }
 
-// Turn lets time pass, behind everything that has arrived, and carries out what the core wants.
+// Turn advances the time after the inputs of a turn, and carries out what the core wants.
 func (k *Core) Turn(now clock.Time, to *Outlets) {
 	k.Tick(now)
 	if term, blob := k.Proposal(to.WallUnixMS()); blob != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// caller is one process that calls, life after life.
+// caller is one calling process in all its incarnations.
 type caller struct {
 	w       *world
 	name    string
-	stream  int // of the present life
+	stream  int // of the present incarnation
 	op      uint64
 	session lockfsm.SessionID
 	number  lockfsm.Number
 }
 
-// say records an event of the present life.
+// say records an event of the present incarnation.
 func (c *caller) say(e history.Event) {
 	e.Node, e.Stream = c.name, c.stream
 	c.w.record(e)
@@ -36,14 +36,14 @@ func (c *caller) open() {
 	})
 }
 
-// send lets a command of this session get into the log a while later.
+// send commits a command of this session after a random time.
 func (c *caller) send(command lockfsm.Command, done func(lockfsm.Result)) {
 	command.Session, command.Term = c.session, term
 	c.w.after(c.w.upTo(500*us), func() { c.w.commit(command, done) })
 }
 
-// draw draws what a call asks for. Chances that are zero draw nothing, so that histories of mutexes
-// are what they were before there were kinds.
+// draw draws a request. Chances that are zero draw nothing, so that histories of mutexes stay what
+// they were before there were kinds.
 func (w *world) draw() lockfsm.Command {
 	a := lockfsm.Command{Kind: lockfsm.Acquire, Key: w.key(w.rng.IntN(w.options.Keys)), Try: w.chance(w.options.Try)}
 	switch o := w.options; {
@@ -128,7 +128,7 @@ func (c *caller) fail(op uint64, why string) {
 	c.w.after(c.w.upTo(ms), c.next)
 }
 
-// hold returns with the lock, and later lets go of it, loses it or dies with it.
+// hold returns with the lock, and later releases it, loses it or crashes with it.
 func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token) {
 	w := c.w
 	c.say(history.Event{Kind: history.Return, Op: op, Outcome: history.Granted, Token: token})
@@ -162,7 +162,7 @@ func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token) {
 	})
 }
 
-// crash ends this life; its session runs out, and another life begins.
+// crash ends this incarnation. Its session expires, and another incarnation begins.
 func (c *caller) crash() {
 	session := c.session
 	c.w.after(10*ms+c.w.upTo(5*ms), func() {

@@ -1,14 +1,13 @@
-// Package historytest makes histories: right ones, of any length, and wrong ones, in which one rule
-// is broken.
+// Package historytest generates histories: right ones of any length, and wrong ones in which one
+// rule is broken.
 //
-// A right history is made by a small world of its own on one goroutine: callers that lock, try,
-// cancel, hold too long and crash; a log that takes its time; voters that apply it in theirs, one
-// of them from a snapshot. The rules come from the real state machine, the account of the voters
-// from the real [history.Trail], and the times from the world, so what a caller sees and what the
-// log says agree because they come from the same run.
+// A small simulated world on one goroutine generates a right history: callers that lock, try,
+// cancel, hold too long and crash; a log with delays; voters that apply it at their own pace, one
+// of them from a snapshot. The rules are those of the real state machine, the voters' account comes
+// from the real [history.Trail], and the times from the world. So the callers and the log agree,
+// because they come from the same run.
 //
-// Guarantees: the same [Options] give the same history. Concurrency: none is used, and every call
-// stands for itself. Failure: none. Limits: one group, one call at a time for each caller. Refused
-// alternative: recorded histories of real nodes, which are never the same again, and which come
-// with the very bugs that the judges should find.
+// The same [Options] give the same history. Calls share no state, and may run concurrently. Limits:
+// one group, one call at a time for each caller. Recorded histories of real nodes would never be
+// the same twice, and would contain the very bugs that the judges should find.
 package historytest

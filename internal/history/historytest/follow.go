@@ -3,10 +3,10 @@ package historytest
 import "github.com/mortise-lock/mortise/internal/history"
 
 // Follow lets a second group follow: its history begins gap nanoseconds after the end of the
-// first's, which may be negative. What the first group's voters would have said of the ends of its
-// last locks is dropped: it died with them.
+// first's. gap may be negative. It drops what the first group's voters would have recorded of the
+// ends of their last locks, because those voters died.
 func Follow(first, second []history.Event, gap int64) []history.Event {
-	const tokens = 1 << 40 // how far the second group's tokens lie above the first's
+	const tokens = 1 << 40 // the distance of the second group's tokens from the first's
 	end, streams := int64(0), 0
 	for _, e := range first {
 		end, streams = max(end, e.At), max(streams, e.Stream)

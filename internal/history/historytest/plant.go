@@ -10,14 +10,14 @@ import (
 // Plant is a way to break a right history.
 type Plant struct {
 	Name string
-	// Kinds says that the history must have locks of all kinds. The others are for histories of
-	// mutexes alone: where locks are shared, what they make may be right.
+	// Kinds means that the history must have locks of all kinds. The other plants are for histories
+	// of mutexes only: with shared locks, what they produce may be right.
 	Kinds bool
 	// Break returns a copy in which one rule is broken, or nil if the history has no place for it.
 	Break func(events []history.Event) []history.Event
 }
 
-// Plants lists the ways, one for each thing that must never happen.
+// Plants lists the plants, one for each thing that must never happen.
 func Plants() []Plant {
 	return []Plant{
 		{Name: "double grant", Break: doubleGrant},
@@ -44,7 +44,7 @@ func Plants() []Plant {
 	}
 }
 
-// hold is one lock of a caller, with the places of its events; -1 where there is none.
+// hold is one lock of a caller, with the indices of its events; -1 where there is none.
 type hold struct {
 	key                            string
 	token                          lockfsm.Token
@@ -55,8 +55,8 @@ type hold struct {
 	granted, ended, begun, returns int64
 }
 
-// holds lists the locks that were granted to a caller, let go of and confirmed, in the order of
-// tokens.
+// holds lists the locks that were granted to a caller and released with a confirmation, in the
+// order of tokens.
 func holds(events []history.Event) []hold {
 	type callID struct {
 		stream int
@@ -100,8 +100,8 @@ func holds(events []history.Event) []hold {
 	return all
 }
 
-// pair finds two holds of one key, the second the next grant of that key after the first, in the
-// middle of the history.
+// pair finds two holds of one key, in the second half of the history. The second is the next grant
+// of that key after the first.
 func pair(events []history.Event) (a, b hold, ok bool) {
 	all := holds(events)
 	for i := len(all) / 2; i < len(all); i++ {
@@ -121,7 +121,7 @@ func pair(events []history.Event) (a, b hold, ok bool) {
 	return a, b, false
 }
 
-// edit changes a copy: change returns false for an event that is to go.
+// edit changes a copy. change returns false to drop an event.
 func edit(events []history.Event, change func(i int, e *history.Event) bool) []history.Event {
 	var out []history.Event
 	for i, e := range events {
@@ -132,8 +132,8 @@ func edit(events []history.Event, change func(i int, e *history.Event) bool) []h
 	return out
 }
 
-// doubleGrant lets another process hold a key in the middle of a hold, with a token and an account
-// of the voters of its own.
+// doubleGrant lets another process hold a key in the middle of a hold, with its own token, which
+// the voters record.
 func doubleGrant(events []history.Event) []history.Event {
 	a, _, ok := pair(events)
 	if !ok {
@@ -173,7 +173,7 @@ func doubleGrant(events []history.Event) []history.Event {
 	return out
 }
 
-// retoken gives a hold another token wherever it is spoken of.
+// retoken gives a hold another token in all its events.
 func retoken(events []history.Event, from, to lockfsm.Token) []history.Event {
 	return edit(events, func(_ int, e *history.Event) bool {
 		if e.Token == from {
@@ -196,7 +196,7 @@ func tokenBack(events []history.Event) []history.Event {
 	if !ok {
 		return nil
 	}
-	const free = 1 << 20 // far above all that the run has used, and then swapped
+	const free = 1 << 20 // far above all that the run has used; swapped afterwards
 	return retoken(retoken(retoken(events, a.token, a.token+free), b.token, a.token), a.token+free, b.token)
 }
 
@@ -234,7 +234,7 @@ func keptGrant(events []history.Event) []history.Event {
 	return nil
 }
 
-// staleHeld lets a try be told of a holder who had let go before the try began.
+// staleHeld lets a try be told of a holder that had released before the try began.
 func staleHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for i, e := range events {
@@ -262,7 +262,7 @@ func staleHeld(events []history.Event) []history.Event {
 	return nil
 }
 
-// earlyHeld lets a try be told of a holder who asked only after the answer.
+// earlyHeld lets a try be told of a holder that asked only after the answer.
 func earlyHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for i, e := range events {

@@ -8,8 +8,8 @@ import (
 
 // This file breaks histories of locks of all kinds.
 
-// beside finds two holds of one key that were granted beside each other: the second came, and its
-// caller was told, while the first was held.
+// beside finds two holds of one key that were granted beside each other: the second was granted,
+// and its caller told, while the first was held.
 func beside(events []history.Event, fit func(a, b *history.Event) bool) (a, b hold, ok bool) {
 	all := holds(events)
 	for i, a := range all {
@@ -23,19 +23,18 @@ func beside(events []history.Event, fit func(a, b *history.Event) bool) (a, b ho
 	return a, b, false
 }
 
-// later reports whether an event of the log comes behind another one.
+// later reports whether an event of the log comes after another one.
 func later(e, than history.Event) bool {
 	return e.Index > than.Index || e.Index == than.Index && e.Seq > than.Seq
 }
 
-// together reports whether the callers of two holds must both have believed to hold them at one
-// time.
+// together reports whether the callers of two holds must both have believed in them at one time.
 func together(events []history.Event, a, b hold) bool {
 	return later(events[b.grant], events[a.grant]) && later(events[a.end], events[b.grant]) &&
 		events[b.ret].At < events[a.unlock].At
 }
 
-// change changes what a hold asks for wherever it is spoken of.
+// change changes the request of a hold in all its events.
 func change(events []history.Event, h hold, to func(e *history.Event)) []history.Event {
 	return edit(events, func(i int, e *history.Event) bool {
 		if i == h.call || e.Token == h.token && (e.Kind == history.Grant || e.Kind == history.End) {
@@ -45,7 +44,7 @@ func change(events []history.Event, h hold, to func(e *history.Event)) []history
 	})
 }
 
-// writerBesideReaders lets the second of two readers be a writer.
+// writerBesideReaders turns the second of two readers into a writer.
 func writerBesideReaders(events []history.Event) []history.Event {
 	_, b, ok := beside(events, func(a, b *history.Event) bool {
 		return a.Permits == 1 && b.Permits == 1 &&
@@ -57,7 +56,7 @@ func writerBesideReaders(events []history.Event) []history.Event {
 	return change(events, b, func(e *history.Event) { e.Permits = 0 })
 }
 
-// tooManyPermits lets the second of two who share the permits of a semaphore take all of them.
+// tooManyPermits lets the second of two holders of a semaphore take all permits.
 func tooManyPermits(events []history.Event) []history.Event {
 	_, b, ok := beside(events, func(a, b *history.Event) bool { return a.Of > 0 && b.Of > 0 })
 	if !ok {
@@ -66,8 +65,8 @@ func tooManyPermits(events []history.Event) []history.Event {
 	return change(events, b, func(e *history.Event) { e.Permits = e.Of })
 }
 
-// passed exchanges the places of two grants of one key, the second alone or not, and neither of
-// them several.
+// passed exchanges the places of two grants of one key, neither of them for several keys. alone
+// selects whether the second is exclusive.
 func passed(events []history.Event, alone bool) []history.Event {
 	all := holds(events)
 	for i, a := range all {
@@ -104,7 +103,7 @@ func several(events []history.Event) (hold, bool) {
 	return all[i], true
 }
 
-// oneOfSeveralMissing lets the state grant all keys of a request but the last.
+// oneOfSeveralMissing lets the state grant all keys of a request except the last.
 func oneOfSeveralMissing(events []history.Event) []history.Event {
 	h, ok := several(events)
 	if !ok {
@@ -118,7 +117,7 @@ func oneOfSeveralMissing(events []history.Event) []history.Event {
 	})
 }
 
-// oneOfSeveralHeld adds to a request one more key, which somebody else holds alone.
+// oneOfSeveralHeld adds to a request one more key, which another caller holds exclusively.
 func oneOfSeveralHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for _, a := range all {
@@ -136,7 +135,7 @@ func oneOfSeveralHeld(events []history.Event) []history.Event {
 	return nil
 }
 
-// otherKind lets a call for a mutex be granted a share of it.
+// otherKind grants a share to a call for a mutex.
 func otherKind(events []history.Event) []history.Event {
 	all := holds(events)
 	i := slices.IndexFunc(all, func(h hold) bool { return events[h.call].Permits == 0 })
@@ -151,7 +150,7 @@ func otherKind(events []history.Event) []history.Event {
 	})
 }
 
-// halfEnds lets only the first of several keys end.
+// halfEnds ends only the first of several keys.
 func halfEnds(events []history.Event) []history.Event {
 	h, ok := several(events)
 	if !ok {

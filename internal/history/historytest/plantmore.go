@@ -24,7 +24,7 @@ func queueJump(events []history.Event) []history.Event {
 	})
 }
 
-// lostRelease takes a confirmed release out of the state, where nobody has asked for the key again.
+// lostRelease removes a confirmed release from the state, for a key that no call asks for later.
 func lostRelease(events []history.Event) []history.Event {
 	all := holds(events)
 	for i := len(all) - 1; i >= 0; i-- {
@@ -42,7 +42,7 @@ func lostRelease(events []history.Event) []history.Event {
 	return nil
 }
 
-// lostGrant takes a grant and its end out of the state.
+// lostGrant removes a grant and its end from the state.
 func lostGrant(events []history.Event) []history.Event {
 	a, _, ok := pair(events)
 	if !ok {
@@ -53,8 +53,8 @@ func lostGrant(events []history.Event) []history.Event {
 	})
 }
 
-// longBelief lets a holder believe in his lock until the next one has been told that he holds it:
-// he unlocks, and is lost, later.
+// longBelief lets a holder believe in its lock until the next holder has been told of its grant:
+// its unlock becomes a loss, at a later time.
 func longBelief(events []history.Event) []history.Event {
 	a, b, ok := pair(events)
 	if !ok {
@@ -88,7 +88,7 @@ func grantBeforeCall(events []history.Event) []history.Event {
 	})
 }
 
-// disagree lets one voter tell of another request.
+// disagree lets one voter record another request.
 func disagree(events []history.Event) []history.Event {
 	a, _, ok := pair(events)
 	if !ok {
@@ -102,8 +102,8 @@ func disagree(events []history.Event) []history.Event {
 	})
 }
 
-// untold takes away that a holder heard of the loss of his lock, or lets go of it, although he
-// lives on.
+// untold removes the events in which a holder releases its lock or hears of its loss, although the
+// holder lives on.
 func untold(events []history.Event) []history.Event {
 	last := map[int]int64{}
 	for _, e := range events {

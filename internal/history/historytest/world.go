@@ -11,15 +11,15 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Options say what history to make. All chances are per call.
+// Options describe the history to generate. All chances are per call.
 type Options struct {
 	Seed    uint64
-	Calls   int // how many, in all
+	Calls   int // the number of all calls
 	Callers int
 	Keys    int
 	Try     float64 // chance that a call is a try
 	Cancel  float64 // that it gives up if it must wait
-	Crash   float64 // that its process dies on the way
+	Crash   float64 // that its process dies meanwhile
 	Lose    float64 // that it holds until its lease is over
 	Share   float64 // that it shares as a reader
 	Permits float64 // or else takes one or two of three permits
@@ -33,7 +33,7 @@ const (
 	term  = 1
 )
 
-// Make makes a right history, with streams numbered by node and life.
+// Make generates a right history, with streams numbered by node and incarnation.
 func Make(o Options) []history.Event {
 	w := &world{rng: rand.New(rand.NewPCG(o.Seed, 3)), options: o, now: 1000 * ms,
 		waiting: map[request]func(lockfsm.Token){}}
@@ -112,7 +112,7 @@ func (w *world) chance(p float64) bool  { return w.rng.Float64() < p }
 func (w *world) record(e history.Event) { e.At = w.now; w.events = append(w.events, e) }
 func (w *world) stream() int            { w.streams++; return w.streams }
 
-// voter applies the log in its own time; voter 0 leads.
+// voter applies the log at its own pace; voter 0 leads.
 type voter struct {
 	machine *lockfsm.Machine
 	trail   *history.Trail
@@ -137,7 +137,7 @@ func (w *world) lateVoter() {
 	from.trail.Mark()
 	m, err := lockfsm.Restore(from.machine.Snapshot(nil))
 	if err != nil {
-		panic(err) // it was made a line ago
+		panic(err) // the snapshot was just made
 	}
 	w.join("voter-2", m, from.applied)
 	for late := w.voters[2]; len(w.log) > late.applied; {
@@ -145,7 +145,7 @@ func (w *world) lateVoter() {
 	}
 }
 
-// commit puts a command into the log, where the leader applies it at once, and the others later.
+// commit appends a command to the log. The leader applies it at once, and the others later.
 func (w *world) commit(c lockfsm.Command, done func(lockfsm.Result)) {
 	w.log = append(w.log, c.Append(nil))
 	w.apply(w.voters[0], func(r lockfsm.Result) {

@@ -1,8 +1,8 @@
-// Command mortise-judge says whether recorded histories of lock operations are right: see package
-// judge, and Config.History of mortise.
+// Command mortise-judge judges recorded histories of lock operations: see package judge, and
+// Config.History of mortise.
 //
-// It exits with 0 if they are, with 1 if they are not or cannot be judged, and with 2 if it cannot
-// read them.
+// It exits with 0 if they are right, with 1 if they are not or cannot be judged, and with 2 if it
+// cannot read them.
 package main
 
 import (
@@ -21,16 +21,17 @@ func main() { os.Exit(run()) }
 func run() int {
 	var o judge.Options
 	flag.DurationVar(&o.Uncertainty, "uncertainty", 0,
-		"how far two clocks of the history may be apart: 0 on one machine, some 10ms with NTP")
+		"the largest difference of two clocks of the history: 0 on one machine, some 10ms with NTP")
 	flag.DurationVar(&o.Settle, "settle", time.Minute,
-		"how long the state may keep what is over for its caller: more than a lease, and than any time without a leader")
+		"how long the state may keep what has ended for its caller: more than a lease and any time without a leader")
 	flag.BoolVar(&o.Settled, "settled", false,
-		"the recording goes on until all was over: hold against it what is missing at its end")
+		"the recording goes on until everything was over: what is missing at its end is a violation")
 	flag.DurationVar(&o.Timeout, "timeout", 30*time.Second, "how long porcupine may search")
 	flag.StringVar(&o.HTML, "html", "", "write a picture of the first wrong key to this file")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(),
-			"usage: mortise-judge [flags] FILE...\n\nGive it the histories (Config.History) of all instances, of all their lives.")
+			"usage: mortise-judge [flags] FILE...\n\n"+
+				"The files must be the histories (Config.History) of all instances, from all their starts.")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -66,7 +67,7 @@ func run() int {
 	return verdicts
 }
 
-// summary says what there is to be judged.
+// summary describes the history in one line.
 func summary(events []history.Event) string {
 	counts := map[history.Kind]int{}
 	keys := map[string]bool{}
