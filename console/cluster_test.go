@@ -138,7 +138,6 @@ func TestACircleIsSuspected(t *testing.T) {
 	}
 }
 
-// mustPage returns the page.
 func mustPage(t *testing.T, h http.Handler, path string) string {
 	t.Helper()
 	answer, body, _ := get(t, h, path)

@@ -47,7 +47,6 @@ type Options struct {
 	Long time.Duration
 }
 
-// handler serves one node.
 type handler struct {
 	node    Node
 	options Options

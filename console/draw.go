@@ -51,7 +51,6 @@ type line struct {
 	Head string // an arrowhead or a square at its end
 }
 
-// draw lays out a tree.
 func draw(t tree) drawing {
 	d := drawing{Width: drawWidth}
 	right := drawWidth - 1

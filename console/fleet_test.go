@@ -56,7 +56,6 @@ func startFleetOf(t *testing.T, change func(*mortise.Config), names ...string) [
 	return nodes
 }
 
-// solo starts a node without peers.
 func solo(t *testing.T) *mortise.Node {
 	t.Helper()
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "solo", Logger: slog.New(slog.DiscardHandler)})

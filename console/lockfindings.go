@@ -91,7 +91,6 @@ func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
 	return is
 }
 
-// stuck describes how a key is held.
 func (s *scene) stuck(k mortise.KeyInfo) string {
 	q := k.Queue[0]
 	text := fmt.Sprintf("is held by %s for %s; %s", shown(q.Holder), span(s.heldFor(k)),

@@ -60,7 +60,6 @@ type instance struct {
 	Err     string               `json:"error,omitempty"`
 }
 
-// lease is one session.
 type lease struct {
 	Session string  `json:"session"`
 	Holder  string  `json:"holder"`
@@ -83,7 +82,6 @@ type group struct {
 	Advice     string   `json:"next_safe_step,omitempty"`
 }
 
-// locks is a list of keys.
 type locks struct {
 	Prefix string    `json:"prefix,omitempty"`
 	Seen   time.Time `json:"seen,omitzero"` // when they were seen; zero means never
@@ -235,7 +233,6 @@ func (s *scene) locks(l *look, prefix string, most int) locks {
 	return all
 }
 
-// key converts one key.
 func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	one := key{Name: k.Key, Held: k.Held, Waiting: k.Waiting, For: inSeconds(s.heldFor(k)), Rev: k.Revision,
 		Queue: []standing{}}

@@ -46,7 +46,6 @@ type row struct {
 	circled bool
 }
 
-// forester builds the trees.
 type forester struct {
 	scene *scene
 	infos map[string]queued
@@ -201,7 +200,6 @@ func (t *tree) circle(rows []int, place int) {
 	t.circles = append(t.circles, links)
 }
 
-// circlesOf lists the circles of all trees.
 func circlesOf(forest []tree) [][]link {
 	all := [][]link{}
 	for _, t := range forest {

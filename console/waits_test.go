@@ -31,7 +31,6 @@ func queue(text string, now time.Time) mortise.KeyInfo {
 	return k
 }
 
-// drawn writes the trees of some keys as indented text.
 func drawn(long time.Duration, keys ...string) (text string, circles [][]link) {
 	now := time.Unix(1_800_000_000, 0)
 	s := scene{now: now, long: long, all: &look{}}

@@ -15,7 +15,6 @@ import (
 // written as their numbers.
 func shown(text string) string { return plain.Text(text) }
 
-// clip shortens text to a number of runes.
 func clip(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text

@@ -17,7 +17,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// attr returns the value of an attribute, as text.
 func attr(s sdktrace.ReadOnlySpan, key string) string {
 	at := slices.IndexFunc(s.Attributes(), func(kv attribute.KeyValue) bool { return string(kv.Key) == key })
 	if at < 0 {

@@ -24,8 +24,8 @@ const (
 
 type agentOptions struct{ listen, tokenFile, observe string }
 
-// agentToken is the variable that contains a token. The same name with _FILE behind it is the
-// variable that names a file of tokens.
+// agentToken names the variable that contains a token. With _FILE appended it names the variable
+// with the path of a file of tokens.
 const agentToken = prefix + "_AGENT_TOKEN"
 
 func agentFlags(c *call, fs *flag.FlagSet) {
@@ -184,7 +184,6 @@ func (o agentOptions) listeners(tokens bool) ([]net.Listener, error) {
 	return []net.Listener{door, observe}, nil
 }
 
-// isLocal reports whether a listener is a socket in the file system.
 func isLocal(l net.Listener) bool { return l.Addr().Network() == "unix" }
 
 // listenFor opens the door's socket: on a loopback address, or as a file that only this user may

@@ -17,7 +17,6 @@ import (
 	"time"
 )
 
-// post asks an agent.
 func (a *agentProcess) post(t *testing.T, path string, body, answer any) int {
 	t.Helper()
 	text, err := json.Marshal(body)

@@ -174,7 +174,6 @@ func (c *call) config() (mortise.Config, error) {
 	return config, nil
 }
 
-// guest opens a guest of the cluster.
 func (c *call) guest() (*guest.Guest, error) {
 	config, err := c.config()
 	if err != nil {
@@ -240,7 +239,6 @@ func (c *call) warn(command string, err error) {
 	fmt.Fprintf(c.errs, "mortise %s: %s\n", command, plain.Lines(err.Error()))
 }
 
-// table prints rows below a heading, in columns.
 func (c *call) table(heading string, rows [][]string) error { return table(c.out, heading, rows) }
 
 func table(out io.Writer, heading string, rows [][]string) error {

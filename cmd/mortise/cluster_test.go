@@ -166,7 +166,6 @@ func (a *agentProcess) kill() {
 	}
 }
 
-// client returns an HTTP client for an agent.
 func (a *agentProcess) client() *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _,
 		_ string) (net.Conn, error) {
@@ -221,7 +220,6 @@ type said struct {
 	took      time.Duration
 }
 
-// command makes a command line.
 func (f *fleet) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = f.environ("NAME=tester")
@@ -306,7 +304,6 @@ func (r *running) end() {
 	}
 }
 
-// code waits for the end.
 func (r *running) code(t *testing.T) int {
 	t.Helper()
 	timer := time.AfterFunc(patience, func() { _ = r.cmd.Process.Kill() })
@@ -316,5 +313,4 @@ func (r *running) code(t *testing.T) int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// alive reports whether a process exists.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

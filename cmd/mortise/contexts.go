@@ -66,7 +66,6 @@ func (c *call) useContext() error {
 	return nil
 }
 
-// contextsPath returns the path of the file of contexts.
 func contextsPath() (string, error) {
 	if path := os.Getenv(prefix + "_CONTEXTS"); path != "" {
 		return path, nil
@@ -78,7 +77,6 @@ func contextsPath() (string, error) {
 	return filepath.Join(dir, "mortise", "contexts.json"), nil
 }
 
-// readContext reads one context of the file.
 func readContext(path, name string) (clusterContext, error) {
 	fail := func(err error) (clusterContext, error) {
 		return clusterContext{}, fmt.Errorf("the file of contexts, %s: %w", path, err)

@@ -36,7 +36,6 @@ type dataShown struct {
 	Data     []byte `json:"data,omitempty"` // base64
 }
 
-// data is the command data.
 func data(ctx context.Context, c *call) error {
 	verb, key, text, err := c.dataWords()
 	if err != nil {

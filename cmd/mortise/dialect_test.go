@@ -123,7 +123,6 @@ func TestJSONKeysStay(t *testing.T) {
 	}
 }
 
-// written returns how a value is written.
 func written(f member) string {
 	kind := f.kind
 	for kind.Kind() == reflect.Pointer {

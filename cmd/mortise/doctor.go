@@ -17,7 +17,6 @@ const (
 	waitedFor  = 5                       // how many keys doctor shows
 )
 
-// doctor is the command doctor.
 func doctor(ctx context.Context, c *call) error {
 	key, err := c.word("")
 	if err != nil {
@@ -76,7 +75,6 @@ func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checku
 	return u, err
 }
 
-// checkupShown is a checkup as -o json shows it.
 type checkupShown struct {
 	*diagnosis
 	WaitedFor []hot // the keys that requests wait for, or the key that was asked about
@@ -126,7 +124,6 @@ func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys 
 	return keys[:min(len(keys), waitedFor)], err
 }
 
-// lasts reports whether a key is held long by design.
 func lasts(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && k.Queue[0].Token != 0 && purpose.Lasting(k.Queue[0].Labels)
 }

@@ -337,7 +337,6 @@ func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keys lists keys by prefix.
 func (d *door) keys(ctx context.Context, r *http.Request) (any, error) {
 	list, more, err := d.from(r).keys(ctx, r.FormValue("prefix"))
 	return map[string]any{"keys": append([]mortise.KeyInfo{}, list...), "more": more}, err

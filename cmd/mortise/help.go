@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// usage lists the commands.
 func usage(out io.Writer) {
 	fmt.Fprint(out, "mortise COMMAND [flags] ...\n\n")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

@@ -39,7 +39,6 @@ func (c *call) walk(ctx context.Context, g *guest.Guest, prefix string, each fun
 	}
 }
 
-// list is the command ls.
 func list(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {
@@ -119,7 +118,6 @@ func heldFor(s mortise.Standing, now time.Time) string {
 	return short(max(now.Sub(s.Since), 0))
 }
 
-// peek asks for the queue of one key.
 func (c *call) peek(ctx context.Context, g *guest.Guest, key string) (mortise.KeyInfo, error) {
 	a, err := put(ctx, c, g, query.AdminClient.Peek, &query.KeyRequest{Key: []byte(key)})
 	if err != nil {
@@ -132,7 +130,6 @@ func (c *call) peek(ctx context.Context, g *guest.Guest, key string) (mortise.Ke
 	return keys[0], nil
 }
 
-// get is the command get.
 func get(ctx context.Context, c *call) error {
 	key, err := c.key()
 	if err != nil {

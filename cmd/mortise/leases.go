@@ -194,7 +194,6 @@ func (ls *leases) from(by *program) asks {
 	return own{ls.node}
 }
 
-// lock finds a lock of a lease.
 func (ls *leases) lock(by *program, id string, token mortise.Token) (holding, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

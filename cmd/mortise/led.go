@@ -14,7 +14,6 @@ import (
 // This file diagnoses a cluster that has a leader. The worst problem is the headline, and its step
 // comes first.
 
-// trouble is one problem.
 type trouble struct {
 	rank rank
 	what string

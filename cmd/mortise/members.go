@@ -33,7 +33,6 @@ type roll struct {
 	next    string // session of the last member, if the list goes on
 }
 
-// members is the command members.
 func members(ctx context.Context, c *call) error {
 	from, err := c.members.from()
 	if err != nil {
@@ -147,7 +146,6 @@ func paged[T any](most int, at *query.SessionCursor,
 
 const memberHeading = "NAME ADDRESS INSTANCE ZONE VERSION TIER PART SINCE SESSION"
 
-// memberRow is one member in a line.
 func memberRow(m mortise.Member, leader string, now time.Time) []string {
 	name, part, since := m.Name, "", ""
 	if m.For != "" {

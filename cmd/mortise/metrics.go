@@ -15,7 +15,6 @@ import (
 // This file measures what an agent does, in the text format that Prometheus reads. Names, labels
 // and buckets are those of adapters/mortiseotel, so that its dashboard and its alert rules fit.
 
-// measure is one metric.
 type measure struct {
 	name, kind, help string
 	label            string    // of a counter: the label that distinguishes its series; empty means none
@@ -40,7 +39,6 @@ const (
 	syncTime    = "mortise_log_sync_duration_seconds"
 )
 
-// measures lists all metrics.
 func measures() []measure {
 	fast := []float64{.0001, .0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5}
 	slow := []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60, 300, 1800}
@@ -233,7 +231,6 @@ func (m *meter) renewed(e mortise.NodeEvent) {
 	m.add(unanswered)
 }
 
-// write prints all metrics.
 func (m *meter) write(w io.Writer, s mortise.Status) {
 	asked := observed(s)
 	m.mu.Lock()

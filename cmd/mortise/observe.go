@@ -11,10 +11,8 @@ import (
 // This file is what an agent shows to people and to Prometheus: the read-only page of package
 // console, and the metrics.
 
-// pagePath is the path of the page.
 const pagePath = "/console/"
 
-// isPage reports whether a request is for the page.
 func isPage(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pagePath) }
 
 // show adds the metrics and the page. They show the agent and the whole group, so a derived secret

@@ -51,7 +51,7 @@ func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []er
 	return reports, errs, fmt.Errorf("%w: no instance answers: %w", guest.ErrNotReady, errors.Join(failed...))
 }
 
-// part returns the part that an instance plays in its group.
+// part returns the role of an instance in its group.
 func part(s *mortise.Status) string {
 	switch {
 	case s.Leading:
@@ -86,13 +86,11 @@ func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Repor
 	return nil
 }
 
-// statusShown is what status shows with -o json.
 type statusShown struct {
 	Health    *mortise.Health // nil means that there is no leader
 	Instances []seen
 }
 
-// status is the command status.
 func status(ctx context.Context, c *call) error {
 	g, err := c.guest()
 	if err != nil {

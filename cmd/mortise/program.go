@@ -135,7 +135,6 @@ func (p *program) keys(ctx context.Context, prefix string) (list []mortise.KeyIn
 	return list[:min(len(list), maxKeys)], len(list) > maxKeys, nil
 }
 
-// keysIn returns the keys of an answer.
 func keysIn(a *query.KeysAnswer, err error) (keys []mortise.KeyInfo, _ error) {
 	if err != nil {
 		return nil, err

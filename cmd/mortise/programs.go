@@ -173,7 +173,6 @@ func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error
 	return p, nil
 }
 
-// open opens the guest of a new program.
 func (ps *programs) open(p *program, secret string) {
 	ctx, cancel := context.WithTimeout(ps.ctx, openWithin)
 	defer cancel()

@@ -21,7 +21,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// derive makes a derived secret of a root secret.
 func derive(t *testing.T, root, cluster, name string, until time.Time, words ...string) string {
 	t.Helper()
 	rights, err := capability.Build(name, until, words...)
@@ -40,7 +39,6 @@ func secretFor(t *testing.T, name string, words ...string) string {
 	return derive(t, testSecret, "mortise", name, time.Time{}, words...)
 }
 
-// keySaid is a key in an answer of the door.
 type keySaid struct {
 	Key   string
 	Held  int
@@ -147,7 +145,6 @@ func (i *inn) lease(secret string) string {
 	return lease.Lease
 }
 
-// taken returns how many places are taken, and how many programs there are.
 func (i *inn) taken() (places, programs int) {
 	i.pool.mu.Lock()
 	defer i.pool.mu.Unlock()

@@ -45,7 +45,6 @@ func runFlags(c *call, fs *flag.FlagSet) {
 		"text shown with the hold (the name of the command and its process ID)")
 }
 
-// runUnderLock is the command run.
 func runUnderLock(ctx context.Context, c *call) error {
 	key, err := c.key()
 	switch o := c.run; {

@@ -95,7 +95,6 @@ func (o secretOptions) end(now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// secretShown is a secret as -o json shows it.
 type secretShown struct {
 	Secret     string
 	Capability string `json:",omitempty"`

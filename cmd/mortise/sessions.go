@@ -17,7 +17,6 @@ type sessionShown struct {
 	Silent *float64 `json:"silent_seconds,omitempty"` // absent if the leader does not know
 }
 
-// sessions is the command sessions.
 func sessions(ctx context.Context, c *call) error {
 	if len(c.words) > 0 {
 		return usageError("sessions takes no words, only flags")

@@ -284,7 +284,6 @@ func (s *stage) scrape() {
 	s.scrapes = append(s.scrapes, now)
 }
 
-// row is the line of the table.
 func (s *stage) row() string {
 	alerts := firing(s.scrapes)
 	status, page, doctor := s.statusSays(), s.pageSays(), s.doctorSays()

@@ -39,7 +39,6 @@ type hot struct {
 	Changes int           // how often two successive looks saw different first holders, since top runs
 }
 
-// top is the command top.
 func top(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {

@@ -32,10 +32,8 @@ func unlockFlags(c *call, fs *flag.FlagSet) {
 	fs.StringVar(&c.unlock.reason, "reason", "", "the reason, which the holder and the leader's log are given")
 }
 
-// endedShown is what unlock shows with -o json.
 type endedShown struct{ Ended bool }
 
-// unlock is the command unlock.
 func unlock(ctx context.Context, c *call) error {
 	key, err := c.key()
 	switch {

@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// version is the command version.
 func version(_ context.Context, c *call) error {
 	b := buildOf(debug.ReadBuildInfo())
 	if c.json {

@@ -75,7 +75,6 @@ func watch(ctx context.Context, c *call) error {
 	}
 }
 
-// nextEvents asks once.
 func nextEvents(ctx context.Context, g *guest.Guest, q *query.WatchRequest) (a *query.EventsAnswer,
 	events []mortise.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, watchWithin)
@@ -112,7 +111,6 @@ func happenedOf(e mortise.Event) happened {
 // is in UTC, as all times that instances report.
 const eventTime = "2006-01-02 15:04:05Z"
 
-// eventLine formats an event for people.
 func eventLine(e mortise.Event) string {
 	at := strings.Repeat(" ", len(eventTime))
 	if !e.At.IsZero() {
@@ -143,7 +141,6 @@ func eventLine(e mortise.Event) string {
 	return strings.Join(parts, "  ")
 }
 
-// audit is the command audit.
 func audit(ctx context.Context, c *call) error {
 	if _, err := c.word(""); err != nil || len(c.words) > 0 {
 		return usageError("audit takes no words")

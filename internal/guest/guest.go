@@ -180,7 +180,6 @@ func Ask[Q, A any](ctx context.Context, g *Guest, addr string, method Method[Q, 
 	return nil, g.explain(addr, err)
 }
 
-// failed returns the failure in an answer, or nil.
 func failed(err error) *queries.Failed {
 	f, _ := errors.AsType[*queries.Failed](err)
 	return f

@@ -140,7 +140,6 @@ func (n *instance) ask(r request) (int, <-chan answer) {
 	return r.ID, reply
 }
 
-// get waits for an answer.
 func get(t *testing.T, what string, reply <-chan answer) answer {
 	t.Helper()
 	select {
@@ -152,7 +151,6 @@ func get(t *testing.T, what string, reply <-chan answer) answer {
 	}
 }
 
-// held is a lock that a child holds.
 type held struct {
 	n     *instance
 	id    int

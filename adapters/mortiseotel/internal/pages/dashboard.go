@@ -7,7 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// panel is one picture.
 type panel struct {
 	title string
 	unit  string // in Grafana's spelling
