@@ -12,20 +12,20 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// maxByBytes is how long the name of what ends a lock may be, as an instance's.
+// maxByBytes bounds EvictRequest.By, as the name of an instance is bounded.
 const maxByBytes = 128
 
-// admin answers programs that are no instances, as cmd/mortise: by what this node's own methods
-// would say, wherever the leader is. It decides nothing. A question that goes on to the leader
-// names the program and its rights: package queries has entered them.
+// admin answers admin clients, such as cmd/mortise, with the results of this node's own methods,
+// wherever the leader is. It decides nothing. A query that is forwarded to the leader names the
+// program and its rights, which package queries has filled in.
 type admin struct {
 	query.UnimplementedAdminServer
 	n *Node
 }
 
-var _ query.AdminServer = admin{} // which gRPC finds out only at the start
+var _ query.AdminServer = admin{} // gRPC would check this only at the start
 
-// failed makes an error of this package one that package queries has words for.
+// failed turns an error of this package into one that package queries can encode.
 func failed(err error) error {
 	if denied := (*NotAllowedError)(nil); errors.As(err, &denied) {
 		return (*session.NotAllowedError)(denied)
@@ -36,7 +36,7 @@ func failed(err error) error {
 	return err
 }
 
-// Here is the picture of this instance. It asks no other.
+// Here returns the status of this instance. It asks no other instance.
 func (a admin) Here(ctx context.Context, _ *query.HereRequest) (*query.HereAnswer, error) {
 	n, s := a.n, a.n.Status()
 	answer := &query.HereAnswer{}
@@ -120,10 +120,10 @@ func eventsAnswer(events []Event, a *query.EventsAnswer) (_ *query.EventsAnswer,
 	return a, err
 }
 
-// maxBegin is how much a watch may begin with: it is told in one answer.
+// maxBegin bounds the holds with which a watch begins, because they are sent in one answer.
 const maxBegin = 20_000
 
-// Watch tells what there is now, or what has happened since.
+// Watch returns what there is now, or what has happened since q.After.
 func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsAnswer, error) {
 	if q.After != 0 {
 		s, err := look(ctx, a.n, query.QueryClient.Watch, q)
@@ -139,11 +139,11 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 		case err != nil:
 			return nil, err
 		case len(events) == maxBegin:
-			return nil, fmt.Errorf("%w: there are more than %d holds to begin with: watch a longer prefix",
+			return nil, fmt.Errorf("%w: more than %d holds match: watch a longer prefix",
 				ErrBadRequest, maxBegin)
 		}
 		if events = append(events, e); e.What == EventReset {
-			events = append(events[:0], e) // it has begun anew
+			events = append(events[:0], e) // it has started over
 		}
 		if answer.Position = e.Position; e.What == EventCurrent {
 			break
@@ -157,7 +157,8 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 	return &query.PutAnswer{Revision: revision}, err
 }
 
-// Evict ends a hold for a program: it says who it is, and the leader adds what is proved of it.
+// Evict ends a hold for a program. The program names itself, and the leader adds the identity that
+// the program has proved.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
 	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {
 		return nil, fmt.Errorf("%w: By %q has not 1 to %d bytes, or %s", ErrBadRequest, by, maxByBytes, plain.NotText)
@@ -172,7 +173,7 @@ func (a admin) Recover(ctx context.Context, q *query.RecoverRequest) (*query.Rec
 	return &query.RecoverAnswer{}, a.n.Recover(ctx, q.Group)
 }
 
-// wayIn is the part of a picture that a program needs to find the leader.
+// wayIn returns the part of a status that a program needs to find the leader.
 func (s Status) wayIn() Status {
 	for i := range s.Voters {
 		s.Voters[i].Zone = ""

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// complaints collects what is wrong with a Config, one error a mistake.
+// complaints collects the mistakes of a Config, one error each.
 type complaints []error
 
 func (cs *complaints) add(field, format string, args ...any) {
@@ -29,7 +29,8 @@ func (c Config) validate() error {
 	wrong.checkSecurity(c)
 	wrong.checkFounding(c)
 	if c.Grace >= 0 && c.Grace < c.SessionTTL {
-		wrong.add("Grace", "%v is shorter than SessionTTL (%v): a holder of an earlier group could still believe in its lock; leave it 0, or set it negative where no earlier group can exist", c.Grace, c.SessionTTL)
+		wrong.add("Grace", "%v is shorter than SessionTTL (%v): a holder of an earlier group could still rely on its "+
+			"lock; leave it 0, or set it negative where no earlier group can exist", c.Grace, c.SessionTTL)
 	}
 	if len(wrong) == 0 {
 		return nil
@@ -37,12 +38,11 @@ func (c Config) validate() error {
 	return fmt.Errorf("mortise: the configuration has %d mistake(s):\n%w", len(wrong), errors.Join(wrong...))
 }
 
-// minSessionTTL leaves room for renewals, and for the margin between a holder's deadline and the
-// leader's.
+// minSessionTTL leaves room for renewals and for the margin between the deadlines of the holder and
+// the leader.
 const minSessionTTL = time.Second
 
-// checkEach looks at each field for itself, so that it can be told also of a Config that is not
-// complete yet.
+// checkEach checks each field by itself, so it also works on a Config that is not complete yet.
 func (cs *complaints) checkEach(c Config) {
 	cs.checkText("Name", c.Name, 1, 128)
 	cs.checkText("Cluster", c.Cluster, 1, 128)
@@ -60,7 +60,8 @@ func (cs *complaints) checkEach(c Config) {
 		}
 	}
 	if c.Replicas < 0 || c.Replicas > replica.MaxReplicas {
-		cs.add("Replicas", "%d is not between 1 and %d; for a larger fleet set Founders, the names of three or five instances that found the group and vote",
+		cs.add("Replicas", "%d is not between 1 and %d; for a larger fleet set Founders, the names of three or five "+
+			"instances that found the group and vote",
 			c.Replicas, replica.MaxReplicas)
 	}
 	cs.checkFounders(c.Founders)
@@ -105,16 +106,16 @@ func (cs *complaints) checkText(field, text string, least, most int) {
 
 func (cs *complaints) checkBind(c Config) {
 	if checkAddress(c.Bind, false) != nil {
-		return // checkEach has said it
+		return // checkEach has reported it
 	}
 	open := c.Secret == "" && c.TLS == nil && c.TLSFiles == TLSFiles{} && !c.Insecure
 	if host, _, _ := net.SplitHostPort(c.Bind); open && !isLoopback(host) {
-		cs.add("Bind", "%q is reachable from other machines and nothing protects it: set Secret (or TLS), bind a loopback address, or set Insecure to accept that anybody who reaches the port can take and break locks", c.Bind)
+		cs.add("Bind", "%q is reachable from other machines and nothing protects it: set Secret (or TLS), bind a "+
+			"loopback address, or set Insecure to let every process that reaches the port take and break locks", c.Bind)
 	}
 }
 
-// checkSecurity reports a choice of more than one kind of security; what is wrong within one is
-// told when it is made.
+// checkSecurity reports a choice of more than one kind of security, and the mistakes within one.
 func (cs *complaints) checkSecurity(c Config) {
 	chosen := 0
 	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != TLSFiles{}, c.Insecure} {
@@ -152,16 +153,18 @@ func (cs *complaints) checkAdvertise(address string) {
 		return
 	}
 	if host, _, _ := net.SplitHostPort(address); isUnspecified(host) {
-		cs.add("Advertise", "%q names no host that others could reach", address)
+		cs.add("Advertise", "%q names no host that other instances can reach", address)
 	}
 }
 
 func (cs *complaints) checkFounding(c Config) {
 	switch {
 	case c.alone() && (c.Replicas != 0 || len(c.Founders) != 0):
-		cs.add("Join", "is empty, but Replicas or Founders is set: list where the other instances are, or drop both for a node on its own")
+		cs.add("Join", "is empty, but Replicas or Founders is set: list the addresses of the other instances, or drop "+
+			"both for a node on its own")
 	case !c.alone() && c.Replicas == 0 && len(c.Founders) == 0:
-		cs.add("Replicas", "with Join, set either Replicas (how many instances you run, all of them) or Founders (the names of those that vote)")
+		cs.add("Replicas", "with Join, set either Replicas (how many instances you run, all of them) or Founders (the "+
+			"names of the instances that vote)")
 	case c.Replicas != 0 && len(c.Founders) != 0:
 		cs.add("Replicas", "set either Replicas or Founders, not both")
 	}
@@ -179,8 +182,8 @@ func (cs *complaints) checkFounders(founders []string) {
 	}
 }
 
-// checkAddress says what is wrong with a host:port, or nil. An address to reach somebody at needs a
-// host and a port that is not 0.
+// checkAddress returns what is wrong with a host:port, or nil. A reachable address needs a host and
+// a port other than 0.
 func checkAddress(address string, reachable bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -191,7 +194,7 @@ func checkAddress(address string, reachable bool) error {
 	case err != nil || number < 0 || number > 65535:
 		return fmt.Errorf("%q has no port between 0 and 65535", address)
 	case reachable && number == 0:
-		return fmt.Errorf("%q has port 0, which nobody can reach", address)
+		return fmt.Errorf("%q has port 0, which cannot be dialed", address)
 	case reachable && host == "":
 		return fmt.Errorf("%q names no host", address)
 	case !plain.Is(host) || len(host) > 253:
@@ -213,8 +216,8 @@ func isUnspecified(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// credentials makes what the configured kind of security stands on, or nil for plain text. Its
-// errors name the field.
+// credentials returns the credentials for the configured kind of security, or nil for plain text.
+// Its errors name the field.
 func (c Config) credentials(wall func() time.Time, random func([]byte)) (*credentials.Source, error) {
 	names := credentials.Names{Peers: c.TLSPeers, Guests: c.TLSGuests}
 	switch {
@@ -234,8 +237,8 @@ func (c Config) credentials(wall func() time.Time, random func([]byte)) (*creden
 	return nil, nil
 }
 
-// mayStart reports why an instance with these credentials cannot be started: a guest cannot at all,
-// and a member neither founds nor votes.
+// mayStart reports why an instance with these credentials cannot start. A guest cannot start at
+// all, and a member neither founds nor votes.
 func (c Config) mayStart(source *credentials.Source) error {
 	if source == nil {
 		return nil
@@ -269,10 +272,10 @@ func (c Config) mayStart(source *credentials.Source) error {
 	return nil
 }
 
-// identityOf returns what others see in the certificate of an instance.
+// identityOf returns what peers see in the certificate of this instance.
 func identityOf(source *credentials.Source) credentials.Peer {
 	if source != nil {
-		if own, err := source.Own(); err == nil { // else mayStart has let it pass
+		if own, err := source.Own(); err == nil { // otherwise mayStart has accepted it
 			return own
 		}
 	}

@@ -30,42 +30,44 @@ import (
 //	ORDERS_LOCK_MAX_SESSION_BYTES MaxSessionBytes, as 67108864, 64MiB or 1GiB
 //	ORDERS_LOCK_MAX_GROUP_BYTES  MaxGroupBytes, likewise
 //	ORDERS_LOCK_SECRET           Secret, a root secret or a derived one
-//	ORDERS_LOCK_SECRET_FILE      a file that holds Secret and nothing else but a line break at its end
+//	ORDERS_LOCK_SECRET_FILE      a file that holds only Secret, with or without a final newline
 //	ORDERS_LOCK_OLD_SECRETS      OldSecrets, separated by commas
-//	ORDERS_LOCK_OLD_SECRETS_FILE a file that holds OldSecrets, one a line
+//	ORDERS_LOCK_OLD_SECRETS_FILE a file that holds OldSecrets, one per line
 //	ORDERS_LOCK_TLS_CERT_FILE    TLSFiles.Cert
 //	ORDERS_LOCK_TLS_KEY_FILE     TLSFiles.Key
 //	ORDERS_LOCK_TLS_CA_FILE      TLSFiles.CA
 //	ORDERS_LOCK_TLS_SERVER_NAME  TLSFiles.ServerName
 //	ORDERS_LOCK_TLS_PEERS        TLSPeers, separated by commas
-//	ORDERS_LOCK_TLS_GUESTS_FILE  a file that holds TLSGuests: a name and one of its rights a line, as in "cron.internal lock cron/*"; # begins
-//	                             a comment line, and a name may have several lines
+//	ORDERS_LOCK_TLS_GUESTS_FILE  a file that holds TLSGuests, a name and one right per line
 //	ORDERS_LOCK_INSECURE         Insecure: true or false
 //
-// A file of secrets that other users may read or write is used all the same, and one line of WARN
-// in [slog.Default] names it. Its group may read it if it belongs to root: so do the files of
-// Kubernetes and systemd.
+// A line of the TLSGuests file reads as "cron.internal lock cron/*". # begins a comment line, and a
+// name may have several lines.
 //
-// White space around values and around the parts of a list does not count, and an empty variable is
-// none. JoinFunc, TLS, History, Hooks and Logger have no variables: set them in what is returned.
-// Nothing else is read from the environment, here or in Start.
+// A file of secrets that other users may read or write is used all the same, and a WARN line in
+// [slog.Default] names it. Its group may read it if it belongs to root, as the files of Kubernetes
+// and systemd do.
 //
-// The error names all mistakes at once, by variable, and a variable with the prefix that is none of
-// these is one, since it is most likely misspelt. What Kubernetes and Docker add for a service of
-// that name (ORDERS_LOCK_SERVICE_HOST, ORDERS_LOCK_PORT_7947_TCP) is passed over. What depends on
-// several fields is checked by Start. No error holds a secret.
+// White space around values and around the parts of a list is ignored, and an empty variable counts
+// as unset. JoinFunc, TLS, History, Hooks and Logger have no variables: set them in the result.
+// Neither ConfigFromEnv nor Start reads anything else from the environment.
+//
+// The error names all mistakes at once, by variable. An unknown variable with the prefix is a
+// mistake, because it is most likely misspelt. Variables that Kubernetes and Docker add for a
+// service of that name (ORDERS_LOCK_SERVICE_HOST, ORDERS_LOCK_PORT_7947_TCP) are ignored. Start
+// checks rules that involve several fields. No error contains a secret.
 func ConfigFromEnv(prefix string) (Config, error) {
 	return configFromEnv(prefix, os.Environ())
 }
 
-// environment is what ConfigFromEnv reads, and what it has to say about it.
+// environment is the reader of the variables of ConfigFromEnv.
 type environment struct{ *variables.Reader }
 
 func configFromEnv(prefix string, environ []string) (Config, error) {
 	reader, ok := variables.New(prefix, environ)
 	if !ok {
 		return Config{}, fmt.Errorf("mortise: ConfigFromEnv: the prefix %q cannot begin the name of a variable: "+
-			"take one as ORDERS_LOCK", strings.TrimSuffix(prefix, "_"))
+			"use one like ORDERS_LOCK", strings.TrimSuffix(prefix, "_"))
 	}
 	e := environment{reader}
 	c := Config{
@@ -90,8 +92,8 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 	return c, nil
 }
 
-// advertise completes an IP address alone, as Kubernetes hands it to a pod, by the port of Bind. To
-// write $(POD_IP):7947 instead fails with IPv6.
+// advertise adds the port of Bind to a bare IP address, which Kubernetes passes to a pod. The
+// alternative $(POD_IP):7947 fails with IPv6.
 func (e environment) advertise(bind string) string {
 	text := e.Text("ADVERTISE")
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
@@ -109,7 +111,7 @@ func (e environment) advertise(bind string) string {
 	return net.JoinHostPort(ip.String(), port)
 }
 
-// secret is what is in the variable or in the file that another one names.
+// secret returns the secret from its variable or from its file.
 func (e environment) secret() string {
 	text, path := e.Text("SECRET"), e.Text("SECRET_FILE")
 	switch {
@@ -160,8 +162,8 @@ func (e environment) guests() map[string]string {
 	return rights
 }
 
-// check says by variable what Start would say by field, as far as it can be said of one field
-// alone: what the program adds to the Config is not known yet.
+// check reports, by variable, the mistakes that Start would report by field. Rules that involve
+// several fields are left to Start, because the program may still set fields.
 func (e environment) check(c Config) {
 	secret, old := "SECRET", "OLD_SECRETS"
 	if e.Set("SECRET_FILE") {

@@ -39,8 +39,8 @@ func TestMistakesSayTheWayOut(t *testing.T) {
 		{"open by default", Config{Join: []string{"a:1"}, Replicas: 3}, "set Insecure"},
 		{"too many Replicas", Config{Join: []string{"a:1"}, Replicas: 17, Insecure: true},
 			"not between 1 and 16; for a larger fleet set Founders"},
-		{"Replicas alone", Config{Replicas: 3}, "list where the other instances are"},
-		{"Founders alone", Config{Founders: []string{"a"}}, "list where the other instances are"},
+		{"Replicas alone", Config{Replicas: 3}, "list the addresses of the other instances"},
+		{"Founders alone", Config{Founders: []string{"a"}}, "list the addresses of the other instances"},
 		{"Join alone", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0"}, "set either Replicas"},
 		{"Join of no known form", Config{Join: []string{"a:1", "http://b:1"}, Replicas: 3, Insecure: true},
 			`Config.Join[1]: "http://b:1" begins with "http://"`},
@@ -50,7 +50,7 @@ func TestMistakesSayTheWayOut(t *testing.T) {
 			Insecure: true}, "set either Replicas"},
 		{"both", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0", Replicas: 1, Founders: []string{"a"}}, "not both"},
 		{"negative Replicas", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0", Replicas: -1}, "not between 1 and 16"},
-		{"grace too short", Config{Grace: time.Second}, "could still believe"},
+		{"grace too short", Config{Grace: time.Second}, "could still rely"},
 	} {
 		if _, err := Start(context.Background(), c.config); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error that says %q", c.name, err, c.want)

@@ -14,19 +14,19 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// scope is what the context of a lock carries: the lock, and the scope around it.
+// scope is the value in the context of a lock: the lock, and the enclosing scope.
 type scope struct {
-	lock  *Lock // nil: there is only a token
+	lock  *Lock // nil if there is only a token
 	token Token // without a lock
 	outer *scope
 }
 
 type scopeKey struct{}
 
-// TokenFrom returns the fencing token of the lock under which ctx stands: of several the innermost.
-// It reports false if ctx does not come from [Lock.Context], from [Node.Do] or from
-// [ContextWithToken]. So whatever writes to a resource at the bottom of a call finds the token
-// there.
+// TokenFrom returns the fencing token of the lock under which ctx stands, the innermost if there
+// are several. It reports false if ctx does not come from [Lock.Context], from [Node.Do] or from
+// [ContextWithToken]. Code deep in a call chain can so read the token before it writes to a
+// resource.
 func TokenFrom(ctx context.Context) (Token, bool) {
 	s := scopeOf(ctx)
 	switch {
@@ -38,9 +38,9 @@ func TokenFrom(ctx context.Context) (Token, bool) {
 	return s.lock.Token(), true
 }
 
-// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for those who
-// stand in for a Node: a fake in a test, or a wrapper that decides which of several tokens counts.
-// It locks nothing, and ends only with parent; the locks of parent stay known.
+// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for
+// substitutes of a Node: a fake in a test, or a wrapper that chooses among several tokens. It locks
+// nothing, and ends only with parent; the locks of parent stay known.
 func ContextWithToken(parent context.Context, token Token) context.Context {
 	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
@@ -50,15 +50,14 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// scope looks for what a request is made under: a new handle of a lock that covers it, or else the
-// innermost lock of the same session that is held. One that was entered again is where it was
-// entered first: what was locked in between is further in, and cannot be unlocked without this
-// request. The error says that the lock covers the request and cannot give what it asks for
-// besides.
+// scope finds the lock under which a request is made. It returns a new handle of a lock that covers
+// the request, or else the innermost held lock of the same session. A lock that was entered again
+// counts where it was entered first: what was locked in between lies further in, and cannot be
+// unlocked without this request. The error says that a lock covers the request but not its terms.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
-		return nil, nil, nil // what is asked for must fail
+		return nil, nil, nil // the request must fail
 	}
 	nearest := -1
 	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
@@ -86,7 +85,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 	return nil, under, nil
 }
 
-// began returns how many scopes further out the lock of s was entered first.
+// began returns how many scopes further out the lock of s was first entered.
 func (s *scope) began() (further int) {
 	at := 0
 	for o := s; o != nil; o = o.outer {
@@ -98,7 +97,7 @@ func (s *scope) began() (further int) {
 	return further
 }
 
-// first returns the handle that Acquire was granted; the others entered it again.
+// first returns the handle that Acquire was granted; the other handles entered it again.
 func (l *Lock) first() *Lock {
 	if l.again != nil {
 		return l.again
@@ -106,7 +105,7 @@ func (l *Lock) first() *Lock {
 	return l
 }
 
-// covers reports whether whoever holds l has what r asks for.
+// covers reports whether a holder of l has what r asks for.
 func (l *Lock) covers(r *Request) bool {
 	permits, of := l.hold.Terms()
 	if r.Resume != 0 || r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
@@ -123,7 +122,7 @@ func (l *Lock) covers(r *Request) bool {
 	return true
 }
 
-// enter counts one handle more, unless the last one is unlocked.
+// enter counts one more handle. It reports false if the last one is already unlocked.
 func (l *Lock) enter() bool {
 	l.counting.Lock()
 	defer l.counting.Unlock()
@@ -134,19 +133,19 @@ func (l *Lock) enter() bool {
 	return true
 }
 
-// How a handle has been unlocked.
+// The ways in which a handle ended.
 const (
-	handleIsLeft uint32 = iota + 1 // others have the lock
+	handleIsLeft uint32 = iota + 1 // other handles hold the lock
 	handleWasLast
-	handleIsOverdue // its own time was over
+	handleIsOverdue // its own MaxHold was over
 )
 
-// exit counts one handle less, the first time it is called for l. It reports whether others have
-// the lock then, and whether this was the first time. Whoever calls it meanwhile for the same
-// handle waits: he must not find it unlocked, and the lock not yet.
+// exit counts one handle less, on its first call for l. It reports whether other handles still hold
+// the lock, and whether this was the first call. A concurrent call for the same handle blocks,
+// because it must not return before the handle counts as unlocked.
 func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
 
-// exitAs is exit for a handle that is over as said; 0: it was unlocked.
+// exitAs is exit for a handle that ended as how says. Zero means that it was unlocked.
 func (l *Lock) exitAs(how uint32) (left, first bool) {
 	f := l.first()
 	f.counting.Lock()
@@ -163,11 +162,11 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 	return false, true
 }
 
-// This file is what a request asks for that enters a lock again. MaxHold is the handle's own. All
-// else belongs to the hold, which the group has granted on the terms of its first request.
+// The rest of this file is about requests that enter a lock again. Each handle has its own MaxHold.
+// All other terms belong to the hold, as its first request set them.
 
-// enterable returns why the hold of l cannot give what r asks for, or nil. A request that asks for
-// nothing is content with what there is.
+// enterable returns why the hold of l cannot give what r asks for, or nil. A zero field of r
+// accepts the hold as it is.
 func (l *Lock) enterable(r *Request) error {
 	t := client.Terms{}
 	if had := l.hold.Request().Terms; had != nil {
@@ -191,8 +190,8 @@ func (l *Lock) enterable(r *Request) error {
 	return &EnteredError{Key: l.Key(), Field: field, Token: l.Token()}
 }
 
-// EnteredError says that a lock cannot be entered again for a request that asks for more than the
-// hold has. errors.Is reports it as ErrBadRequest.
+// EnteredError reports that a lock cannot be entered again because the request asks for more than
+// the hold has. errors.Is reports it as ErrBadRequest.
 type EnteredError struct {
 	Key   string
 	Field string // of Request
@@ -200,21 +199,23 @@ type EnteredError struct {
 }
 
 func (e *EnteredError) Error() string {
-	return fmt.Sprintf("%v: Request.%s: lock %q is entered again under its own context, and its first request asked for another %s: set it there, or leave it out here",
+	return fmt.Sprintf("%v: Request.%s: lock %q"+
+		" is entered again under its own context, and its first request asked for another %s: "+
+		"set it there, or leave it out here",
 		ErrBadRequest, e.Field, plain.Text(e.Key), e.Field)
 }
 
 // Is makes errors.Is(err, ErrBadRequest) true.
 func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
 
-// handleLimit is what a handle has whose request has a MaxHold.
+// handleLimit is the limit of a handle whose request has a MaxHold.
 type handleLimit struct {
 	until clock.Time
-	text  string        // why it is over then
+	text  string        // why it is over then, for errors
 	done  chan struct{} // closed when the handle is over, or the hold
 }
 
-// limitTo gives a new handle an end of its own.
+// limitTo sets a MaxHold on a new handle.
 func (l *Lock) limitTo(longest time.Duration) {
 	if longest == 0 {
 		return
@@ -230,7 +231,7 @@ func (l *Lock) limitTo(longest time.Duration) {
 	}
 }
 
-// watchLimit ends a handle whose time is over. It ends with the hold.
+// watchLimit ends a handle when its time is over. The goroutine ends with the hold.
 func (l *Lock) watchLimit() {
 	defer close(l.limit.done)
 	hold := l.first().hold.Done()
@@ -246,7 +247,7 @@ func (l *Lock) watchLimit() {
 		case l.endOverdue():
 			return
 		case l.exited.Load() != 0:
-			<-hold // the handle was unlocked in time: like others it is told of the end of the lock
+			<-hold // the handle was unlocked in time: like the others, it reports the end of the lock
 			return
 		}
 	}
@@ -257,9 +258,9 @@ func (l *Lock) pastLimit() bool {
 	return l.limit != nil && !l.node.engine.Now().Before(l.limit.until)
 }
 
-// endOverdue ends a handle whose time is over and that was not unlocked before, and reports whether
-// it ended so, now or earlier. The code under it may run on. So if it was the last one, the hold
-// lapses, and stays for its delay.
+// endOverdue ends a handle whose time is over and that was not unlocked before. It reports whether
+// the handle ended so, now or earlier. The code under the handle may still run, so if it was the
+// last one, the hold lapses and stays taken for its delay.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A request under a lock enters it again if the lock covers it, and is asked for anew otherwise.
-// Whatever the holder of a permit asks for, others may hold permits too.
+// A request under a lock enters it again if the lock covers it, and otherwise is requested anew.
+// Permits never cover a request: others may hold permits too.
 func TestWhatALockCovers(t *testing.T) {
 	n := alone(t, Config{})
 	held := map[string]Request{

@@ -63,7 +63,7 @@ func TestEveryFieldHasItsVariable(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\ngot  %+v\nwant %+v", err, got, want)
 	}
-	// Whoever adds a field to Config decides whether it has a variable.
+	// A new field of Config needs a variable, or an entry in the list of fields without one.
 	none := []string{"JoinFunc", "TLS", "History", "Hooks", "Logger", "warnings"}
 	for i := range reflect.TypeFor[Config]().NumField() {
 		name := reflect.TypeFor[Config]().Field(i).Name
@@ -167,8 +167,8 @@ func TestAPrefixHasToBeOne(t *testing.T) {
 	}
 }
 
-// FuzzEnvironment reads any values as variables. They come from people, and an error about them may
-// be logged: it never holds a secret.
+// FuzzEnvironment reads arbitrary values as variables. Its errors may be logged, so they must not
+// contain a secret.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("JOIN", "dns:///orders:7947, a:1,", "hunter2hunter2hunter2")
 	f.Add("GRACE", "none", "hunter2")
@@ -176,7 +176,7 @@ func FuzzEnvironment(f *testing.F) {
 	f.Add("SECERT", "x", "a,b")
 	f.Add("OLD_SECRETS", "a,,b", "c")
 	f.Fuzz(func(t *testing.T, name, value, secret string) {
-		secret = "<<" + strings.ReplaceAll(secret, ",", "") + ">>" // nothing else looks like it
+		secret = "<<" + strings.ReplaceAll(secret, ",", "") + ">>" // a unique text
 		c, err := configFromEnv("X", []string{"X_SECRET=" + secret, "X_OLD_SECRETS=" + secret + "," +
 			secret, "X_MISSPELT=" + secret, "X_" + name + "=" + value})
 		if err == nil {
@@ -200,8 +200,7 @@ func FuzzEnvironment(f *testing.F) {
 	})
 }
 
-// TestOpenSecretFilesAreWarnedOf: another user of the machine could read the secret, or put one of
-// its own there.
+// Another user of the machine could read the secret, or replace it.
 func TestOpenSecretFilesAreWarnedOf(t *testing.T) {
 	path := secretFile(t, goodSecret)
 	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o644: 1, 0o666: 1, 0o620: 1} {

@@ -14,10 +14,10 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
+// nasty clears a terminal, begins a line, rings the bell and reverses the direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
-// What others say of themselves is in many sentences, and raw in none.
+// Texts that instances report about themselves are part of many sentences, and always escaped.
 func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	texts := map[string]string{
 		"held":     (&HeldError{Key: nasty, Holder: nasty, Value: nasty, Token: 1}).Error(),

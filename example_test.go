@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// A node without Join is a group of its own: for a laptop and for tests.
+// A node without Join is a group of its own, for a laptop and for tests.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -36,7 +36,7 @@ func charge(ctx context.Context, token mortise.Token) {
 	}
 }
 
-// Do cannot leak a lock: it unlocks when the function returns, or panics.
+// Do cannot leak a lock: it unlocks when the function returns or panics.
 func ExampleNode_Do() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -55,7 +55,7 @@ func ExampleNode_Do() {
 	// <nil>
 }
 
-// TryLock never queues; its error says who holds the lock.
+// TryLock never queues; its error names the holder.
 func ExampleNode_TryLock() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0"})
@@ -81,8 +81,8 @@ func ExampleNode_TryLock() {
 	// Output: held by orders-0, 0 waiting
 }
 
-// A service that is configured by its environment, here by a Deployment of Kubernetes, needs no
-// code of its own for that. Every mistake in the variables is in the error, by name.
+// A service can read its configuration from the environment, as a Deployment of Kubernetes sets it.
+// The error names every variable with a mistake.
 func ExampleConfigFromEnv() {
 	os.Setenv("ORDERS_LOCK_JOIN", "dns:///orders-lock:7947") // a headless Service
 	os.Setenv("ORDERS_LOCK_REPLICAS", "3")
@@ -103,7 +103,7 @@ func ExampleConfigFromEnv() {
 	// ORDERS_LOCK_REPLICSA: there is no such setting: is ORDERS_LOCK_REPLICAS meant?
 }
 
-// Several replicas get the same configuration.
+// All replicas get the same configuration.
 func ExampleConfig() {
 	config := mortise.Config{
 		Bind:     ":7947",

@@ -20,46 +20,46 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Health is how the voters of the group stand, as its leader sees them: for people who ask whether
-// they may stop an instance now, and for programs that deploy. It is a value of its own.
+// Health reports the state of the voters, as the group's leader sees it. It is for operators who
+// want to stop an instance, and for deployment programs.
 type Health struct {
 	Leader   string // Name of the instance that leads
 	Eligible int    // instances that could vote
-	Target   int    // how many of them should
+	Target   int    // how many of them should vote
 
-	Missing []MissingVoter // voters that are not heard of
-	// Names of the instances any one of whose loss now would leave the group without a majority
+	Missing []MissingVoter // voters that the leader does not hear from
+	// CannotLose names each instance whose loss now would leave the group without a majority.
 	CannotLose []string
-	Due        bool         // a change of the voters is due or in flight: stop nobody now
-	Change     string       // what that is, or why there is none, in a sentence
-	Disks      []FaultyDisk // instances whose disk has a fault, as they have reported to the leader
+	Due        bool         // a change of the voters is due or in flight: stop no instance now
+	Change     string       // what the change is, or why there is none, in a sentence
+	Disks      []FaultyDisk // instances that have reported a disk fault to the leader
 	Differs    []string     // settings that are not equal on all instances, one sentence each
 	Advice     string       // the next safe step
 }
 
-// MissingVoter is a voter that the leader does not hear of.
+// MissingVoter is a voter that the leader does not hear from.
 type MissingVoter struct {
 	Name     string
 	Instance string
-	Silent   time.Duration // for how long this leader has not heard of it
+	Silent   time.Duration // since this leader last heard from it
 }
 
-// Health asks the leader how the voters stand. ctx bounds the wait for one who answers; an error
-// that wraps the context's means that nobody leads, and says which voters are missing as far as
-// this instance knows.
+// Health asks the leader for the state of the voters. ctx bounds the wait for an answer. An error
+// that wraps the context's means that there is no leader; it names the voters that this instance
+// misses.
 func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err
 	}
 	counsel, err := n.engine.Consult(ctx)
 	if err != nil {
-		return Health{}, n.explain("ask how the voters stand", err)
+		return Health{}, n.explain("ask for the state of the voters", err)
 	}
 	return n.health(n.engine.Picture(), counsel.Report, counsel.Leader, counsel.Remarks,
 		n.engine.AskDisks(ctx, counsel.Leader)), nil
 }
 
-// health puts a report into names.
+// health turns a report of the leader into a Health with names.
 func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, remarks []string,
 	disks []instance.FaultyDisk) Health {
 	c, people := &p.Cluster, p.People
@@ -88,7 +88,7 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 	return h
 }
 
-// advice is the next safe step. sole is set if this instance names one founder.
+// advice returns the next safe step. sole means that this instance names one founder.
 func (h *Health) advice(quorum, sole bool) string {
 	faulty := h.faulty()
 	switch {
@@ -97,14 +97,16 @@ func (h *Health) advice(quorum, sole bool) string {
 	case faulty != "":
 		return "stop no other instance now: " + faulty
 	case h.Due && len(h.Missing) > 0:
-		return "stop nobody now: " + h.missing() + " is being replaced, or has to come back"
+		return "stop no instance now: " + h.missing() + " is being replaced, or must come back"
 	case h.Due:
-		return "stop nobody now; wait until the change is done"
+		return "stop no instance now; wait until the change is done"
 	case h.foundersDiffer() && h.Eligible <= 1:
-		return "restart every instance that names the group's own Founders or Replicas (differs shows them) with the new ones, one at a time and with Leave, " +
-			"and " + orNone(h.Leader) + ", which has the only vote, last: its vote goes over once all that stay name the same"
+		return "restart every instance that names the group's own Founders or Replicas (differs shows them) with the " +
+			"new ones, one at a time and with Leave, and restart " + orNone(h.Leader) + ", which has the only vote, " +
+			"last: its vote moves once all that stay name the same"
 	case h.foundersDiffer():
-		return "restart every instance that names other Founders or Replicas than the rest (differs shows them), one at a time and with Leave: the voters follow once all name the same"
+		return "restart every instance that names other Founders or Replicas than the rest (differs shows them), one " +
+			"at a time and with Leave: the voters follow once all name the same"
 	case h.Eligible <= 1 && sole:
 		return "let three instances vote: start two more with Founders that name all three, then restart " +
 			orNone(h.Leader) +
@@ -112,7 +114,8 @@ func (h *Health) advice(quorum, sole bool) string {
 	case h.Eligible <= 1:
 		return "start a second and a third instance: while there is one, its loss ends the group and all locks"
 	case h.Eligible == 2:
-		return "start a third instance: of two, the loss of the one that votes ends the group; the other may be stopped, and Leave is safe for both"
+		return "start a third instance: one of the two votes, and its loss ends the group; the other may be stopped, " +
+			"and Leave is safe for both"
 	case h.low() != "":
 		return "make room before you stop any other instance: " + h.low()
 	case len(h.CannotLose) > 0:
@@ -121,14 +124,14 @@ func (h *Health) advice(quorum, sole bool) string {
 	return "any one instance may be stopped; wait for Ready of its successor before the next"
 }
 
-// foundersDiffer reports whether instances name different founders, or numbers of replicas.
+// foundersDiffer reports whether instances name different founders or numbers of replicas.
 func (h *Health) foundersDiffer() bool {
 	return slices.ContainsFunc(h.Differs, func(d string) bool {
 		return strings.HasPrefix(d, "Founders: ") || strings.HasPrefix(d, "Replicas: ")
 	})
 }
 
-// missing names the voters that are not heard of.
+// missing names the voters that the leader does not hear from.
 func (h *Health) missing() string {
 	var names []string
 	for _, m := range h.Missing {
@@ -142,7 +145,7 @@ func (h *Health) missing() string {
 	return strings.Join(names, ", ")
 }
 
-// diskOf returns the fault of an instance's disk that costs its vote, or nil.
+// diskOf returns the disk fault of an instance if it costs the vote, or nil.
 func (h *Health) diskOf(instance string) *FaultyDisk {
 	for i := range h.Disks {
 		if f := &h.Disks[i]; f.Instance == instance && f.State != DiskLow {
@@ -152,7 +155,7 @@ func (h *Health) diskOf(instance string) *FaultyDisk {
 	return nil
 }
 
-// faulty says whose disks cost a vote and what to do, or returns "".
+// faulty names the disks that cost a vote and the remedies, or returns "".
 func (h *Health) faulty() string {
 	var list []string
 	for _, f := range h.Disks {
@@ -163,8 +166,8 @@ func (h *Health) faulty() string {
 	return strings.Join(list, "; ")
 }
 
-// low says whose disks are almost full, or returns "". Their next write that needs room ends a
-// vote.
+// low names the disks that are almost full, or returns "". The next write that needs room there
+// ends a vote.
 func (h *Health) low() string {
 	var list []string
 	for _, f := range h.Disks {
@@ -175,8 +178,7 @@ func (h *Health) low() string {
 	return strings.Join(list, "; ")
 }
 
-// String shows the health in a few lines. Texts are escaped: one that was decoded may come from
-// anywhere.
+// String returns the health in a few lines. Texts are escaped, because decoded ones are untrusted.
 func (h Health) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
@@ -207,41 +209,39 @@ func orNone(name string) string {
 	return name
 }
 
-// DiskState says what is wrong with a disk.
+// DiskState is the kind of a disk fault.
 type DiskState string
 
 // The states of a [DiskFault].
 const (
-	DiskFailed  DiskState = "failed"  // after an error of the disk
-	DiskHung    DiskState = "hung"    // while a call does not return
-	DiskRemoved DiskState = "removed" // the directory was removed or replaced below the running instance
+	DiskFailed  DiskState = "failed"  // the disk has returned an error
+	DiskHung    DiskState = "hung"    // a call has not returned yet
+	DiskRemoved DiskState = "removed" // the directory was removed or replaced under the running instance
 	DiskLow     DiskState = "low"     // a warning: less than Config.DirFreeBytes is left
 )
 
-// DiskFault is what is wrong with the disk of an instance with Config.Dir. It is a value of its
-// own.
+// DiskFault is a fault of the disk of an instance with Config.Dir.
 type DiskFault struct {
 	State  DiskState
-	Since  time.Time // when the instance noticed it, by its own wall clock
+	Since  time.Time // when the instance noticed it, by its wall clock
 	Cause  string    // the error, with the path
 	Remedy string    // what to do
 }
 
-// String returns the fault in a sentence. Texts are escaped: a fault that was received may contain
-// anything.
+// String returns the fault in a sentence. Texts are escaped, because a received fault is untrusted.
 func (f DiskFault) String() string {
 	return plain.Sprintf("%s since %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)),
 		f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
 }
 
-// FaultyDisk is an instance whose disk has a fault. It is a value of its own.
+// FaultyDisk is an instance with a disk fault.
 type FaultyDisk struct {
 	Name     string
 	Instance string
 	DiskFault
 }
 
-// diskFault is a fault as people are shown it, or nil.
+// diskFault converts a fault for the API; it returns nil for nil.
 func diskFault(f *instance.DiskFault) *DiskFault {
 	if f == nil {
 		return nil
@@ -249,7 +249,7 @@ func diskFault(f *instance.DiskFault) *DiskFault {
 	return &DiskFault{State: DiskState(f.State), Since: f.Since, Cause: f.Cause, Remedy: f.Remedy}
 }
 
-// faultyDisks are faults as people are shown them.
+// faultyDisks converts faults for the API.
 func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 	for i := range list {
 		f := &list[i]
@@ -258,42 +258,41 @@ func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 	return all
 }
 
-// This file is the view of who belongs to the group. The leader's table of sessions is that view:
-// every instance opens one session, and so does every program that only takes locks. The leader is
-// asked for a page at a time, when a person or a program wants to see it.
+// The rest of this file is about membership. The leader's table of sessions defines it: every
+// instance opens one session, and so does every guest. Node.Members asks the leader for one page at
+// a time.
 
-// Member is one instance of the group, or a program that only takes locks, as the leader has it.
-// What it says of itself is escaped: a control character is shown as \u{1b}. It is a value of its
-// own.
+// Member is one instance of the group, or a guest, as the leader has it. Texts that it reports
+// about itself are escaped: a control character is shown as \u{1b}.
 type Member struct {
 	Name     string
-	Instance string // ID of its present life, which it has proved
+	Instance string // ID of its present incarnation, which it has proved
 	Address  string // "" if it listens nowhere
 	Zone     string
-	Votes    bool // it is a voter; learners are not
+	Votes    bool // it is a voter; false for learners
 
-	// The following are set in what Members and Status.Members return.
+	// The following are set only in the results of Members and in Status.Members.
 
-	Version string    `json:",omitempty"` // of this library in its build, as it says; "" if it has not said
+	Version string    `json:",omitempty"` // of this library in its build, as it reports; "" if it has not reported one
 	Tier    Tier      `json:",omitempty"`
-	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" of the root tier
-	Session string    `json:",omitempty"` // ID of its session: a walk can go on behind it
-	Since   time.Time `json:",omitzero"`  // when it became a member, as its own clock says; zero if it has not said
+	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" for the root tier
+	Session string    `json:",omitempty"` // ID of its session: Members can continue after it
+	Since   time.Time `json:",omitzero"`  // when it became a member, by its own clock; zero if it has not reported that
 	Leaving bool      `json:",omitempty"` // it is about to leave
 
-	// Seen is set in Status.Voters only: this instance has a connection with it, or gossip sees it.
+	// Seen is set only in Status.Voters: this instance is connected to it, or gossip sees it.
 	Seen bool `json:",omitempty"`
 }
 
-// Members goes through the members of the group, those with the oldest session first. It asks the
-// leader for a hundred at a time, and waits for one until ctx ends. after is the Session of the
-// member behind which the walk begins, or "" for the first one. A member that is there from the
-// beginning of the walk to its end is listed once. An instance that has lost a session and opened
-// another is listed with both until the first one has expired.
+// Members returns the members of the group, the oldest session first. It asks the leader for a
+// hundred at a time, and waits for a leader until ctx ends. The iteration begins after the member
+// whose Session is after, or at the first one if after is "". A member that is present during the
+// whole iteration is listed once. An instance that has lost a session and opened another is listed
+// with both until the first one has expired.
 //
-// After an error, which comes with a zero Member, the walk ends. Without a leader Status has the
-// last picture. The members are for people and for monitoring: nothing may be decided by them. It
-// is safe for concurrent use.
+// After an error, which comes with a zero Member, the iteration ends. Without a leader, Status has
+// the last page. The list is for display and monitoring: make no decision from it. Members is safe
+// for concurrent use.
 func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		from, err := cursorBehind(after)
@@ -317,24 +316,24 @@ func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, erro
 	}
 }
 
-// cursorBehind returns the place behind a session, as Member.Session names it.
+// cursorBehind returns the cursor after a session ID in the form of Member.Session.
 func cursorBehind(session string) (*query.SessionCursor, error) {
 	if session == "" {
 		return nil, nil
 	}
 	id, err := strconv.ParseUint(session, 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%w: Members: %q is no session: after is the Session of a Member", ErrBadRequest,
+		return nil, fmt.Errorf("%w: Members: %q is not a session: set after to the Session of a Member", ErrBadRequest,
 			session)
 	}
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// membersPage asks the leader for a page, and keeps it as the last picture if it is the first page.
+// membersPage asks the leader for a page, and caches it for Status if it is the first one.
 func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
 	page, err := look(ctx, n, query.QueryClient.Members, q)
 	if err == nil {
-		if n.config.unreachable() { // what it has in place of an address leads nowhere
+		if n.config.unreachable() { // the placeholder for its address is not dialable
 			for i := range page.Members {
 				page.Members[i].Addr = ""
 			}
@@ -344,7 +343,7 @@ func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.Me
 	return page, err
 }
 
-// membersOf is what people are told of a page.
+// membersOf converts a page for the API.
 func membersOf(page *query.MemberList) []Member {
 	list := make([]Member, 0, len(page.Members))
 	for _, m := range page.Members {
@@ -362,12 +361,12 @@ func membersOf(page *query.MemberList) []Member {
 	return list
 }
 
-// Tier is what a secret or certificate makes of the process that has it.
+// Tier is what the secret or certificate of a process entitles it to.
 type Tier string
 
 // The tiers.
 const (
 	TierRoot   Tier = "root"   // the root secret: it may found, vote and serve
 	TierMember Tier = "member" // a derived secret with the word member: it locks, and never votes or serves
-	TierGuest  Tier = "guest"  // any other derived secret: a program that only takes locks, and no instance
+	TierGuest  Tier = "guest"  // any other derived secret: a program that only takes locks, not an instance
 )

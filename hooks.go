@@ -11,127 +11,126 @@ import (
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
-// Hooks are functions that a node calls when something has happened, for metrics, traces and logs.
-// Every one may be nil. They are read when the node starts; Config.Hooks is copied.
+// Hooks are functions that a node calls after an event, for metrics, traces and logs. Each may be
+// nil. Start copies Config.Hooks.
 //
-// Acquired and Unlocked are called by the goroutine that has called Acquire or Unlock, right before
-// that returns; a slow one keeps its caller, and nobody else, except that the lock is held already
-// in Acquired. All others are called one at a time, in the order in which things happened, by one
-// goroutine of the node that has nothing else to do: a slow one delays the others, and if 1,024
-// calls wait, more are dropped, which is logged and counted in Status.HooksDropped. Between the two
-// kinds there is no order, but that Acquired has returned before Lost and Leaked are called for a
-// lock. A panic is logged, and goes no further. Close calls what still waits, and gives up on a
-// hook that has not returned after 5 s. A hook may ask for Status; it must not call Close or Leave,
-// and should not lock.
+// The goroutine that calls Acquire or Unlock calls Acquired or Unlocked right before it returns. A
+// slow hook delays only its caller; in Acquired the lock is already held. One goroutine of the node
+// calls all other hooks, one at a time and in the order of the events. There a slow hook delays the
+// others. If 1,024 calls wait, further calls are dropped, which is logged and counted in
+// Status.HooksDropped. The two kinds are not ordered against each other, except that Acquired has
+// returned before Lost and Leaked are called for the same lock. A panic in a hook is recovered and
+// logged. Close makes the calls that still wait, and gives up on a hook that has not returned after
+// 5 s. A hook may call Status; it must not call Close or Leave, and should not lock.
 //
-// What is better asked than told is not here: how many locks are held and waited for, who is a
-// member or a voter, how much time the lease has left, in which share of the time locks could be
-// granted. [Node.Status] says it.
+// Values that are better polled are in [Node.Status]: how many locks are held and waited for, the
+// members and voters, the time that is left of the lease, and the share of time in which locks
+// could be granted.
 //
-// Without hooks, and for what is nil, nothing is measured or allocated.
+// A nil hook costs no measurement and no allocation.
 type Hooks struct {
-	// Mark is asked at the beginning of every Acquire, with the context of the call, for up to 64
-	// bytes that travel with the request and come out as BehindMark wherever somebody meets the
-	// lock, on whatever instance: so a trace can link to the one that blocked it. What it returns
-	// is copied. A mark that is longer, or for which Request.Value and Labels leave no room (about
-	// 700 bytes of them do), is left out.
+	// Mark is called at the beginning of every Acquire with the context of the call. It returns up
+	// to 64 bytes that travel with the request and appear as BehindMark on every instance that
+	// meets the lock, so a trace can link to the trace that blocked it. The result is copied. A
+	// mark that is too long is left out, and so is one for which Request.Value and Labels leave no
+	// room (they do at about 700 bytes).
 	Mark func(ctx context.Context) []byte
 
-	// Acquired is told the end of every Acquire, Lock, TryLock and so on, granted or not, with the
-	// context of the call. What it returns is the Tag of all later events of that lock; nil is
-	// fine.
+	// Acquired is called at the end of every Acquire, Lock, TryLock and so on, granted or not, with
+	// the context of the call. Its result, which may be nil, is the Tag of all later events of that
+	// lock.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
-	// Unlocked is told the end of the first Unlock, UnlockSoon, Detach or Lapse of every handle,
-	// with the context of the call (UnlockSoon and Lapse have none, and give context.Background()).
-	// OutcomeLost means that the lock was not held any more.
+	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every
+	// handle, with the context of the call (context.Background() for UnlockSoon and Lapse, which
+	// have none). OutcomeLost means that the lock was no longer held.
 	Unlocked func(ctx context.Context, e LockEvent)
 
-	// Lost is told that a lock ended which was not unlocked; Outcome is the reason.
+	// Lost is called when a lock ended that was not unlocked; Outcome is the reason.
 	Lost func(e LockEvent)
 
-	// Leaked is told that the program has forgotten a lock that it holds: no handle of it is
-	// reachable, so nobody can unlock it. It stays held, since nobody knows whether its code still
-	// runs, until the session ends or Request.MaxHold. The garbage collector finds it, so it may be
-	// told minutes later, or never. A lock whose Lock.Context has not ended is not forgotten. This
-	// hook costs eight allocations and a kilobyte a lock; the other three of locks two allocations
-	// together.
+	// Leaked is called when the program holds a lock but no handle of it is reachable, so it cannot
+	// be unlocked. Its code may still run, so the lock stays held until the session or
+	// Request.MaxHold ends. The garbage collector finds the leak, perhaps minutes later or never. A
+	// lock whose Lock.Context has not ended is not leaked. This hook costs eight allocations and a
+	// kilobyte per lock; the other three hooks of locks cost two allocations together.
 	Leaked func(e LockEvent)
 
-	// Renewed is called for each answer to a renewal of a session's lease, with StateAcknowledged:
-	// Took is the round trip with the confirmation of a majority. It is called with StateUnanswered
-	// for each renewal that was given up because the leader did not answer.
+	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease.
+	// Took is the round trip including the confirmation by a majority. It is called with
+	// StateUnanswered for each renewal that was given up because the leader did not answer.
 	Renewed func(e NodeEvent)
 
 	// Session is called when the node's session, or one of NewSession, begins (StateOpened) and
 	// when it ends: StateClosed (in good order), StateExpired (the group has ended it),
-	// StateRestarted (this instance began a new life) or StateStopped (the node was closed, and the
-	// session runs out).
+	// StateRestarted (this instance began a new incarnation) or StateStopped (the node was closed,
+	// and the session runs out).
 	Session func(e NodeEvent)
 
 	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost,
-	// as in Status.Lease, with what is Left.
+	// as in Status.Lease. Left is the time that remains.
 	Lease func(e NodeEvent)
 
 	// Leader is called with StateNew and the leader's Name when this instance learns of another
-	// leader, or of the same one in a new Term; with StateNone when it knows of none; and with
-	// StateAgain when it finds the last one again. Only instances that vote know the Term.
+	// leader, or of the same one in a new Term. It is called with StateNone when no leader is
+	// known, and with StateAgain when the last one is found again. Only instances that vote know
+	// the Term.
 	Leader func(e NodeEvent)
 
-	// Member is called with StateJoined or StateLeft, with Name and Instance, as gossip sees it.
+	// Member is called with StateJoined or StateLeft, with Name and Instance, as gossip reports it.
 	// Not every instance gossips: Node.Members lists all.
 	Member func(e NodeEvent)
 
 	// Available is called with StateAvailable or StateUnavailable when this instance begins or
-	// ceases to be able to be granted a lock: its session is attached to a leader, its lease is not
-	// lost and the group is past its grace. Took is how long the state before has lasted.
+	// ceases to be able to get locks: its session is attached to a leader, its lease is not lost
+	// and the group is past its grace. Took is how long the previous state lasted.
 	Available func(e NodeEvent)
 
 	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir
-	// is set. Took is how long it took to make it durable. State is StateSynced or StateFailed,
+	// is set. Took is the time until the append was durable. State is StateSynced, or StateFailed
 	// with Err.
 	Synced func(e NodeEvent)
 }
 
-// LockEvent is what has become of a lock. Later versions add fields and words.
+// LockEvent describes the event of a lock. Later versions add fields and words.
 type LockEvent struct {
-	Key  string // of several the first in ascending order
+	Key  string // the first in ascending order if there are several
 	Keys int    // how many keys
 	Kind LockKind
 	Try  bool // Request.Try
-	// "election", "tick" or "job" if the label mortise.purpose of the request is that, so that
-	// waits and holds are long by design
+	// Purpose is "election", "tick" or "job" if the label mortise.purpose of the request has that
+	// value: its waits and holds are long by design.
 	Purpose string
 	Outcome Outcome // how the call ended, or why the lock was lost
 	Err     error   // what the call returns, or Lock.Err
-	Token   Token   // of the grant; 0: there was none
-	Where   string  // of Leaked: the function, file and line that has acquired it
-	Tag     any     // what Acquired has returned for this lock
+	Token   Token   // of the grant; zero if there was none
+	Where   string  // for Leaked: the function, file and line that acquired it
+	Tag     any     // the result of Acquired for this lock
 
-	// Took is how long the call took: of Acquired the wait, of Unlocked the way to the
-	// confirmation. 0 for others.
+	// Took is how long the call took: for Acquired the wait, for Unlocked the time until the
+	// confirmation. Zero for others.
 	Took time.Duration
-	// Held is how long the lock had been held when it was unlocked, lost or found to be forgotten.
-	// 0 for Acquired, and for a handle that leaves a lock to others.
+	// Held is how long the lock had been held when it was unlocked, lost or found to be leaked.
+	// Zero for Acquired, and for a handle that leaves the lock to other handles.
 	Held time.Duration
-	// Behind is who held the lock when the request was decided: what a refused Try met, or what the
-	// request began to wait for. nil if nobody held it, or if the request never got so far. Of a
-	// request that waits, Waiters counts the request itself. A trace of a wait links to it.
+	// Behind describes the holder at the moment when the request was decided: the one that refused
+	// a Try, or the one that the request began to wait for. Nil if the lock was free or the request
+	// was not decided. For a request that waits, Waiters includes the request itself.
 	Behind *HeldError
-	// BehindMark is what Hooks.Mark has returned for Behind, on the instance that holds the lock.
-	// nil: nothing.
+	// BehindMark is the result of Hooks.Mark for Behind, on the instance that holds the lock. Nil
+	// if there is none.
 	BehindMark []byte
-	// Waiting is how many waited before this request; -1: not known.
+	// Waiting is how many requests waited before this one; -1 means unknown.
 	Waiting int
 }
 
-// NodeEvent is what has happened to a node. Later versions add fields. What a hook does not name is
-// zero.
+// NodeEvent describes an event of a node. Fields that the hook does not mention are zero. Later
+// versions add fields.
 type NodeEvent struct {
 	State    NodeState // see the hook
 	Name     string    // of the leader or the member
 	Instance string    // ID of the leader or the member
-	Session  string    // ID, as Peek has it
+	Session  string    // its ID, as Peek reports it
 	Own      bool      // the session is one of NewSession
 	Term     uint64
 	Took     time.Duration
@@ -139,9 +138,9 @@ type NodeEvent struct {
 	Err      error
 }
 
-// This file puts what is traced of locks into the words of Hooks.
+// The rest of this file converts traced events into the types of Hooks.
 
-// lockEvent is e for a hook.
+// lockEvent converts e for a hook.
 func lockEvent(e *trace.Event) LockEvent {
 	l := LockEvent{
 		Key: e.Key, Keys: e.Keys, Kind: LockKind(e.Kind), Try: e.Try, Purpose: e.Purpose, Outcome: outcome(e),
@@ -157,7 +156,7 @@ func lockEvent(e *trace.Event) LockEvent {
 	return l
 }
 
-// outcomes are the words for the ends that need no second look.
+// outcomes maps the ends that need no further check.
 var outcomes = [...]Outcome{
 	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
 	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,
@@ -165,7 +164,7 @@ var outcomes = [...]Outcome{
 	trace.Leaked: OutcomeLeaked,
 }
 
-// outcome is the word for the end that e tells of.
+// outcome returns the Outcome of e.
 func outcome(e *trace.Event) Outcome {
 	switch e.End {
 	case trace.Refused:
@@ -176,7 +175,7 @@ func outcome(e *trace.Event) Outcome {
 	return outcomes[e.End]
 }
 
-// refusal is the word for the error of an Acquire.
+// refusal returns the Outcome for an error of Acquire.
 func refusal(err error) Outcome {
 	var deadlock *DeadlockError
 	if errors.As(err, &deadlock) {
@@ -198,7 +197,7 @@ func refusal(err error) Outcome {
 	return OutcomeFailed
 }
 
-// asked is r in the words of its observers.
+// asked describes r for the tracer.
 func (r *Request) asked() trace.Asked {
 	a := trace.Asked{Key: r.first(), Keys: max(len(r.Keys), 1), Kind: string(r.kind()), Try: r.Try}
 	if r.Labels != nil && purpose.Lasting(r.Labels) {
@@ -207,7 +206,7 @@ func (r *Request) asked() trace.Asked {
 	return a
 }
 
-// kind names what r asks for.
+// kind returns the kind of lock that r asks for.
 func (r *Request) kind() LockKind {
 	switch {
 	case r.Resume != 0:
@@ -222,7 +221,7 @@ func (r *Request) kind() LockKind {
 	return LockExclusive
 }
 
-// first is the key by which a lock is called.
+// first returns the key that names the lock.
 func (r *Request) first() string {
 	key := r.Key
 	for i, k := range r.Keys {
@@ -233,7 +232,7 @@ func (r *Request) first() string {
 	return key
 }
 
-// lockHooks are the hooks of locks, as the tracer calls them.
+// lockHooks converts the hooks of locks for the tracer.
 func lockHooks(h *Hooks) (t trace.Config) {
 	if h == nil {
 		return t
@@ -254,7 +253,7 @@ func lockHooks(h *Hooks) (t trace.Config) {
 	return t
 }
 
-// nodeHooks are the hooks of the instance, as the engine calls them.
+// nodeHooks converts the hooks of the instance for the engine.
 func nodeHooks(h *Hooks) *instance.Hooks {
 	if h == nil {
 		return nil
@@ -278,7 +277,7 @@ func nodeHook(hook func(NodeEvent)) func(instance.NodeEvent) {
 	}
 }
 
-// LockKind says what a request of a [LockEvent] asks for.
+// LockKind is the kind of request in a [LockEvent].
 type LockKind string
 
 // The kinds of requests.
@@ -290,32 +289,32 @@ const (
 	LockResumed   LockKind = "resumed" // Request.Resume
 )
 
-// Outcome says how an Acquire or an Unlock ended, or why a lock was lost.
+// Outcome is how an Acquire or an Unlock ended, or why a lock was lost.
 type Outcome string
 
 // Outcomes of Hooks.Acquired.
 const (
 	OutcomeGranted    Outcome = "granted"
-	OutcomeEntered    Outcome = "entered" // a lock that was held already, under its context
-	OutcomeHeld       Outcome = "held"    // a Try found it taken
+	OutcomeEntered    Outcome = "entered" // a held lock was entered again, under its context
+	OutcomeHeld       Outcome = "held"    // a Try found the lock taken
 	OutcomeQueueFull  Outcome = "queue_full"
 	OutcomeDeadlock   Outcome = "deadlock"
-	OutcomeTimeout    Outcome = "timeout"  // of the context
-	OutcomeCanceled   Outcome = "canceled" // the context
+	OutcomeTimeout    Outcome = "timeout"  // the context's deadline passed
+	OutcomeCanceled   Outcome = "canceled" // the context was canceled
 	OutcomeNotReady   Outcome = "not_ready"
 	OutcomeOverloaded Outcome = "overloaded"
 	OutcomeLeaving    Outcome = "leaving"
-	OutcomeNotHeld    Outcome = "not_held" // a Resume
+	OutcomeNotHeld    Outcome = "not_held" // Resume found no such hold
 	OutcomeNoRoom     Outcome = "no_room"
 	OutcomeBadRequest Outcome = "bad_request"
 	OutcomeFailed     Outcome = "failed" // any other error
-	OutcomeClosed     Outcome = "closed" // the node is closed; also of Unlocked
+	OutcomeClosed     Outcome = "closed" // the node is closed; also used by Unlocked
 )
 
-// NodeState says what a [NodeEvent] reports.
+// NodeState is what a [NodeEvent] reports.
 type NodeState string
 
-// The states that the hooks of a node report. Two hooks never use one word.
+// The states that the hooks of a node report. No two hooks share a word.
 const (
 	StateAcknowledged NodeState = "acknowledged" // Hooks.Renewed
 	StateUnanswered   NodeState = "unanswered"
@@ -344,25 +343,25 @@ const (
 	StateFailed NodeState = "failed"
 )
 
-// Outcomes of Hooks.Unlocked, beside OutcomeClosed.
+// Outcomes of Hooks.Unlocked, in addition to OutcomeClosed.
 const (
 	OutcomeConfirmed   Outcome = "confirmed"
 	OutcomeSoon        Outcome = "soon"        // UnlockSoon
 	OutcomeDetached    Outcome = "detached"    // Detach
 	OutcomeLapsed      Outcome = "lapsed"      // Lapse
-	OutcomeLeft        Outcome = "left"        // other handles have entered the lock and hold it
-	OutcomeLost        Outcome = "lost"        // it was not held any more
+	OutcomeLeft        Outcome = "left"        // other handles have entered the lock and still hold it
+	OutcomeLost        Outcome = "lost"        // the lock was no longer held
 	OutcomeUnconfirmed Outcome = "unconfirmed" // the context ended first
 )
 
-// Outcomes of Hooks.Lost, and of Hooks.Leaked the last one.
+// Outcomes of Hooks.Lost; the last one is that of Hooks.Leaked.
 const (
-	OutcomeLease     Outcome = "lease"     // it was not renewed in time
+	OutcomeLease     Outcome = "lease"     // the lease was not renewed in time
 	OutcomeOverdue   Outcome = "overdue"   // Request.MaxHold
 	OutcomeForced    Outcome = "forced"    // ForceUnlock
-	OutcomeResumed   Outcome = "resumed"   // another session has resumed it
-	OutcomeExpired   Outcome = "expired"   // the group had ended the session
-	OutcomeRestarted Outcome = "restarted" // this instance began a new life
+	OutcomeResumed   Outcome = "resumed"   // another session resumed it
+	OutcomeExpired   Outcome = "expired"   // the group ended the session
+	OutcomeRestarted Outcome = "restarted" // this instance began a new incarnation
 	OutcomeStopped   Outcome = "stopped"   // the node was closed
 	OutcomeUnknown   Outcome = "unknown"   // the group does not have it
 	OutcomeLeaked    Outcome = "leaked"

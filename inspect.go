@@ -18,31 +18,31 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// KeyInfo is who holds a key and who waits for it, as the leader had it at a moment between the
-// call and its return. It is a value of its own.
+// KeyInfo lists the holders and waiters of a key, as the leader had them at a moment between the
+// call and its return.
 type KeyInfo struct {
 	Key string
-	// from the front: first those who hold it, then those who wait; at most 1,000 of Peek and 3 of
-	// List
+	// Queue lists the holders first, then the waiters, in order: at most 1,000 from Peek and 3 from
+	// List.
 	Queue   []Standing
 	Held    int // how many hold it: more than one if they share it
-	Waiting int // how many wait, all of them
+	Waiting int // how many wait, including those that Queue omits
 
 	Data     []byte // see [Node.Get]
-	Revision uint64 // of Data; 0: there is none
+	Revision uint64 // of Data; zero if there is none
 }
 
 // Standing is one request in the queue of a key.
 type Standing struct {
-	Holder  string            // Name of the instance that asked
+	Holder  string            // Name of the requesting instance
 	Session string            // ID of its session
 	Value   string            // Request.Value
 	Labels  map[string]string // Request.Labels
 
-	Token Token     // of the hold; 0: it waits
-	Since time.Time // when it was granted, by the leader's wall clock; zero: it waits
-	// until its session ends, if nothing more is heard of its instance; 0 where the leader does not
-	// know, as right after it began
+	Token Token     // of the hold; zero if it waits
+	Since time.Time // when it was granted, by the leader's wall clock; zero if it waits
+	// Left is the time until its session ends if its instance sends nothing more. Zero if the
+	// leader does not know it, for example right after its election.
 	Left time.Duration
 
 	Expired     bool     // its session has expired, and only Request.LockDelay keeps the lock, for Left
@@ -50,15 +50,15 @@ type Standing struct {
 	Permits, Of int      // Request.Permits and Of
 	Keys        []string // all keys of the request, if there are several
 
-	// WaitsFor is the place in Queue of the one directly before it, for which it waits; -1 if it
-	// holds the lock, or waits for another of its keys, or only for the end of the grace.
+	// WaitsFor is the index in Queue of the request directly before it, for which it waits. It is
+	// -1 if it holds the lock, or waits for another of its keys, or only for the end of the grace.
 	WaitsFor int
 }
 
-// Peek returns who holds key and who waits for it, in order. Nobody does: a KeyInfo with an empty
-// Queue. It asks the leader, and waits for one until ctx ends. To be told while a lock is awaited
-// is what HeldError is for; nothing may be decided by what Peek says, since it is over when it
-// returns: compare tokens.
+// Peek returns the holders and waiters of key, in order; Queue is empty if there are none. It asks
+// the leader, and waits for one until ctx ends. Peek is for diagnostics: its answer is stale when
+// it returns. To protect a resource compare tokens. HeldError and the errors of a wait already name
+// the holder.
 func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	seen, err := look(ctx, n, query.QueryClient.Peek, &query.KeyRequest{Key: []byte(key)})
 	if err != nil || len(seen.Locks) == 0 {
@@ -67,7 +67,7 @@ func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	return keyInfo(seen.Locks[0]), nil
 }
 
-// keyInfo is what people are told of a lock.
+// keyInfo converts a lock for the API.
 func keyInfo(l *query.Lock) KeyInfo {
 	info := KeyInfo{
 		Key: string(l.Key), Held: int(l.Held), Waiting: int(l.Waiting),
@@ -96,10 +96,10 @@ func keyInfo(l *query.Lock) KeyInfo {
 	return info
 }
 
-// List goes through all keys that begin with prefix and are held or waited for, or have data, in
-// the order in which they came to be. What is there from the beginning of the walk to its end is
-// told once; what comes or goes meanwhile may be. It asks the leader for a hundred at a time. After
-// an error, which comes with a zero KeyInfo, the walk ends.
+// List returns all keys that begin with prefix and are held or waited for, or have data, in the
+// order of their creation. A key that exists during the whole iteration is listed once; one that
+// appears or disappears meanwhile may be listed. It asks the leader for a hundred at a time. After
+// an error, which comes with a zero KeyInfo, the iteration ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
 		q := &query.ListRequest{Prefix: []byte(prefix)}
@@ -119,31 +119,31 @@ func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error
 	}
 }
 
-// SessionInfo is one session of the group, as its leader sees it. It is a value of its own.
+// SessionInfo is one session of the group, as its leader sees it.
 type SessionInfo struct {
 	Session string // ID
 	Holder  string // Name of the instance
-	Own     bool   // one that its user has opened by NewSession, or a guest's: not the instance's first
+	Own     bool   // opened by NewSession or by a guest: not the first session of an instance
 	TTL     time.Duration
-	// until it ends, if nothing more is heard of its instance; 0 where the leader does not know, as
-	// right after it began
+	// Left is the time until it ends if its instance sends nothing more. Zero if the leader does
+	// not know it, for example right after its election.
 	Left    time.Duration
 	Leaving bool // its instance is about to leave
-	Expired bool // it has, and only Request.LockDelay or Lock.Detach keeps locks in it
+	Expired bool // it has expired, and only Request.LockDelay or Lock.Detach keeps locks in it
 
-	// when its instance became a member, or its guest began, as the clock there says; zero if it
-	// has not said
+	// Since is when its instance became a member, or its guest began, by the clock there. Zero if
+	// it has not reported that.
 	Since   time.Time
 	Held    int // how many keys it holds
-	Waiting int // and waits for
+	Waiting int // how many keys it waits for
 }
 
-// Sessions lists the sessions of the group, the oldest first, at most 1,000, and how much time they
-// have left. It asks the leader for a hundred at a time, and waits for one until ctx ends.
+// Sessions lists the sessions of the group, the oldest first, at most 1,000. It asks the leader for
+// a hundred at a time, and waits for a leader until ctx ends.
 func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	var all []SessionInfo
 	q := &query.PageRequest{}
-	for more := true; more && len(all) < sessionsMost; {
+	for more := true; more && len(all) < maxSessions; {
 		seen, err := look(ctx, n, query.QueryClient.Sessions, q)
 		if err != nil {
 			return nil, err
@@ -154,7 +154,7 @@ func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	return all, nil
 }
 
-// sessionInfos is what people are told of a page of sessions.
+// sessionInfos converts a page of sessions for the API.
 func sessionInfos(page *query.SessionList) []SessionInfo {
 	list := make([]SessionInfo, 0, len(page.Sessions))
 	for _, each := range page.Sessions {
@@ -173,23 +173,23 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 }
 
 // Check reports whether key is held with token. The answer is linearizable: it was true at a moment
-// between the call and its return, whoever leads. It is what a resource asks that cannot compare
-// tokens; one that can needs no question and no lock server to be there.
+// between the call and its return. Check is for a resource that cannot compare tokens. A resource
+// that can compare them needs no query and does not depend on the group.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
 	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
 	return seen.GetHeld(), err
 }
 
-// ForceUnlock ends the hold of key with token, whoever has it: for a person who has seen that it
-// will not end by itself. A hold of several keys ends with all of them. The holder's [Lock.Err] is
-// a *[ForcedError] then, with the reason and this instance's name, as soon as its instance hears of
-// it: until then its code believes and may act, and only the token protects the resource. So stop
-// the holder first, if you can.
+// ForceUnlock ends the hold of key with token, in whatever session it is. It is for an operator who
+// has seen that the hold will not end by itself. A hold of several keys ends with all of them. Once
+// the holder's instance has learned of it, [Lock.Err] returns a *[ForcedError] with the reason and
+// this instance's name. Until then its code may go on, and only the token protects the resource: if
+// you can, stop the holder first.
 //
-// The instance that leads writes a line into its log.
+// The leader's instance logs each call that ends a hold.
 //
-// It reports whether this call has ended the hold, and false if nobody had that token any more.
-// After an error it may have or not; call again.
+// ForceUnlock reports whether this call ended the hold, and false if no hold had that token. After
+// an error it may have ended the hold or not; call again.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
 	if err := badForce(uint64(token), reason); err != nil {
 		return false, err
@@ -199,7 +199,7 @@ func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason 
 	return seen.GetHeld(), err
 }
 
-// badForce says why no hold can be ended with this token and reason, or returns nil.
+// badForce returns why this token or reason is invalid, or nil.
 func badForce(token uint64, reason string) error {
 	switch {
 	case len(reason) > lockfsm.MaxValueBytes:
@@ -213,8 +213,8 @@ func badForce(token uint64, reason string) error {
 	return nil
 }
 
-// ForceUnlockAll is ForceUnlock for all that is held of the keys that begin with prefix, and
-// returns how many holds it has ended. What is granted while it goes on may be ended too.
+// ForceUnlockAll calls ForceUnlock for every hold of the keys that begin with prefix, and returns
+// how many holds it has ended. Holds that are granted meanwhile may be ended too.
 func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended int, err error) {
 	for info, err := range n.List(ctx, prefix) {
 		if err != nil {
@@ -237,7 +237,7 @@ func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended
 			if told >= info.Held {
 				break
 			}
-			if info, err = n.Peek(ctx, info.Key); err != nil { // they share it, and there are more than were told
+			if info, err = n.Peek(ctx, info.Key); err != nil { // it is shared, and Queue omits some of its holders
 				return ended, err
 			}
 		}
@@ -246,11 +246,11 @@ func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended
 }
 
 const (
-	lookPause    = 50 * time.Millisecond // before the next attempt
-	sessionsMost = 1000
+	lookPause   = 50 * time.Millisecond // before the next attempt
+	maxSessions = 1000
 )
 
-// look puts a question to the leader, whoever that is, until there is an answer or ctx ends.
+// look sends a query to the leader, wherever it is, until there is an answer or ctx ends.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
 	doing := "look at the locks"
 	for {
@@ -273,28 +273,28 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 	}
 }
 
-// Get returns the data of key and its revision, or nothing and revision 0 if it has none. The
-// answer is linearizable. Data is for a few bytes that must outlive their writer and be the same to
-// all: the configuration in force, the version of an order, how far a job has come. It is kept
-// until somebody takes it away with Put, in the memory of every voter, and lives as long as the
-// group: a group that is founded anew has none.
+// Get returns the data of key and its revision, or nil and revision 0 if it has none. The answer is
+// linearizable. Data is for a few bytes that must outlive their writer and be the same for all: the
+// configuration in force, the version of an order, the progress of a job. It is kept in the memory
+// of every voter until Put removes it, and ends with the group: a newly founded group has none.
 func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
 	d, err := look(ctx, n, query.QueryClient.Get, &query.KeyRequest{Key: []byte(key)})
 	return d.GetValue(), d.GetRevision(), err
 }
 
-// Put changes the data of key, at most 4,096 bytes, if it still is what it was at revision, as
-// [Node.Get] or an earlier Put has told it; 0: if it has none. It returns the new revision. No data
-// takes it away; the new revision is 0 then. It needs no lock, and heeds none: of those who put at
-// once one succeeds, and for the others it is ErrConflict. At most 16,384 keys can have data; what
-// is more is ErrNoRoom, as is data for which the group's budget (Config.MaxGroupBytes) has no room.
+// Put sets the data of key, at most 4,096 bytes, if the present revision of the data is revision,
+// as returned by [Node.Get] or an earlier Put. Revision 0 means that the key has no data. It
+// returns the new revision. Empty data removes it; the new revision is 0 then. Put ignores locks.
+// If several callers put at the same revision, exactly one succeeds and the others fail with
+// ErrConflict. At most 16,384 keys can have data. Put fails with ErrNoRoom beyond that, or if the
+// group's budget (Config.MaxGroupBytes) has no room.
 //
-// After any other error, as when ctx ends, it may have happened or not, or may yet happen: Get
-// tells only what there is now. Whoever must know puts once more at the same revision, and looks at
-// what there is if that is ErrConflict; of the two no more than one takes effect, unless revision
-// is 0 and somebody takes the data away. If the leader was lost in the middle of the call and
-// another instance put something over ours before it could be asked again, ErrConflict is returned
-// though ours was there for a moment.
+// After any other error, as when ctx ends, the change may have taken effect, or may take effect
+// later; a Get does not settle that. To settle it, put once more at the same revision, and on
+// ErrConflict compare the data. At most one of the two calls takes effect, unless revision is 0 and
+// the data is removed in between. If the leader was lost during the call, and another caller
+// replaced this call's data before the retry, Put returns ErrConflict although it had taken effect
+// for a moment.
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	var nonce lockfsm.Nonce
 	for nonce == (lockfsm.Nonce{}) {
@@ -303,8 +303,8 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put is Put, perhaps for another program, which has drawn the nonce: it can repeat a question
-// whose answer was lost.
+// put is Put, perhaps for an admin client. The nonce identifies the call, so that a query whose
+// answer was lost can be repeated.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {
@@ -320,7 +320,7 @@ func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	}
 	now := s.Revision
 	switch code := lockfsm.Code(s.Code); {
-	// taken away, perhaps by a call of ours whose answer was lost
+	// the data was removed, perhaps by an earlier attempt of this call whose answer was lost
 	case code == lockfsm.Done || code == lockfsm.Changed && now == 0 && len(data) == 0 && revision != 0:
 		return now, nil
 	case code == lockfsm.Changed:

@@ -21,26 +21,25 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Node is one instance of the cluster. Make one with Start. All methods are safe for concurrent
-// use.
+// Node is one instance of the cluster. Start creates it. All methods are safe for concurrent use.
 type Node struct {
 	config Config // without secrets
 
 	engine *instance.Instance
-	// The next two are the engine's. What the engine calls back uses neither: they are set when it
-	// has started.
+	// The engine owns the next two. They are set after its start, so callbacks of the engine must
+	// not use them.
 	client *client.Client
 	trace  *trace.Tracer // nil without observers
 
 	standby  atomic.Int64 // calls that wait for a lock whose purpose makes long waits normal
-	settled  atomic.Bool  // Ready has seen the voters settled, or has given up on that
-	settleBy atomic.Int64 // clock.Time at which it gives up; 0: it has not been called
+	settled  atomic.Bool  // Ready has seen the voters settled, or has given up waiting for that
+	settleBy atomic.Int64 // clock.Time at which Ready gives up; zero until it is called
 }
 
-// Start starts a node. ctx bounds the start only. It returns when the node is up: it listens, looks
-// for the others and takes requests, which wait until there is a leader; see Ready. An error names
-// every mistake in the configuration at once, or says what of the machine it could not get; nothing
-// is left running then. Close or Leave ends the node.
+// Start starts a node. ctx bounds the start only. When it returns, the node listens, looks for the
+// others and accepts requests, which wait until there is a leader; see Ready. An error names every
+// mistake in the configuration at once, or the resource of the machine that was not available; then
+// nothing is left running. Close or Leave ends the node.
 func Start(ctx context.Context, config Config) (*Node, error) {
 	world := outside.From(ctx)
 	config = config.withDefaults()
@@ -69,7 +68,7 @@ func Start(ctx context.Context, config Config) (*Node, error) {
 	return n, nil
 }
 
-// engineConfig is what the engine is told.
+// engineConfig returns the configuration of the engine.
 func (n *Node) engineConfig(source *credentials.Source, world outside.World) instance.Config {
 	c := &n.config
 	return instance.Config{
@@ -83,45 +82,48 @@ func (n *Node) engineConfig(source *credentials.Source, world outside.World) ins
 	}
 }
 
-// Err returns nil while the node can be used, and why not once it cannot: ErrClosed, or the failure
-// that ended it.
+// Err returns nil while the node can be used, and afterwards ErrClosed or the failure that ended
+// it.
 func (n *Node) Err() error { return n.engine.Err() }
 
-// Leave takes the node out of the cluster in good order: it refuses new requests, ends the contexts
-// of its locks so that their holders can finish, waits for their Unlock, hands its vote and its
-// lead to others if it has them, closes the session if nothing is held any more, says goodbye and
-// closes the node. If ctx ends first (10 s if it has no deadline) it stops waiting: a lock whose
-// code may still run is left to expire, and a vote that was not handed over counts as lost. When
-// all instances leave none waits for a successor. It returns nil if nothing was held at the end and
-// no vote was lost; the error wraps [ErrVoteLost] if this instance voted, others stay, and none of
-// them has taken the vote over.
+// Leave takes the node out of the cluster in good order. It refuses new requests, ends the contexts
+// of its locks so that their holders can finish, and waits for their Unlock. It hands its vote and
+// its leadership to others, closes the session if nothing is held any more, announces its departure
+// and closes the node.
 //
-// One line in main is enough to run it when the process is asked to end; examples/service has it in
-// a whole program:
+// If ctx ends first (after 10 s if it has no deadline), Leave stops waiting: a lock whose code may
+// still run is left to expire, and a vote that was not handed over counts as lost. If all instances
+// leave, none waits for a successor. Leave returns nil if nothing was held at the end and no vote
+// was lost. The error wraps [ErrVoteLost] if this instance voted, others stay, and none of them has
+// taken over the vote.
 //
-//	defer node.Leave(context.Background()) // in a main that returns on SIGTERM, see signal.NotifyContext
+// One line in main runs it when the process is asked to end; examples/service shows a whole
+// program. If main returns on SIGTERM (see signal.NotifyContext):
+//
+//	defer node.Leave(context.Background())
 func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 
 // Close stops the node at once and waits until everything that it started has ended. It does not
-// close the session: locks that are held expire, and until then nobody else is granted them; use
-// Leave for an end in good order. It is bounded, and may be called in every state and again. If the
-// disk of Config.Dir does not answer, Close stops all the rest and returns an error that says so
-// after 20 s at most: a goroutine that is stuck in a system call cannot be ended, and ends by
-// itself when the call does. It does nothing more then, and the directory stays in use by this
-// process. What hooks have still to be told is told before it returns; see [Hooks].
+// close the session: held locks expire, and are not granted to others before. Use Leave for an
+// orderly end. Close is bounded, and may be called in every state and again.
+//
+// If the disk of Config.Dir does not answer, Close stops everything else and returns an error after
+// 20 s at most. A goroutine that is stuck in a system call cannot be ended: it ends when the call
+// returns, without a further effect, and until then the directory stays in use by this process.
+// Hooks that still wait to be called are called before Close returns; see [Hooks].
 func (n *Node) Close() error { return n.engine.Close() }
 
-// Recover gives up a group whose majority is lost for good, by its ID as Status.Group shows it: the
-// explicit way out where nothing else can know that what is missing will not come back. Call it on
-// every instance of that group that is left. Each of them ends its locks, forgets the group, and as
-// soon as all that Founders or Replicas ask for are in reach (start new instances in the places of
-// the lost ones) they found the next one: its tokens are above all that any of them has seen, and
-// it grants nothing until its grace is over. Members of the old group that are met later follow by
-// themselves.
+// Recover abandons a group whose majority is lost for good; Status.Group shows its ID. It is the
+// manual way out, because no program can know that the missing voters will not come back. Call it
+// on every remaining instance of that group. Each of them ends its locks and forgets the group. As
+// soon as all instances that Founders or Replicas ask for are reachable (start new instances in the
+// places of the lost ones), they found the next group. Its tokens are above all that any of them
+// has seen, and it grants nothing until its grace is over. Members of the old group that are met
+// later join it by themselves.
 //
-// If the majority is not lost but only out of reach, two groups then grant the same locks: make
-// sure that the missing instances are gone. It fails, and changes nothing, if the group has a
-// leader or is another one than this instance's; ctx bounds the wait for the disk.
+// If the majority is only unreachable and not lost, two groups then grant the same locks: make sure
+// that the missing instances are gone. Recover fails, and changes nothing, if the group has a
+// leader or is not this instance's group. ctx bounds the wait for the disk.
 func (n *Node) Recover(ctx context.Context, group string) error {
 	if err := n.Err(); err != nil {
 		return err
@@ -131,7 +133,7 @@ func (n *Node) Recover(ctx context.Context, group string) error {
 	}
 	id, err := nodeid.ParseHex(group)
 	if err != nil {
-		return fmt.Errorf("mortise: recover: %q is no group ID; Status.Group shows it", group)
+		return fmt.Errorf("mortise: recover: %q is not a group ID; Status.Group shows the ID", group)
 	}
 	if err := n.engine.Recover(ctx, id); err != nil {
 		return fmt.Errorf("mortise: recover: %w", err)
@@ -139,8 +141,8 @@ func (n *Node) Recover(ctx context.Context, group string) error {
 	return nil
 }
 
-// Format implements [fmt.Formatter]. A node shows its name and the ID of its present life;
-// [Node.Status] has the rest.
+// Format implements [fmt.Formatter]: it prints the node's name and the ID of its present
+// incarnation. For more see [Node.Status].
 func (n *Node) Format(f fmt.State, _ rune) {
 	if n == nil {
 		fmt.Fprint(f, "<nil>")
@@ -149,24 +151,24 @@ func (n *Node) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "mortise.Node(%s %s)", n.config.Name, n.engine.ID())
 }
 
-// LogValue implements [slog.LogValuer], as Format does it for fmt.
+// LogValue implements [slog.LogValuer], with the text of Format.
 func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 
-// Acquire is the general call; Lock, TryLock and Do are made of it. It returns a lock that is held,
-// or an error and then the caller holds nothing, now or later. ctx, which must not be nil, bounds
-// the wait: when it ends, Acquire returns at once, with an error that wraps the context's and says
-// what the call waited for. If the lock can be granted without waiting, an already ended ctx still
+// Acquire is the general call; Lock, TryLock and Do are built on it. It returns a lock that is
+// held, or an error, and then the caller holds nothing, now or later. ctx, which must not be nil,
+// bounds the wait. When it ends, Acquire returns at once with an error that wraps the context's and
+// names what the call waited for. If the lock is free but ctx has already ended, Acquire still
 // fails.
 //
-// If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock or
-// one around it covers the request already it is entered again: the result is another handle of the
-// same hold, with the same token, and the lock is released when each of its handles is unlocked. An
-// exclusive lock covers an exclusive and a shared request for any of its keys, a shared one a
-// shared request; permits of a semaphore are always asked for anew. MaxHold is each handle's own
-// then: it ends the handle, and the hold if it is the last one. LockDelay, Notice, Value and Labels
-// belong to the hold: a request that asks for others than the first one did is refused with an
-// *[EnteredError]. If instead the request would have to wait, by however many steps, for a lock
-// under which it is made itself, it is refused with a *[DeadlockError].
+// If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock,
+// or one around it, covers the request, it is entered again: the result is another handle of the
+// same hold, with the same token. The lock is released when each of its handles is unlocked. An
+// exclusive lock covers an exclusive or a shared request for any of its keys, and a shared lock a
+// shared request; permits of a semaphore are always requested anew. Each handle has its own
+// MaxHold: it ends the handle, and the hold if it is the last one. LockDelay, Notice, Value and
+// Labels belong to the hold: a request for others than its first request had is refused with an
+// *[EnteredError]. If the request would have to wait, directly or through others, for a lock under
+// which it is made itself, it is refused with a *[DeadlockError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, r)
 }
@@ -191,7 +193,7 @@ func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*
 	return n.watched(l), nil
 }
 
-// obtain checks what is asked for, enters a lock again or asks the group for one.
+// obtain checks the request, and enters a lock again or asks the group for one.
 func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, call *trace.Call) (*Lock, error) {
 	if err := n.check(ctx, r); err != nil {
 		return nil, err
@@ -228,7 +230,7 @@ func (n *Node) check(ctx context.Context, r *Request) error {
 	return r.badKeys()
 }
 
-// explainUnder is explain for a request that was made under the lock of another one, or nil.
+// explainUnder is explain for a request that was made under the lock of under, which may be nil.
 func (n *Node) explainUnder(under *client.Request, r *Request, err error) error {
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError
@@ -258,13 +260,14 @@ func (n *Node) Lock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key})
 }
 
-// RLock waits its turn and returns the lock, held together with others who share it. See
+// RLock waits its turn and returns the lock, held together with other shared requests. See
 // [Request.Shared].
 func (n *Node) RLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Shared: true})
 }
 
-// LockAll waits until all keys can be had at once and returns them as one lock. See [Request.Keys].
+// LockAll waits until all keys can be granted at once and returns them as one lock. See
+// [Request.Keys].
 func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("%w: LockAll without a key", ErrBadRequest)
@@ -272,18 +275,18 @@ func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Keys: keys})
 }
 
-// TryLock returns the lock if it is free, and never queues: a *HeldError (which is ErrHeld) says
-// who holds it; ErrNotReady means that the group cannot tell, because there has been no leader for
-// 2 s or its grace is not over. A TryLock that fails says nothing about a moment later; Lock with a
-// short context is usually what is wanted.
+// TryLock returns the lock if it is free, and never queues. A *HeldError, which matches ErrHeld,
+// describes the holder. ErrNotReady means that the group cannot decide, because there has been no
+// leader for 2 s or its grace is not over. A failed TryLock is stale when it returns: Lock with a
+// short context is usually the better choice.
 func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Try: true})
 }
 
-// Do locks key, runs fn and unlocks, also if fn panics. The context given to fn ends when the lock
-// is lost, with the reason as its cause; token fences the resource. Do returns the error of
-// locking, of fn, or of unlocking: a nil error means that fn succeeded and the lock was held until
-// it returned.
+// Do locks key, runs fn and unlocks, even if fn panics. The context passed to fn ends when the lock
+// is lost, with the reason as its cause; token fences the resource. Do returns the errors of
+// locking, of fn and of unlocking. A nil error means that fn succeeded and that the lock was held
+// until fn returned.
 func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, token Token) error) (err error) {
 	lock, err := n.Lock(ctx, key)
 	if err != nil {
@@ -293,8 +296,8 @@ func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return fn(lock.Context(ctx), lock.Token())
 }
 
-// joined joins what fn and Unlock have returned. Of a loss that fn has returned already the second
-// error says nothing new.
+// joined joins the errors of fn and Unlock. It drops the second if fn has already returned the same
+// loss.
 func joined(fn, unlock error) error {
 	if fn != nil && unlock != nil && errors.Is(fn, ErrLost) && strings.Contains(fn.Error(), unlock.Error()) {
 		return fn
@@ -302,17 +305,19 @@ func joined(fn, unlock error) error {
 	return errors.Join(fn, unlock)
 }
 
-// settleTime bounds how long the first Ready waits for changes of the voters: a group that cannot
-// replace a voter, since nobody is there, must not stop a deployment for ever.
+// settleTime bounds how long the first Ready waits for changes of the voters. A group that has no
+// instance to replace a voter must not block a deployment forever.
 const settleTime = 30 * time.Second
 
-// Ready waits until this node can be granted locks: its session is attached to a leader and the
-// group is past its grace. The first time it also waits, for at most 30 s, until no change of the
-// voters is due or in flight, so that a rolling deployment that is paced by it cannot be faster
-// than the replacement of voters. It returns nil then; an error that wraps the context's and says
-// what is missing if ctx ends before; the node's own error; or ErrLeaving if it has begun to leave,
-// since it is granted nothing then. It is what a readiness probe should ask; docs/SIZING.md says
-// how, where a service has work that needs no locks.
+// Ready waits until this node can get locks: its session is attached to a leader and the group is
+// past its grace. On its first call it also waits, for at most 30 s, until no change of the voters
+// is due or in flight. So a rolling deployment that waits for Ready cannot outpace the replacement
+// of voters.
+//
+// It returns nil when ready. If ctx ends before, it returns an error that wraps the context's and
+// says what is missing. It returns the node's own error if the node has failed, and ErrLeaving if
+// the node has begun to leave. Use it for a readiness probe; docs/SIZING.md explains how, for a
+// service that also has work without locks.
 func (n *Node) Ready(ctx context.Context) error {
 	if err := n.admit(ctx); err != nil {
 		return err
@@ -332,22 +337,22 @@ func (n *Node) Ready(ctx context.Context) error {
 		return n.explain("wait until ready", &settleError{err: ctx.Err(), why: why})
 	}
 	if why != "" {
-		n.config.Logger.Warn("ready, although the voters are not what they should be", "why", why)
+		n.config.Logger.Warn("ready, although the voters are still changing", "why", why)
 	}
 	n.settled.Store(true)
 	return nil
 }
 
-// awaitVoters waits until the leader says that no change of the voters is due, and returns what it
-// still waits for when ctx ends.
+// awaitVoters waits until the leader reports that no change of the voters is due. If ctx ends first
+// it returns what it still waited for, otherwise "".
 func (n *Node) awaitVoters(ctx context.Context) (why string) {
-	why = "no leader has said within " + settleTime.String() + " that the voters are as they should be"
+	why = "no leader has reported within " + settleTime.String() + " that the voters are settled"
 	for ctx.Err() == nil {
 		counsel, err := n.engine.Consult(ctx)
 		switch {
 		case err != nil:
 			return why
-		case (counsel.Known || n.engine.Picture().Member) && !counsel.Due: // the leader's look does not count members
+		case (counsel.Known || n.engine.Picture().Member) && !counsel.Due: // members do not count here
 			return ""
 		}
 		why = counsel.Report.Next.Why
@@ -356,10 +361,10 @@ func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	return why
 }
 
-// settlePoll is the time between two questions whether the voters are settled.
+// settlePoll is the time between two queries whether the voters are settled.
 const settlePoll = 100 * time.Millisecond
 
-// settleError is the end of the context of a Ready that waited for the voters.
+// settleError reports that the context of a Ready ended while it waited for the voters.
 type settleError struct {
 	err error
 	why string
@@ -369,7 +374,7 @@ func (e *settleError) Error() string { return e.err.Error() + " (" + e.why + ")"
 
 func (e *settleError) Unwrap() error { return e.err }
 
-// pause waits, or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

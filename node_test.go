@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// The tests of whole nodes are in internal/e2e. These need one node on its own at most.
+// Tests of whole groups are in internal/e2e. These need at most one node on its own.
 
-// alone starts a node on its own, which ends with the test.
+// alone starts a node on its own, and closes it at the end of the test.
 func alone(t *testing.T, c Config) *Node {
 	t.Helper()
 	c.Logger = slog.New(slog.DiscardHandler)
@@ -54,7 +54,7 @@ func TestTokenTravelsInJSONAsAString(t *testing.T) {
 	}
 }
 
-// TestHooksThatDoNotHearOfLocksCostLocksNothing: nothing is added to a lock for hooks of the node.
+// Hooks of the node add nothing to a lock.
 func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 	for _, c := range []struct {
 		hooks *Hooks

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// TestRecordsNameWhatFounds: an instance must name in its record what it founds with, or a fresh
-// group would adopt at once what it has.
+// An instance must name in its record the settings that it founds with. Otherwise a newly founded
+// group would at once adopt others.
 func TestRecordsNameWhatFounds(t *testing.T) {
 	for name, c := range map[string]Config{
 		"alone":    {},

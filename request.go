@@ -15,18 +15,18 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Token is a fencing token: of two grants of one key the later has the higher token. A resource
-// that remembers the highest token it has seen and refuses lower ones is safe even against a holder
-// that was stopped in the middle of its work. It marshals to JSON as a string, since it does not
-// fit into the numbers of JavaScript.
+// Token is a fencing token: a later grant of a key has a higher token. A resource that remembers
+// the highest token it has seen and refuses lower ones is safe even against a holder that was
+// stopped in the middle of its work. A Token marshals to JSON as a string, because it does not fit
+// into the numbers of JavaScript.
 type Token uint64
 
-// MarshalJSON gives the decimal number as a JSON string.
+// MarshalJSON returns the decimal number as a JSON string.
 func (t Token) MarshalJSON() ([]byte, error) {
 	return strconv.AppendQuote(nil, strconv.FormatUint(uint64(t), 10)), nil
 }
 
-// UnmarshalJSON takes what MarshalJSON gives.
+// UnmarshalJSON parses the form of MarshalJSON.
 func (t *Token) UnmarshalJSON(b []byte) error {
 	text, err := strconv.Unquote(string(b))
 	if err != nil {
@@ -37,89 +37,89 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Request says what to lock and how. The zero value of every field but Key is the ordinary
-// exclusive lock that waits its turn.
+// Request says what to lock and how. With only Key set it asks for the ordinary exclusive lock and
+// waits its turn.
 //
-// All kinds wait in the same queue of a key and are granted by one rule, first come, first served:
-// those at its head hold the lock whose permits together are no more than any of them says there
-// are. An exclusive request takes one permit of one, a shared one takes one of any number. So a
-// writer who waits stops the readers who come later, and a small request never passes a large one.
+// All kinds wait in one queue per key and are granted first come, first served. The requests at its
+// head hold the lock as long as their permits together do not exceed the limit of any of them. An
+// exclusive request takes one permit of one; a shared request takes one permit and sets no limit.
+// So a waiting writer stops later readers, and a small request never passes a large one.
 //
-// If a request enters a lock again, MaxHold is that of the new handle, and LockDelay, Notice, Value
-// and Labels must be what the first request asked for, or zero: see [Node.Acquire].
+// If a request enters a lock again, MaxHold limits the new handle, and LockDelay, Notice, Value and
+// Labels must be zero or equal to those of the first request: see [Node.Acquire].
 //
-// Those who hold a lock together have different tokens. A resource that compares them would refuse
-// all but the newest of them, so let only writers bring theirs: a writer's token is above those of
-// all readers and writers before it. The permits of a semaphore are not fenced by tokens.
+// Requests that hold a lock together have different tokens, and a resource that compares them would
+// refuse all but the newest. So let only writers pass their token: it is above those of all earlier
+// readers and writers. Tokens do not fence the permits of a semaphore.
 type Request struct {
 	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
 	Key string
 
-	// Keys are several locks at once, instead of Key: at most 256, in any order. One that is named
-	// twice is locked once. All are granted in one moment, or none, with one token, which is above
-	// all earlier ones of each of them. Whoever asks so waits in all the queues from the beginning;
-	// he can keep others waiting for one of his keys while he waits for another, and no two such
-	// requests can wait for each other.
+	// Keys are several keys to lock at once, instead of Key: at most 256, in any order; duplicates
+	// count once. All are granted in one moment with one token, which is above all earlier tokens
+	// of each key. Such a request queues on every key at once, and may block other requests for one
+	// key while it waits for another. Two such requests cannot deadlock each other.
 	Keys []string
 
-	// Try asks for an answer now: never queue, and return a *HeldError if the lock cannot be had at
-	// once.
+	// Try asks for an immediate answer: the request never queues, and fails with a *HeldError if
+	// the lock is not free.
 	Try bool
 
-	// Shared asks for the lock together with all others who share it, and with nobody else: what a
-	// reader wants.
+	// Shared asks for a lock that other shared requests may hold at the same time, as a reader
+	// wants.
 	Shared bool
 
-	// Permits and Of make the lock a semaphore: the request takes so many permits out of so many, 1
-	// <= Permits <= Of. All should name the same Of; while holders differ the lowest counts, so it
-	// can be changed while the group runs. 0 and 0: no semaphore.
+	// Permits and Of make the lock a semaphore: the request takes Permits out of Of, 1 <= Permits
+	// <= Of. All requests should name the same Of. If holders differ, the lowest counts, so Of can
+	// be changed while the group runs. Zero for both means no semaphore.
 	Permits, Of int
 
-	// MaxWaiting refuses the request with ErrQueueFull if so many already wait for one of its keys.
-	// 0: only the group's limit of 65,536 does.
+	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for
+	// one of its keys. Zero means only the group's limit of 65,536.
 	MaxWaiting int
 
-	// MaxHold ends the hold by itself after that time, whatever its holder does: Err is ErrLost
-	// then, and says so. It is counted on this instance's boot-time clock from the moment at which
-	// it is told of the grant, and guards against code that hangs; a lease of a dead process ends
-	// by its TTL. The code may run on, so the lock stays taken for LockDelay then, and [Node.Audit]
+	// MaxHold ends the hold after that time, whatever its holder does; Err then returns an ErrLost
+	// that says so. The time is counted on this instance's boot-time clock from the moment when it
+	// learns of the grant. MaxHold guards against code that hangs; the TTL ends the lease of a dead
+	// process. The code may still run, so the lock stays taken for LockDelay, and [Node.Audit]
 	// reports the end. Zero means no limit.
 	MaxHold time.Duration
 
-	// LockDelay keeps the lock taken for so long, at most 7 days, when its holder is gone: its
-	// session has expired, it has lost the lock because nobody renewed the session or by MaxHold,
-	// or it has called [Lock.Detach] or [Lock.Lapse]. A few seconds are time for what the holder
-	// had on its way to come to rest, where the resource cannot compare tokens. Hours are for a
-	// hold that is to outlive its process: see Resume. It is counted by the leader from the moment
-	// at which the session expires; a new leader counts anew, and a group that is founded anew has
-	// forgotten it. An Unlock that arrives leaves no delay; one that did not before the session
-	// expired is ErrLost, since the lock may stay taken.
+	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
+	// session has expired, its lease was not renewed, MaxHold has ended the hold, or the holder has
+	// called [Lock.Detach] or [Lock.Lapse]. A few seconds let the holder's effects in flight settle
+	// if the resource cannot compare tokens. Hours are for a hold that must outlive its process:
+	// see Resume. The leader counts the delay from the expiry of the session. A new leader starts
+	// the count again, and a newly founded group does not have the hold. An Unlock that arrives in
+	// time leaves no delay. If the session expires before the Unlock arrives, Unlock returns
+	// ErrLost, because the lock may stay taken.
 	LockDelay time.Duration
 
-	// Resume takes up a hold of Key by its token, with all its keys, instead of waiting for the
-	// lock: one whose holder is gone and that stays for its LockDelay, or that of a holder who has
-	// handed its token on; he is told by a *[ForcedError]. The result has a token of its own, which
-	// is higher, so whatever still comes from the holder before can be told apart. LockDelay and
-	// Value stay what they were unless they are given. ErrNotHeld says that there is no hold with
-	// this token: [Node.Peek] tells the present one. If ctx ends first, a hold with a LockDelay
-	// stays, but may have another token; one without may have ended.
+	// Resume takes over a hold of Key by its token, with all its keys, instead of waiting for the
+	// lock. The hold is one that stays for its LockDelay after its holder is gone, or one whose
+	// holder has passed on its token; that holder's lock ends with a *[ForcedError]. The result has
+	// a new, higher token, which fences off the former holder. LockDelay and Value are kept unless
+	// they are set here. ErrNotHeld means that no hold has this token; [Node.Peek] reports the
+	// present one. If ctx ends first, a hold with a LockDelay stays, but may have another token;
+	// one without may have ended.
 	Resume Token
 
-	// Notice has the holder told when somebody waits for one of his keys, by [Lock.Wanted].
+	// Notice lets the holder learn, by [Lock.Wanted], that another request waits for one of its
+	// keys.
 	Notice bool
 
-	// Value is shown to others who meet this holder, in HeldError.Value: what he does, say, or
-	// where to reach him. At most 1,024 bytes.
+	// Value is shown to other callers in HeldError.Value, for example what the holder does or its
+	// address. At most 1,024 bytes.
 	Value string
 
-	// Labels are shown like Value: a few facts with names, for those who look. Value and Labels
-	// together may take 1,024 bytes, as JSON. The label "mortise.purpose" with the value "job" says
-	// that holds of this lock last long by design: the page, mortise doctor and the alerts do not
-	// warn of them. Packages election and tick set it to "election", "tick" and "job" themselves.
+	// Labels are named facts, shown like Value. Value and Labels together may take 1,024 bytes, as
+	// JSON. The label "mortise.purpose" with the value "job" marks holds that last long by design:
+	// the console, mortise doctor and the alerts do not warn about them. Packages election and tick
+	// set the label to "election", "tick" and "job".
 	Labels map[string]string
 }
 
-// validate names everything that is wrong with the request.
+// validate returns an error that names every mistake of the request, or nil.
 func (r *Request) validate() error {
 	var errs []error
 	wrong := func(is bool, format string, args ...any) {
@@ -127,7 +127,7 @@ func (r *Request) validate() error {
 			errs = append(errs, fmt.Errorf("%w: Request."+format, append([]any{ErrBadRequest}, args...)...))
 		}
 	}
-	const most = 1 << 30 // so that it is an int everywhere
+	const most = 1 << 30 // fits an int on every platform
 	semaphore := r.Permits != 0 || r.Of != 0
 	wrong(r.Key != "" && len(r.Keys) > 0, "Key and Request.Keys are both set")
 	wrong(len(r.Keys) > lockfsm.MaxKeys, "Keys has %d keys, at most %d can be locked at once", len(r.Keys),
@@ -140,7 +140,7 @@ func (r *Request) validate() error {
 	wrong(r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay, "LockDelay is %v; want 0 to %v", r.LockDelay,
 		lockfsm.MaxDelay)
 	wrong(r.Resume != 0 && (len(r.Keys) > 0 || r.Try || r.Shared || semaphore || r.MaxWaiting != 0),
-		"Resume is set together with Keys, Try, Shared, Permits or MaxWaiting: the hold has what it has")
+		"Resume is set together with Keys, Try, Shared, Permits or MaxWaiting: the hold keeps its own")
 	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 for no limit, or more", r.MaxHold)
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, at most %d", len(r.Value), lockfsm.MaxValueBytes)
 	together := len(shown.Encode(r.Value, r.Labels, nil))
@@ -149,14 +149,13 @@ func (r *Request) validate() error {
 	return errors.Join(errs...)
 }
 
-// ordinary reports whether r is what Lock and TryLock ask for.
+// ordinary reports whether r is a request of Lock or TryLock.
 func (r *Request) ordinary() bool {
 	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 &&
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
-// of returns the request as the session room takes it, made under the lock of the given one, if
-// there is one.
+// of converts the request for package client, made under the lock of under if that is not nil.
 func (r *Request) of(under *client.Request) client.Request {
 	s := client.Request{Key: r.Key, Try: r.Try}
 	if r.ordinary() && under == nil {
@@ -194,10 +193,10 @@ func (r *Request) String() string {
 	return fmt.Sprintf("lock %v", some)
 }
 
-// maxShownKey is how many bytes of a key an error shows.
+// maxShownKey is how many bytes of a too long key an error shows.
 const maxShownKey = 64
 
-// shownKey is a key as errors show it. One that is too long to be a key is cut.
+// shownKey formats a key for errors. A key that is too long is cut.
 func shownKey(key string) string {
 	if len(key) <= int(lockfsm.DefaultLimits().KeyBytes) {
 		return fmt.Sprintf("%q", key)
@@ -205,7 +204,7 @@ func shownKey(key string) string {
 	return fmt.Sprintf("%q... (%d bytes)", strings.ToValidUTF8(key[:maxShownKey], "?"), len(key))
 }
 
-// badKey says which rule a key breaks; nil: none.
+// badKey returns which rule a key breaks, or nil.
 func badKey(key string) error {
 	limit := int(lockfsm.DefaultLimits().KeyBytes)
 	rule := ""
@@ -224,7 +223,7 @@ func badKey(key string) error {
 	return fmt.Errorf("%w: %s: %s", ErrBadKey, shownKey(key), rule)
 }
 
-// badKeys is badKey for all keys of a request. A Resume that names no key is no exception.
+// badKeys is badKey for all keys of a request. A Resume must name its key too.
 func (r *Request) badKeys() error {
 	if len(r.Keys) == 0 {
 		return badKey(r.Key)
@@ -237,12 +236,11 @@ func (r *Request) badKeys() error {
 	return nil
 }
 
-// maxMarkBytes is the most of a mark of Hooks.Mark.
+// maxMarkBytes bounds a mark of Hooks.Mark.
 const maxMarkBytes = 64
 
-// marked adds the mark to what the session room is asked for. One that is too long, or for which
-// there is no room, is left out: a link of a trace is no reason to refuse a lock. So is that of a
-// Resume that leaves the hold its value.
+// marked adds the mark to a request. A mark that is too long or does not fit is dropped: a trace
+// link is no reason to refuse a lock. It is also dropped for a Resume that keeps the hold's value.
 func marked(mark []byte, r *Request, s client.Request) client.Request {
 	if len(mark) == 0 || len(mark) > maxMarkBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
 		return s
@@ -252,7 +250,7 @@ func marked(mark []byte, r *Request, s client.Request) client.Request {
 		return s
 	}
 	if s.Terms == nil {
-		s.Terms = &client.Terms{} // those of a mutex
+		s.Terms = &client.Terms{} // the terms of a mutex
 	}
 	s.Terms.Value = value
 	return s

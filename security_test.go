@@ -19,7 +19,7 @@ const (
 	secretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
 )
 
-// derived returns a secret that was derived from secretA for the label of the tests.
+// derived returns a secret derived from secretA for the label of the tests.
 func derived(t *testing.T, words ...string) string {
 	t.Helper()
 	c, err := capability.Build("cron-host", time.Time{}, words...)
@@ -55,8 +55,7 @@ func TestSecurityMistakesNameTheField(t *testing.T) {
 	}
 }
 
-// TestDerivedSecretsAtStart: what no derived secret may be is refused before anything listens, by
-// the name of the field.
+// An inadmissible derived secret is refused before anything listens, and the error names the field.
 func TestDerivedSecretsAtStart(t *testing.T) {
 	guest, member := derived(t, "lock cron/*"), derived(t, "member")
 	join := []string{"127.0.0.1:1"}
@@ -93,7 +92,7 @@ func TestDerivedSecretsAtStart(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotPrinted: a Config and a Node end in logs and panics.
+// A Config and a Node end up in logs and panics.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	c := Config{Secret: secretA, OldSecrets: []string{secretB}, Name: "orders-0"}
 	n, err := Start(t.Context(), c)

@@ -9,20 +9,19 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Session is a lease of its own beside the node's, for locks that should be free sooner after a
-// crash, at the price that a shorter outage loses them; or for a part of a service whose locks
-// should be lost, or kept, together. All its methods are safe for concurrent use. It ends with its
-// node.
+// Session is a lease of its own beside the node's. A short TTL frees its locks sooner after a
+// crash, but a shorter outage loses them. A session also lets the locks of one part of a service be
+// lost, or kept, together. All its methods are safe for concurrent use. It ends with its node.
 type Session struct {
 	node   *Node
 	client *client.Client
 }
 
-// NewSession opens a session with its own TTL: at least 1 s, and at most the group's, to which a
-// longer one is shortened. It waits for a leader until ctx ends. What is said of the locks of a
-// node holds for those of a session: its renewals, its loss, and the new one that is opened in its
-// place. A lock of one session is not asked for under a lock of another: between them a deadlock is
-// not found. At most 128 at a time, else ErrNoRoom. Close it.
+// NewSession opens a session with its own TTL, at least 1 s; a TTL above the group's is shortened
+// to it. It waits for a leader until ctx ends. Renewal, loss and replacement of the session work as
+// for the node's own. A lock of one session is never requested under a lock of another, so
+// deadlocks between sessions are not found. A node may have 128 at a time; beyond that NewSession
+// fails with ErrNoRoom. Close the session when done.
 func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, error) {
 	if ttl < minSessionTTL {
 		return nil, fmt.Errorf("%w: NewSession: the TTL is %v, at least %v", ErrBadRequest, ttl, minSessionTTL)
@@ -42,8 +41,8 @@ func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, err
 	return s, nil
 }
 
-// Acquire is [Node.Acquire] in this session. A lock that a context stands under is entered again
-// whatever session it is of.
+// Acquire is [Node.Acquire] in this session. A lock that covers the request and under whose context
+// it is made is entered again even if it belongs to another session.
 func (s *Session) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return s.node.acquire(ctx, s.client, r)
 }
@@ -56,10 +55,9 @@ func (s *Session) Lock(ctx context.Context, key string) (*Lock, error) {
 // TTL returns the TTL that the group has granted.
 func (s *Session) TTL() time.Duration { return s.client.Status().TTL }
 
-// Close ends the session in the group. Calls that wait end with ErrClosed. While one of its locks
-// is held, by code that may still run, it refuses, and the error says so: unlock them first. After
-// any other error, as when ctx ends before a leader is found, the session is over for this process,
-// and runs out in the group.
+// Close ends the session in the group. Waiting calls fail with ErrClosed. While one of its locks is
+// held, Close fails and keeps the session: unlock them first. After any other error, as when ctx
+// ends before a leader is found, the session is over for this process and expires in the group.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.client.CloseSession(ctx)
 	if errors.Is(err, client.ErrStillHeld) {
@@ -72,24 +70,24 @@ func (s *Session) Close(ctx context.Context) error {
 	return nil
 }
 
-// SessionPhase says how far an instance is on its way to a session with the leader.
+// SessionPhase is how far an instance has come to a session with the leader.
 type SessionPhase string
 
-// The phases of a session, in the order of the way.
+// The phases of a session, in order.
 const (
-	SessionSeeking   SessionPhase = "seeking"   // has no instance to ask at the moment
+	SessionSeeking   SessionPhase = "seeking"   // no instance to ask at the moment
 	SessionOpening   SessionPhase = "opening"   // has asked for a session
-	SessionAttaching SessionPhase = "attaching" // has asked the leader to take its session up again
-	SessionAttached  SessionPhase = "attached"  // talks to the leader: it can be granted locks
+	SessionAttaching SessionPhase = "attaching" // has asked the leader to resume its session
+	SessionAttached  SessionPhase = "attached"  // connected to the leader: it can be granted locks
 )
 
-// LeaseState says how far the lease of a session is from its end.
+// LeaseState is how far the lease of a session is from its end.
 type LeaseState string
 
 // The states of a lease.
 const (
 	LeaseSafe LeaseState = "safe" // neither of the two below
-	// two thirds of the TTL have passed since the last renewal that was acknowledged
+	// two thirds of the TTL have passed since the last acknowledged renewal
 	LeaseJeopardy LeaseState = "jeopardy"
 	LeaseLost     LeaseState = "lost" // there is none, or its end has passed: nothing is held
 )

@@ -20,71 +20,71 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Status is a picture of a node at one moment, for people and for programs that watch. It is a
-// value of its own.
+// Status is a snapshot of a node, for display and monitoring.
 type Status struct {
 	Name     string // of this instance
-	Instance string // ID of its present life
-	Address  string // at which others reach it, "" if it listens nowhere
+	Instance string // ID of its present incarnation
+	Address  string // at which others reach it; "" if it does not listen
 	Zone     string // Config.Zone
 	Version  string // of this library in its build
 	Phase    Phase
-	// what its secret or certificate makes of it: TierRoot, or TierMember, which never votes and
-	// serves nothing
+	// Tier is what its secret or certificate entitles it to: TierRoot, or TierMember, which never
+	// votes or serves.
 	Tier Tier
 
-	Group string // ID of the group, "" without one
-	// Name of the instance that leads as far as known, its ID while no name is known; "" if none
-	// leads
+	Group string // ID of the group; "" without one
+	// Leader is the name of the leading instance, or its ID while the name is unknown; "" if none
+	// leads.
 	Leader  string
 	Leading bool   // this instance leads
-	Term    uint64 // of the group, 0 on an instance that does not vote
+	Term    uint64 // of the group; 0 on an instance that does not vote
 	Votes   bool   // this instance is a voter
-	// who has a replica: the voters, and learners, which get the log and may be needed as voters
-	// later
+	// Voters are the instances with a replica: the voters, and the learners, which receive the log
+	// and may become voters later.
 	Voters []Member
-	// Config.Replicas: how many instances run, as the configuration says; 0: it names Founders, or
-	// the node is on its own
+	// Promised is Config.Replicas, the configured number of instances. Zero means that the
+	// configuration names Founders, or that the node is on its own.
 	Promised     int
-	VotersWanted int     // how many vote if all are there that the configuration names
-	Health       *Health // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
+	VotersWanted int     // how many vote if all configured instances are there
+	Health       *Health // the state of the voters, on the leader; nil on others, which call Node.Health
 
-	// Members is what Node.Members was answered last on this instance: the first page of a hundred
-	// at most. Nothing refreshes it but a call of Members; the console and cmd/mortise make it when
-	// a person looks.
+	// Members is the first page, at most a hundred, of the last answer to Node.Members on this
+	// instance. Only a call of Members refreshes it; the console and cmd/mortise call it when an
+	// operator looks.
 	Members      []Member
-	MembersAge   time.Duration // how old that is; 0: Members was never answered
-	MembersTotal int           // how many there were then; on the instance that leads, how many there are now
+	MembersAge   time.Duration // how old that is; zero if Members was never answered
+	MembersTotal int           // how many there were then; on the leader, how many there are now
 
 	Session  SessionPhase
 	Lease    LeaseState
-	LeaseFor time.Duration // until the locks of this instance are lost unless a renewal is acknowledged before
-	// LeaseFor of the session that has least, of the node's and of those of NewSession; 0: one is
-	// lost
+	LeaseFor time.Duration // until the locks of this instance are lost, unless a renewal is acknowledged before
+	// LeaseTightest is the smallest LeaseFor of the node's session and those of NewSession; zero if
+	// one is lost.
 	LeaseTightest time.Duration
 	Held          int    // locks that this instance holds
-	Waiting       string // what this node waits for and the way out, in a sentence; "" if nothing
+	Waiting       string // what this node waits for and the remedy, in a sentence; "" if nothing
 	Waiters       int    // calls on this instance that wait for a lock
-	// those of Waiters that may wait long by design, by the label mortise.purpose, as candidates of
-	// an election do
+	// Standby counts those of Waiters that may wait long by design, by the label mortise.purpose,
+	// such as candidates of an election.
 	Standby int
-	// IDs of its sessions in the group, its own first: Standing.Session names one of them if this
-	// process holds the lock
+	// Sessions are the IDs of its sessions in the group, its own first. If this process holds a
+	// lock, Standing.Session is one of them.
 	Sessions []string
-	// a sentence: another instance has the Name of this one, which must not be; "" if none is seen
+	// Namesake is a sentence about another instance with the same Name, which must not be; "" if
+	// none is seen.
 	Namesake    string
 	Err         error        // as Node.Err
-	Disk        *DiskFault   // what is wrong with the disk of Config.Dir; nil if nothing, or there is none
-	FaultyDisks []FaultyDisk // of all instances, as far as this one knows; all voters are told
+	Disk        *DiskFault   // the fault of the disk of Config.Dir; nil if there is none
+	FaultyDisks []FaultyDisk // those of all instances that this one knows; instances report faults to all voters
 
 	Age time.Duration // since Start
-	// for how long of that this instance could be granted locks: attached to a leader, its lease
-	// not lost, and no grace
+	// Available is how long of Age this instance could be granted locks: attached to a leader, its
+	// lease not lost, and no grace.
 	Available    time.Duration
-	HooksDropped uint64 // calls of Config.Hooks that were left out because they were too slow
+	HooksDropped uint64 // calls of Config.Hooks that were dropped because earlier ones were too slow
 }
 
-// Status returns the present picture. It asks nobody.
+// Status returns the present state of this node. It asks no other instance.
 func (n *Node) Status() Status {
 	p := n.engine.Picture()
 	s := Status{
@@ -109,7 +109,7 @@ func (n *Node) Status() Status {
 		s.Disk, s.FaultyDisks = diskFault(p.Disk), faultyDisks(p.Disks)
 	}
 	s.Waiting = n.waiting(&s, p)
-	if n.config.unreachable() || p.Member { // what it has in place of an address leads nowhere
+	if n.config.unreachable() || p.Member { // the placeholder for its address is not dialable
 		s.Address = ""
 		for i := range s.Voters {
 			if s.Voters[i].Instance == s.Instance {
@@ -120,7 +120,7 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// fillSessions adds what the sessions of the node know.
+// fillSessions adds the state of the node's sessions.
 func (s *Status) fillSessions(p *instance.Picture) {
 	first := &p.Sessions[0]
 	s.Session, s.Lease = SessionPhase(first.Phase.String()), LeaseState(first.Lease.String())
@@ -136,7 +136,7 @@ func (s *Status) fillSessions(p *instance.Picture) {
 	}
 }
 
-// waiting says what the node waits for, or "". s.Waiting is what the cluster room says.
+// waiting returns what the node waits for, or "". s.Waiting is the answer of the cluster part.
 func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	mine := &p.Sessions[0]
 	if s.Err == nil && mine.Phase != client.Attached {
@@ -153,8 +153,8 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	return s.waitsFor(mine, p.Now)
 }
 
-// votersWanted is how many instances vote if all are there that the configuration names: an odd
-// number, so that each counts.
+// votersWanted returns how many instances vote if all configured instances are there. It is odd,
+// since one more vote would add no fault tolerance.
 func (c *Config) votersWanted() int {
 	n := c.Voters
 	if c.Replicas > 0 {
@@ -169,7 +169,7 @@ func (c *Config) votersWanted() int {
 	return n - (n+1)%2
 }
 
-// fill adds what the cluster room knows.
+// fill adds the state of the cluster part.
 func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people instance.People, linked func(nodeid.ID) bool) {
 	s.Phase, s.Waiting, s.Namesake = Phase(c.Phase.String()), plain.Text(c.Waiting), plain.Text(c.Namesake)
 	if c.Group != 0 {
@@ -186,14 +186,15 @@ func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people instance.Peopl
 	s.Leader = people.Name(leader)
 }
 
-// waitsFor says what stands between this node and a lock once it belongs to a group.
+// waitsFor returns what keeps a node that belongs to a group from getting locks, or "".
 func (s *Status) waitsFor(mine *client.Status, now clock.Time) string {
 	switch {
 	case s.Err != nil:
 		return ""
 	case mine.Phase == client.Attached && mine.GraceUntil != 0:
 		left := max(mine.GraceUntil.Sub(now), 0)
-		return fmt.Sprintf("the group is in its grace for about %v more: nothing is granted while a holder of an earlier group could still believe in its lock", left.Round(time.Second/10))
+		return fmt.Sprintf("the group is in its grace for about %v more: nothing is granted while a holder of an "+
+			"earlier group could still rely on its lock", left.Round(time.Second/10))
 	case mine.Phase == client.Attached:
 		return ""
 	case s.Leader != "":
@@ -206,7 +207,7 @@ func (s *Status) waitsFor(mine *client.Status, now clock.Time) string {
 
 const noLeader = "no leader answers; a majority of these voters must be running and reach each other: "
 
-// votersText lists the voters, and which of them are not seen from here.
+// votersText lists the voters, and marks those that this instance does not see.
 func (s Status) votersText() string {
 	var list []string
 	for _, v := range s.Voters {
@@ -225,8 +226,7 @@ func (s Status) votersText() string {
 	return strings.Join(list, ", ")
 }
 
-// String shows the status in a few lines. Texts are escaped: one that was decoded may come from
-// anywhere.
+// String returns the status in a few lines. Texts are escaped, because decoded ones are untrusted.
 func (s Status) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
@@ -257,7 +257,7 @@ func (s Status) String() string {
 	return b.String()
 }
 
-// waitsForLog says what an instance without a leader waits for whose own log cannot be used.
+// waitsForLog explains the wait of an instance without a leader whose own log is unusable.
 func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
 	text := fmt.Sprintf("the log of this voter in Config.Dir %q cannot be used: %v", n.config.Dir, p.Unread)
 	if !p.OnlyVoter {
@@ -271,7 +271,8 @@ func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
 		"locks and data of the old one"
 }
 
-// waitsForDisks says what an instance without a session waits for if disks are the reason, or "".
+// waitsForDisks explains the wait of an instance without a session if disks are the reason, or
+// returns "".
 func (s Status) waitsForDisks() string {
 	var faults []string
 	own := s.Disk != nil && s.Disk.State != DiskLow
@@ -289,7 +290,7 @@ func (s Status) waitsForDisks() string {
 			voters++
 		}
 	}
-	blocks := len(faults) >= (voters+1)/2 // a hung disk may leave a leader that can commit nothing
+	blocks := len(faults) >= (voters+1)/2 // a leader with a hung disk may not be able to commit
 	if len(faults) == 0 || s.Leader != "" && !blocks {
 		return ""
 	}
@@ -298,8 +299,8 @@ func (s Status) waitsForDisks() string {
 		"; the voters are " + s.votersText()
 }
 
-// explain turns an error of the session room into one of this package, and says what a wait that
-// was broken off waited for.
+// explain turns an error of package client into one of this package. For an interrupted wait it
+// adds what the call waited for.
 func (n *Node) explain(doing string, err error) error {
 	var held *client.HeldError
 	var wait *client.WaitError
@@ -324,16 +325,16 @@ func (n *Node) explain(doing string, err error) error {
 	return fmt.Errorf("%w (%s)", err, doing)
 }
 
-// met is heldError for a caller of this node. The process before this one, under the same name, can
-// still hold the lock.
+// met is heldError for a caller of this node. An earlier incarnation of the same name may still
+// hold the lock.
 func (n *Node) met(e *client.HeldError) *HeldError {
 	h := heldError(e)
 	h.namesake = h.Holder == n.config.Name && !n.isOwn(e.Session)
 	return h
 }
 
-// because says what a wait waits for, as the end of an error's text: what the node itself waits
-// for, or else who held the lock when the request was queued.
+// because returns what a wait waits for, as the end of an error text: what the node itself waits
+// for, or else the holder when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
@@ -347,10 +348,10 @@ func (n *Node) because(behind *client.HeldError) string {
 	case n.isOwn(behind.Session):
 		holder, advice = "this instance itself", "; to enter a lock again, pass lock.Context(ctx)"
 	case h.namesake:
-		holder, advice = "another life of "+h.Holder, "; the lock is free when the session of that life ends"
+		holder, advice = "another incarnation of "+h.Holder, "; the lock is free when that incarnation's session ends"
 	}
 	others := "no other request was waiting"
-	switch before := h.Waiters - 1; { // it is counted itself
+	switch before := h.Waiters - 1; { // Waiters includes this request
 	case before == 1:
 		others = "1 other request was waiting"
 	case before > 1:
@@ -360,7 +361,7 @@ func (n *Node) because(behind *client.HeldError) string {
 		h.Since.Format(time.RFC3339), h.Token, others, advice)
 }
 
-// isOwn reports whether a session is one of this node's.
+// isOwn reports whether a session belongs to this node.
 func (n *Node) isOwn(id lockfsm.SessionID) bool {
 	for _, c := range n.engine.Clients() {
 		if c.Status().Session == id {
@@ -370,12 +371,12 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 	return false
 }
 
-// The words that Status, Event, LockEvent, NodeEvent and DiskFault carry have a type each, so that
-// a program compares them with constants. In JSON they are strings with these values. A later
-// version may add a word: a program has to ignore a word that it does not know.
+// The words in Status, Event, LockEvent, NodeEvent and DiskFault have a type each, so that a
+// program can compare them with constants. In JSON they are strings with these values. A later
+// version may add words: a program must ignore a word that it does not know.
 
-// Phase says how far an instance has come in its present life. It only goes forward; a new life
-// begins at PhaseNewborn.
+// Phase is how far an instance has come in its present incarnation. It only advances; a new
+// incarnation begins at PhaseNewborn.
 type Phase string
 
 // The phases of an instance.

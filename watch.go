@@ -13,15 +13,14 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Event is one thing that happened to one key, as [Node.Watch] and [Node.Audit] tell it. It is a
-// value of its own.
+// Event is one change of one key, as [Node.Watch] and [Node.Audit] report it.
 type Event struct {
-	// Position orders the events of a group, and of a later group that is founded in its place. It
-	// is what Watch goes on from. It is 0 from an EventReset until all that there is has been told:
-	// who has heard only a part of that begins anew.
+	// Position orders the events of a group and of the groups founded in its place. Watch continues
+	// after it. It is 0 from an EventReset until the present state has been reported: a reader that
+	// has only a part of it must start over.
 	Position uint64
 
-	// What has happened to Key, or, for EventReset and EventCurrent, to the watch itself, without a
+	// What has happened to Key. EventReset and EventCurrent concern the watch itself and have no
 	// key.
 	What EventKind
 
@@ -29,35 +28,35 @@ type Event struct {
 	Token   Token
 	Holder  string // Name of the instance
 	Session string // ID of its session
-	// by the leader's wall clock, for people; of a hold that was there at a reset: when it began;
-	// zero for the other things told then
+	// At is the time by the leader's wall clock, for display. In the state after a reset it is the
+	// beginning of a hold, and zero for other events.
 	At time.Time
 
-	Value  string            // of a hold that began, as its Request shows it
-	Labels map[string]string // the same
+	Value  string            // of a hold that began, from its Request
+	Labels map[string]string // of a hold that began, from its Request
 
-	Cause Cause // of EventFreed and of EventLeft; not set for what had been left before a reset
-	// of a forced end: the instance on which it was called, and what was said there; of
-	// Request.MaxHold and Lock.Lapse the Reason alone
+	Cause Cause // of EventFreed and EventLeft; not set in the state after a reset
+	// By and Reason of a forced end are the instance on which it was called and the text that was
+	// given. Request.MaxHold and Lock.Lapse set Reason alone.
 	By, Reason string
 
 	Data     []byte
-	Revision uint64 // of Data, as Put wants it; 0: there is none
+	Revision uint64 // of Data, as Put expects it; zero if there is none
 }
 
-// Watch tells what happens to the keys that begin with prefix: every hold and every change of data,
-// in order, none left out and none told twice. after 0 begins with an EventReset and what there is
-// now, then comes EventCurrent, then what happens. A watch that broke off goes on with the Position
-// of the last event that was seen, also if that is 0: if what came behind it is not known any more
-// (the leader keeps the last 8,192 events of all keys, and none from before it restored a snapshot)
-// it begins with an EventReset too. So nothing is ever missing without a word. EventCurrent comes
-// whenever all that has happened is told, and again every few seconds in which nothing happens: of
-// a lock that goes from one holder to the next, EventFreed and EventHeld come before it.
+// Watch reports every hold and every change of data of the keys that begin with prefix, in order,
+// none omitted and none twice. With after 0 it begins with an EventReset, reports the present
+// state, then an EventCurrent, then changes. To continue an interrupted watch pass the Position of
+// the last event seen, even if that is 0. If the events after it are no longer known, the watch
+// begins with an EventReset too, so a gap is never silent. The leader keeps the last 8,192 events
+// of all keys, and none from before it restored a snapshot. EventCurrent follows whenever all
+// changes are reported, and again every few seconds without a change. When a lock passes from one
+// holder to the next, no EventCurrent comes between EventFreed and EventHeld.
 //
-// It asks the leader, whoever that is, and waits for one without end: what was told may be old when
-// it is told, and nothing may be decided by it that a token should decide. Those who wait in queues
-// are not told; see [Node.Peek]. It ends when the loop over it does, or, with an error and a zero
-// Event, when ctx ends or the node is closed.
+// Watch asks the leader and waits for one without a limit. An event may be stale when it is
+// reported: where a token should decide, do not decide by an event. Waiters in queues are not
+// reported; see [Node.Peek]. The iteration ends with its loop. It also ends, with an error and a
+// zero Event, when ctx ends or the node is closed.
 func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
 	return n.watchFor(ctx, nil, prefix, after)
 }
@@ -83,7 +82,7 @@ func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, 
 	}
 }
 
-// toldEvent is what a watch tells, as people are told of it.
+// toldEvent converts what a watch reports for the API.
 func toldEvent(t queries.Told) Event {
 	switch {
 	case t.Reset:
@@ -96,7 +95,7 @@ func toldEvent(t queries.Told) Event {
 	return e
 }
 
-// eventsOf are the events of an answer.
+// eventsOf converts the events of an answer.
 func eventsOf(list *query.EventList) (all []Event) {
 	for _, e := range list.GetEvents() {
 		all = append(all, eventOf(e))
@@ -104,7 +103,7 @@ func eventsOf(list *query.EventList) (all []Event) {
 	return all
 }
 
-// eventOf is an event of the state machine as people are told of it.
+// eventOf converts an event of the state machine for the API.
 func eventOf(e *query.Event) Event {
 	told := Event{
 		Position: e.Position, Key: string(e.Key), Token: Token(e.Token),
@@ -131,26 +130,26 @@ func eventOf(e *query.Event) Event {
 	return told
 }
 
-// Audit returns the last 256 events, the oldest first, that tell the end of a hold, or the loss of
-// its holder, by force, because a session was not renewed in time, or because the hold ended by
-// Request.MaxHold or by Lock.Lapse. They are part of the replicated state, and outlive leaders, but
-// not the group; whoever must have all of them keeps what Watch tells.
+// Audit returns the last 256 events, the oldest first, in which a hold ended or lost its holder by
+// force, because its session was not renewed in time, by Request.MaxHold or by Lock.Lapse. They are
+// part of the replicated state: they outlive leaders, but not the group. To keep all of them, store
+// what Watch reports.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err
 }
 
-// EventKind says what an [Event] is.
+// EventKind is the kind of an [Event].
 type EventKind string
 
 // The kinds of events. The first four happen to a key.
 const (
 	EventHeld  EventKind = "held"  // a hold began, with Token, by Holder
-	EventLeft  EventKind = "left"  // the holder is gone or has detached it, by Cause; it stays for its LockDelay
+	EventLeft  EventKind = "left"  // the holder is gone or has detached it, by Cause; LockDelay keeps the lock taken
 	EventFreed EventKind = "freed" // a hold ended, by Cause
 	EventData  EventKind = "data"  // the data of the key is now Data, at Revision, or none if that is empty
-	EventReset EventKind = "reset" // forget what was reported before: what follows is what there is now
-	// everything up to Position is reported: what happens in one moment comes before the same one
+	EventReset EventKind = "reset" // forget earlier events: the present state follows
+	// everything up to Position is reported; changes of one moment are never split by it
 	EventCurrent EventKind = "current"
 )
 
@@ -163,5 +162,5 @@ const (
 	CauseExpired  Cause = "expired"  // its session, its LockDelay or its MaxHold ran out, or it lapsed
 	CauseClosed   Cause = "closed"   // with its session, when its instance left
 	CauseForced   Cause = "forced"   // by ForceUnlock
-	CauseResumed  Cause = "resumed"  // it goes on in another session, by Request.Resume
+	CauseResumed  Cause = "resumed"  // another session continues it, by Request.Resume
 )

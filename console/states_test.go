@@ -83,7 +83,7 @@ func TestWhatStandsFirst(t *testing.T) {
 			s.status.Group, s.status.Leader, s.status.Session = "", "", mortise.SessionSeeking
 			s.status.Waiting = "founding waits: s2:1 cannot be asked: the other side has no secret"
 			return s
-		}(), "other-secret", broken, "its secret, certificate or Cluster differs from that of the others. Birth waits: " +
+		}(), "other-secret", broken, "its secret, certificate or Cluster differs from that of the others. Founding waits: " +
 			"s2:1 cannot be asked: the other side has no secret. " +
 			"Follow the sentence above", "still starting"},
 		"no session": {func() *scene {

@@ -43,7 +43,7 @@ func TestCampaignAndResign(t *testing.T) {
 	})
 }
 
-// In the grace there is a queue, and nobody leads.
+// In the grace there is a queue but no leader.
 func TestAWaiterIsNoLeader(t *testing.T) {
 	g := &group{queue: []*term{{value: "waits"}}}
 	if leader, err := g.election(Options{}).Leader(t.Context()); err != nil || leader != (Leader{}) {
@@ -70,7 +70,7 @@ func TestACampaignThatGivesUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// observed is what an observer is told of what a test does to the group.
+// observed returns what an observer reports of what a test does to the group.
 func observed(t *testing.T, g *group, o Options, do func()) (tokens []mortise.Token, last error) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	var doing sync.WaitGroup
@@ -85,7 +85,7 @@ func observed(t *testing.T, g *group, o Options, do func()) (tokens []mortise.To
 				t.Errorf("%+v with %v", leader, err)
 			}
 			last = err
-			continue // it must end by itself
+			continue // the observer must end by itself
 		}
 		tokens = append(tokens, leader.Token)
 	}
@@ -116,7 +116,7 @@ func TestObserveTellsEveryChangeOnce(t *testing.T) {
 	})
 }
 
-// Each leadership is told, however short, and that nobody leads only where that is so.
+// Each leadership is reported, however short, and the lack of a leader only if there is none.
 func TestObserveTellsWhatIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -145,7 +145,8 @@ func TestObserveTellsWhatIsShort(t *testing.T) {
 	})
 }
 
-// Where the group cannot tell any more what has happened, who leads now is told if he was not.
+// If the group no longer knows what has happened, the present leader is reported unless it already
+// was.
 func TestObserveBehindAReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -155,7 +156,7 @@ func TestObserveBehindAReset(t *testing.T) {
 			g.forget()
 			synctest.Wait()
 			g.mu.Lock()
-			for range 2 { // nobody hears of the second leadership, nor of the end of the first
+			for range 2 { // the observer misses the second leadership and the end of the first
 				first := g.queue[0]
 				g.queue, first.token = nil, g.token+1
 				g.token++
@@ -191,7 +192,7 @@ func TestObserveEndsWithTheErrorOfTheNode(t *testing.T) {
 	})
 }
 
-// A loop that is left asks no more.
+// A loop that has ended sends no more queries.
 func TestObserveCanBeLeft(t *testing.T) {
 	g := &group{}
 	for range g.election(Options{}).Observe(t.Context()) {
@@ -202,8 +203,8 @@ func TestObserveCanBeLeft(t *testing.T) {
 	}
 }
 
-// Token 0 stands for "all is told", a negative one for its end; what the past says is never told,
-// whoever says it.
+// Token 0 stands for an EventCurrent, and a negative token for the end of a hold. Past events are
+// never reported, whichever hold they concern.
 func TestObservedTokensRise(t *testing.T) {
 	s := sighting{name: "e"}
 	var told []mortise.Token

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/election"
 )
 
-// Every instance of a service calls Run; one of them leads. It leads until its context ends, or its
-// work is done.
+// Every instance of a service calls Run, and one of them leads until its context ends or its work
+// is done.
 func ExampleElection_Run() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "billing-0"})
@@ -36,7 +36,8 @@ func ExampleElection_Run() {
 	// <nil>
 }
 
-// Who keeps the leadership himself campaigns and resigns. The next in the queue leads at once.
+// A caller of Campaign keeps the leadership itself and resigns it. The next in the queue leads at
+// once.
 func ExampleElection_Campaign() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -68,7 +69,7 @@ func ExampleElection_Campaign() {
 	// tokens rise: true
 }
 
-// An observer learns who leads, also on an instance that takes no part.
+// An observer learns the leader, even on an instance that takes no part.
 func ExampleElection_Observe() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -89,7 +90,7 @@ func ExampleElection_Observe() {
 			log.Fatal(err)
 		}
 		if leader.Token == 0 {
-			continue // nobody leads
+			continue // there is no leader
 		}
 		fmt.Println("requests go to", leader.Value)
 		break

@@ -8,22 +8,22 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// group is a lock in memory that several instances share, with one holder, a queue and tokens that
-// rise. A test can take the lock away.
+// group is a lock in memory that several instances share, with one holder, a queue and rising
+// tokens. A test can take the lock away.
 type group struct {
-	mu      sync.Mutex // guards all below, and the fields of terms but for the channels
+	mu      sync.Mutex // guards all below, and the fields of terms except the channels
 	queue   []*term    // the first one leads
 	token   mortise.Token
-	refuses error // of every acquire, once; then nil again
-	unheard bool  // confirmations do not come
+	refuses error // the error of the next acquire, once
+	unheard bool  // confirmations do not arrive
 
 	events   []mortise.Event
-	resets   int           // rises when watchers are to begin anew
-	watching int           // how many watch
-	happened chan struct{} // closed when one of the above, or refuses, changes; nil: nobody waits for it
+	resets   int           // rises when watchers must start over
+	watching int           // the number of watchers
+	happened chan struct{} // closed when one of the above, or refuses, changes; nil if none waits for it
 }
 
-// term is a grant, or somebody who waits for one.
+// term is a grant, or a request that waits for one.
 type term struct {
 	group   *group
 	value   string
@@ -33,7 +33,7 @@ type term struct {
 	err     error
 }
 
-// election is that of one instance of the group.
+// election returns the election of one instance of the group.
 func (g *group) election(o Options) *Election {
 	return &Election{name: "e", options: o.withDefaults(), acquire: g.acquire, peek: g.peek, watch: g.watch}
 }
@@ -63,7 +63,7 @@ func (g *group) acquire(ctx context.Context, r mortise.Request) (grant, error) {
 	}
 }
 
-// serve grants the lock to the first of the queue. Call it with mu held.
+// serve grants the lock to the first of the queue. The caller holds mu.
 func (g *group) serve() {
 	if len(g.queue) > 0 && g.queue[0].token == 0 {
 		g.token++
@@ -89,7 +89,7 @@ func (g *group) peek(ctx context.Context, key string) (mortise.KeyInfo, error) {
 	return info, nil
 }
 
-// lose takes the lock from whoever leads.
+// lose takes the lock from its holder.
 func (g *group) lose() {
 	g.mu.Lock()
 	first := g.queue[0]

@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// tell says that something has happened. Call it with mu held.
+// tell wakes the watchers after a change. The caller holds mu.
 func (g *group) tell(events ...mortise.Event) {
 	g.events = append(g.events, events...)
 	if g.happened != nil {
@@ -20,7 +20,7 @@ func (t *term) event(what mortise.EventKind) mortise.Event {
 	return mortise.Event{What: what, Key: "e", Holder: "node", Value: t.value, Token: t.token}
 }
 
-// forget has the watchers begin anew with what there is.
+// forget makes the watchers start over with the present state.
 func (g *group) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// grant is what a Leadership needs of a *mortise.Lock.
+// grant is the part of *mortise.Lock that a Leadership uses.
 type grant interface {
 	Token() mortise.Token
 	Err() error
@@ -15,20 +15,20 @@ type grant interface {
 	Unlock(ctx context.Context) error
 }
 
-// Leadership is one term of one leader, until Resign or until it is lost. Then it is over for ever:
-// the next one is another Leadership, with a higher token. Only Campaign and Run make one. It is
-// safe for concurrent use; it must not be copied.
+// Leadership is one term of one leader. It ends by Resign or when it is lost, and never resumes:
+// the next term is another Leadership, with a higher token. Only Campaign and Run create one. It is
+// safe for concurrent use and must not be copied.
 type Leadership struct {
 	grant grant
 }
 
 // Token returns the fencing token of this leadership, which rises with every leader. It never
-// changes, and is never 0.
+// changes and is never 0.
 func (l *Leadership) Token() mortise.Token { return l.grant.Token() }
 
-// Err returns nil while this instance leads, and the reason once it does not: mortise.ErrLost, or
-// mortise.ErrUnlocked after Resign. It computes from the clock at the call, so it knows also when
-// nobody has had the time to close Done. Once it is not nil it stays so.
+// Err returns nil while this instance leads, and afterwards the reason: mortise.ErrLost, or
+// mortise.ErrUnlocked after Resign. It computes from the clock at each call, so it can report the
+// end before Done is closed. Once it has returned an error it never returns nil again.
 func (l *Leadership) Err() error { return l.grant.Err() }
 
 // Done returns a channel that is closed when the leadership is over, for whatever reason. It may
@@ -36,20 +36,20 @@ func (l *Leadership) Err() error { return l.grant.Err() }
 func (l *Leadership) Done() <-chan struct{} { return l.grant.Done() }
 
 // Context returns a child of parent that ends with the leadership, or when the node begins to
-// leave; context.Cause says why: mortise.ErrLost, ErrUnlocked, ErrLeaving or ErrClosed.
-// mortise.TokenFrom finds the token in it. Each call costs a goroutine until parent or the
-// leadership ends: call it once.
+// leave. Its cause is mortise.ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. mortise.TokenFrom
+// finds the token in it. Each call costs a goroutine until parent or the leadership ends: call it
+// once.
 func (l *Leadership) Context(parent context.Context) context.Context {
 	return context.WithValue(l.grant.Context(parent), placeKey{}, &place{token: l.Token(), outer: placeOf(parent)})
 }
 
-// Resign ends the leadership, and the next in the queue leads: end the work first. It always does,
-// even if ctx has ended, which bounds only the wait for the confirmation. The errors are those of
-// mortise.Lock.Unlock: nil when it is confirmed, also when called again, and mortise.ErrLost if the
-// leadership was lost before.
+// Resign ends the leadership, and the next candidate in the queue leads: end the work first. It
+// does so even if ctx has ended, which bounds only the wait for the confirmation. The errors are
+// those of mortise.Lock.Unlock: nil once it is confirmed, also if called again, and mortise.ErrLost
+// if the leadership was lost before.
 func (l *Leadership) Resign(ctx context.Context) error { return l.grant.Unlock(ctx) }
 
-// place is what the context of a leadership carries: its token, and the place around it.
+// place is the value in the context of a leadership: its token, and the enclosing place.
 type place struct {
 	token mortise.Token
 	outer *place
@@ -63,7 +63,7 @@ func placeOf(ctx context.Context) *place {
 }
 
 // stands reports whether ctx stands under the leadership of token. No two grants of a group have
-// the same token, so a grant with it was not waited for: it is that leadership, entered again.
+// the same token, so a grant with this token is that leadership, entered again.
 func stands(ctx context.Context, token mortise.Token) bool {
 	for p := placeOf(ctx); p != nil; p = p.outer {
 		if p.token == token {

@@ -7,17 +7,17 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Observe goes through the leaders as they change: first who leads now, then each leadership as it
-// begins, also one of the same instance, and one that is over by then. Nothing comes twice, tokens
-// rise, and when nobody leads the zero Leader comes, once; where one leader follows another at once
-// it does not. It stands on mortise.Node.Watch and is told, so a change shows as soon as the
-// message is here. Only where the group cannot tell any more what has happened, since the body of
-// the loop took too long or the group was founded anew, are leaderships passed over, but never the
-// present one. Without a majority nothing comes.
+// Observe returns the leaders as they change: first the present one, then each leadership as it
+// begins, also a repeated one of the same instance, and also one that is already over. No
+// leadership appears twice, and tokens rise. If there is no leader, the zero Leader appears once;
+// it does not appear between two leaders that follow each other at once. Observe uses
+// mortise.Node.Watch, so it does not poll. It skips leaderships only if the group no longer knows
+// the events, because the body of the loop took too long or the group was founded anew. It never
+// skips the present one. Without a majority nothing appears.
 //
-// The last pair is a zero Leader with an error: the cause of ctx's end, or that of the node, such
-// as mortise.ErrClosed. It works in the goroutine of the loop, and asks nothing while the body of
-// the loop runs. Each range over the result begins anew.
+// The last pair is a zero Leader with an error: the cause of ctx's end, or the node's error, such
+// as mortise.ErrClosed. Observe runs on the goroutine of the loop and sends no query while the body
+// of the loop runs. Each range over the result starts over.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		seen := sighting{name: e.name}
@@ -36,18 +36,18 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	}
 }
 
-// sighting is what an observer has seen, and was told.
+// sighting is the state of an observer.
 type sighting struct {
 	name    string
-	now     Leader // who leads
-	told    bool   // anything
+	now     Leader // the present leader
+	told    bool   // whether anything was reported
 	last    mortise.Token
 	highest mortise.Token
 }
 
-// news notes an event and reports whether the observer is to be told who leads now. That nobody
-// does is news only when all that has happened is known: another one may lead already. A hold that
-// was told is seen again behind a reset.
+// news applies an event and returns whether to report the present leader. The lack of a leader is
+// reported only when all events are known, because another instance may lead already. After a reset
+// a reported hold appears again.
 func (s *sighting) news(e *mortise.Event) bool {
 	switch {
 	case e.What == mortise.EventReset:
@@ -57,7 +57,7 @@ func (s *sighting) news(e *mortise.Event) bool {
 			s.told, s.last = true, 0
 			return true
 		}
-	case e.Key != s.name: // the name of another begins with this one
+	case e.Key != s.name: // a key whose name begins with this one
 	case e.What == mortise.EventFreed && e.Token == s.now.Token:
 		s.now = Leader{}
 	case e.What == mortise.EventHeld && e.Token >= s.highest:

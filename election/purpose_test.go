@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestALeadershipSaysThatItIsOne: its lock has the label, also beside a value; the longest values
-// go without rather than be refused.
+// The lock of a leadership has the label, also beside a value; the longest values are sent without
+// it rather than refused.
 func TestALeadershipSaysThatItIsOne(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

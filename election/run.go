@@ -9,30 +9,30 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resignTime bounds how long Run waits until its resignation is confirmed. Without a majority it
-// would wait for ever, and the release is on its way. It waits at all since a process that exits
-// right after Run would else take the release with it.
+// resignTime bounds how long Run waits for the confirmation of its resignation. Without a majority
+// it would wait forever, and the release is on its way. Run waits at all because a process that
+// exits right after Run would lose the release.
 const resignTime = 5 * time.Second
 
-// Run takes part in the election: it campaigns with value, runs fn while it leads, and so on, one
-// after the other. It returns
+// Run takes part in the election: it campaigns with value, runs fn while it leads, and repeats. It
+// returns
 //
-//   - nil, when fn has returned nil and its context had not ended: the work is done here. Other
-//     instances take the lead and run theirs;
+//   - nil, if fn returned nil and its context had not ended: the work is done here. Other instances
+//     take the lead and run their own fn;
 //   - the cause of ctx's end, wrapped together with fn's own error if it had one. By then fn has
 //     returned and Run has resigned;
-//   - mortise.ErrLeaving or ErrClosed when the node leaves or is closed, and other errors of
-//     Campaign that do not pass by waiting, such as mortise.ErrBadKey.
+//   - mortise.ErrLeaving or ErrClosed if the node leaves or is closed, and other errors of Campaign
+//     that waiting does not cure, such as mortise.ErrBadKey.
 //
-// The context of fn is that of its leadership, and ends with it, with ctx, or when the node leaves.
-// Then fn ends what it has started and returns, with nil or any error. If only the leadership was
-// lost, Run campaigns again as soon as fn has returned, and not before. An error of fn while its
-// context has not ended does not end Run: it resigns, tells [Options.Report], and takes part again
-// after a pause, which ends early only with ctx.
+// The context of fn ends with its leadership, with ctx, or when the node leaves. Then fn must end
+// what it has started and return, with nil or any error. If only the leadership was lost, Run
+// campaigns again after fn has returned. An error of fn whose context has not ended does not end
+// Run: it resigns, calls [Options.Report], and campaigns again after a pause, which ends early only
+// with ctx.
 //
 // To step down and stay a candidate, fn ends its work, calls [Leadership.Resign] and returns. If fn
-// panics or ends its goroutine, Run resigns first, for at most 5 s. That is also the longest it
-// waits for the confirmation of any resignation.
+// panics or calls runtime.Goexit, Run resigns first. Run waits for the confirmation of any
+// resignation for at most 5 s.
 func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Context, l *Leadership) error) error {
 	row := backoff{first: e.options.Backoff, most: e.options.MaxBackoff}
 	for {
@@ -47,13 +47,13 @@ func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Co
 	}
 }
 
-// turn is what came of one campaign of Run.
+// turn is the result of one campaign of Run.
 type turn struct {
-	token  mortise.Token // 0: it did not lead
+	token  mortise.Token // 0 if it did not lead
 	lasted time.Duration // from the grant to the resignation
 	err    error
-	end    bool // of Run, with err
-	failed bool // so pause first
+	end    bool // Run returns err
+	failed bool // Run pauses first
 }
 
 // turn campaigns once, and runs fn if it leads.
@@ -79,33 +79,33 @@ func (e *Election) turn(ctx context.Context, value string, fn func(context.Conte
 	return t
 }
 
-// lead runs fn under a leadership and resigns, also if fn panics. It returns what fn returned, and
-// why the leadership was over by then, or its context had ended; nil: it was not.
+// lead runs fn under a leadership and resigns, even if fn panics. It returns the error of fn. over
+// is why the leadership, or its context, had ended by then, or nil.
 func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadership) error) (over, err error) {
 	defer func() {
 		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTime)
 		defer cancel()
-		_ = l.Resign(confirmed) // what happens to it after fn has returned makes no difference to anybody here
+		_ = l.Resign(confirmed) // fn has returned, so the result does not matter
 	}()
 	held := l.Context(ctx)
-	if held.Err() != nil { // lost on the way here
+	if held.Err() != nil { // already lost
 		return context.Cause(held), nil
 	}
 	err = fn(held, l)
 	if over = context.Cause(held); over == nil {
-		over = l.Err() // the machine slept, and nobody has been told yet
+		over = l.Err() // the machine slept, and the context has not ended yet
 	}
 	return over, err
 }
 
-// passing reports whether an error of Campaign says to try again later.
+// passing reports whether a later retry can cure an error of Campaign.
 func passing(err error) bool {
 	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// because joins the reason for which a context has ended and what fn said then, if that is more
-// than that it has ended.
+// because joins the reason for which a context ended and the error of fn, unless that only repeats
+// the reason.
 func because(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over
@@ -113,22 +113,22 @@ func because(over, err error) error {
 	return fmt.Errorf("%w: %w", over, err)
 }
 
-// backoff is the pauses of a row of failures.
+// backoff computes the pauses of a row of failures.
 type backoff struct {
 	first, most time.Duration
-	last        time.Duration // 0: the row has not begun
+	last        time.Duration // 0 before the first failure
 }
 
-// next returns the pause after the failure of a leadership that lasted so long.
+// next returns the pause after a failed leadership of duration lasted.
 func (b *backoff) next(lasted time.Duration) time.Duration {
 	if lasted >= b.most {
-		b.last = 0 // whatever it is, it is not what failed before
+		b.last = 0 // a long leadership: not the same failure as before
 	}
 	b.last = min(max(b.first, 2*b.last), b.most)
 	return b.last
 }
 
-// sleep waits, or until ctx ends.
+// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

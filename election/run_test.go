@@ -14,7 +14,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// stage checks that no two functions run at once and that tokens rise, and remembers who ran.
+// stage checks that no two functions run at once and that tokens rise, and records which instances
+// ran.
 type stage struct {
 	t       *testing.T
 	mu      sync.Mutex // guards all below
@@ -41,7 +42,7 @@ func (s *stage) exit() {
 	s.on--
 }
 
-// told is a Report that remembers.
+// told is a Report that records its calls.
 type told struct {
 	mu     sync.Mutex // guards all below
 	tokens []mortise.Token
@@ -67,8 +68,8 @@ func TestRunEndsWhenTheWorkIsDone(t *testing.T) {
 	})
 }
 
-// The context of Run ends: first that of its function, then the function, then the leadership, and
-// the next leads in the same instant.
+// When the context of Run ends, first the context of its function ends, then the function, then the
+// leadership, and the next candidate leads in the same instant.
 func TestShutdownHandsOverWhenTheFunctionHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &group{}, &stage{t: t}
@@ -80,7 +81,7 @@ func TestShutdownHandsOverWhenTheFunctionHasReturned(t *testing.T) {
 				s.enter("a", l.Token())
 				defer s.exit()
 				<-ctx.Done()
-				time.Sleep(3 * time.Second) // it tidies up
+				time.Sleep(3 * time.Second) // it cleans up
 				if l.Err() != nil {
 					t.Errorf("resigned while the function runs: %v", l.Err())
 				}
@@ -118,7 +119,7 @@ func TestRunTellsOfAFailureWhileItShutsDown(t *testing.T) {
 	})
 }
 
-// A function goes on for a while after its leadership is lost. Run waits for it, and then leads
+// A function continues for a while after its leadership is lost. Run waits for it, and then leads
 // again without a pause.
 func TestRunWaitsForItsFunctionAndLeadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -133,8 +134,8 @@ func TestRunWaitsForItsFunctionAndLeadsAgain(t *testing.T) {
 				}
 				g.lose()
 				<-ctx.Done()
-				time.Sleep(time.Hour) // it ignores that
-				return nil            // which is not the end of the work
+				time.Sleep(time.Hour) // it ignores the end of its context
+				return nil            // and this is not the end of the work
 			})
 		if err != nil || turns != 3 || time.Since(began) != 2*time.Hour {
 			t.Errorf("Run returned %v after %d turns and %v", err, turns, time.Since(began))
@@ -146,7 +147,7 @@ func TestRunWaitsForItsFunctionAndLeadsAgain(t *testing.T) {
 	})
 }
 
-// While the function of a lost leadership still runs, others lead.
+// Others lead while the function of a lost leadership still runs.
 func TestADeafFunctionDelaysItsOwnInstanceOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -178,7 +179,7 @@ func TestADeafFunctionDelaysItsOwnInstanceOnly(t *testing.T) {
 	})
 }
 
-// Failures make it pause for 1, 2, 4 and 4 s. A leadership that lasts begins anew.
+// Failures cause pauses of 1, 2, 4 and 4 s. A leadership that lasts starts the row again.
 func TestRunPausesAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := &group{}, &told{began: time.Now()}
@@ -208,7 +209,7 @@ func TestRunPausesAfterFailures(t *testing.T) {
 	})
 }
 
-// While one pauses after a failure it is not in the way of others.
+// A pause after a failure blocks no other candidate.
 func TestAFailureLetsOthersLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -238,7 +239,7 @@ func TestAPanicResignsAndGoesOn(t *testing.T) {
 	})
 }
 
-// The confirmation of a resignation never comes: Run returns all the same.
+// Run returns even if the confirmation of a resignation never arrives.
 func TestRunDoesNotWaitForeverToResign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{unheard: true}
@@ -275,7 +276,7 @@ func TestWhatEndsRun(t *testing.T) {
 	}
 }
 
-// Run is asked to end while it waits for its turn, or pauses: it does at once.
+// Run ends at once if asked while it waits for its turn or pauses.
 func TestRunEndsWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -298,8 +299,7 @@ func TestRunEndsWhileItWaits(t *testing.T) {
 	})
 }
 
-// Ten instances take the lead in the order in which they came, and each leads again when it has
-// stepped down.
+// Ten instances lead in the order of their arrival, and each leads again after it has stepped down.
 func TestSteppingDownGoesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &group{}, &stage{t: t}
@@ -329,7 +329,7 @@ func TestSteppingDownGoesRound(t *testing.T) {
 	})
 }
 
-// A leadership that is over before the function could begin is not begun.
+// The function is not called if the leadership is over before.
 func TestAFunctionIsNotCalledForWhatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := &group{}, &told{}
@@ -354,7 +354,8 @@ func TestAFunctionIsNotCalledForWhatIsLost(t *testing.T) {
 	})
 }
 
-// endedAlready is a grant that was lost, whose contexts are born ended, as a lock's are.
+// endedAlready is a lost grant: like those of a lost lock, its contexts have ended when they are
+// created.
 type endedAlready struct{ grant }
 
 func (e endedAlready) Context(parent context.Context) context.Context {
@@ -363,8 +364,8 @@ func (e endedAlready) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// The function returns nil, and its leadership is lost, but nobody has had the time to end its
-// context: this is not the end of the work.
+// The function returns nil after its leadership was lost, but before its context has ended: this is
+// not the end of the work.
 func TestALossThatNobodyWasToldOfCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, turns := &group{}, 0

@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// bucket is a server of objects that honours If-Match and If-None-Match, and keeps one header of
-// metadata, as the big ones do.
+// bucket is a server of objects that supports If-Match and If-None-Match, and keeps one header of
+// metadata, as the large object stores do.
 type bucket struct {
 	mu       sync.Mutex
 	objects  map[string]object

@@ -10,22 +10,23 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// The headers in which a token travels.
+// The headers that carry a token.
 const (
 	TokenHeader    = "Mortise-Token"    // decimal digits, see ParseToken
 	ResourceHeader = "Mortise-Resource" // optional, escaped as a path segment of a URL
-	HighestHeader  = "Mortise-Highest"  // of an answer 412: the highest token seen
+	HighestHeader  = "Mortise-Highest"  // of a 412 response: the highest token seen
 )
 
-// Transport is a client's [http.RoundTripper] that sends the token of the request's context
-// ([FromContext]) along. It does not change the request that it is given. Its fields must not be
-// changed after the first call; then it is safe for concurrent use.
+// Transport is a client's [http.RoundTripper] that adds the token of the request's context
+// ([FromContext]). It does not change the request that it is given. Its fields must not change
+// after the first call; then it is safe for concurrent use.
 //
-// A client that follows a redirect sends the token there, too. A token is no secret, and proves
+// A client that follows a redirect sends the token there, too. A token is not a secret and proves
 // nothing.
 type Transport struct {
 	Base http.RoundTripper // nil means http.DefaultTransport
-	// what the request is about, usually the lock's key; nil or "": the server knows
+	// Resource names what the request writes to, usually the lock's key. Nil or "" leaves that to
+	// the server.
 	Resource func(*http.Request) string
 	Require  bool // a request without a token is not sent, and fails with ErrNoToken
 }
@@ -56,7 +57,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return base.RoundTrip(sent)
 }
 
-// closing does what a RoundTripper owes the body of a request that it does not send.
+// closing closes the body of a request that is not sent, as a RoundTripper must.
 func closing(r *http.Request, err error) error {
 	if r.Body != nil {
 		err = errors.Join(err, r.Body.Close())
@@ -64,19 +65,19 @@ func closing(r *http.Request, err error) error {
 	return err
 }
 
-// ResponseError returns the *StaleError that an answer of [Guard] says, and nil if it says
-// something else. It reads headers only; the body stays the caller's.
+// ResponseError returns the *StaleError of a response of [Guard], or nil for any other response. It
+// reads only headers; the caller keeps the body.
 func ResponseError(r *http.Response) error {
 	if r.StatusCode != http.StatusPreconditionFailed || r.Header.Get(HighestHeader) == "" {
 		return nil
 	}
 	stale := &StaleError{Resource: resourceOf(r.Header)}
-	stale.Highest, _ = ParseToken(r.Header.Get(HighestHeader)) // 0 if somebody made it up
+	stale.Highest, _ = ParseToken(r.Header.Get(HighestHeader)) // 0 if another server made it up
 	stale.Token, _ = ParseToken(r.Header.Get(TokenHeader))
 	return stale
 }
 
-// resourceOf is the resource that a header names, "" if it names none.
+// resourceOf returns the resource that a header names, or "".
 func resourceOf(h http.Header) string {
 	resource, err := url.PathUnescape(h.Get(ResourceHeader))
 	if err != nil {
@@ -85,8 +86,8 @@ func resourceOf(h http.Header) string {
 	return resource
 }
 
-// tokenOf reads the token of a request: ErrNoToken if it has none, ErrBadToken if it has something
-// else, or two.
+// tokenOf reads the token of a request. It fails with ErrNoToken if there is none, and with
+// ErrBadToken if it is malformed or there are two.
 func tokenOf(h http.Header) (mortise.Token, error) {
 	switch values := h.Values(TokenHeader); len(values) {
 	case 0:
@@ -104,5 +105,5 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff") // the text repeats what the client sent
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n") // who does not read the answer has the status
+	_, _ = io.WriteString(w, text+"\n") // a client that does not read the body has the status
 }

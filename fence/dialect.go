@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// Dialect is how a database writes what SQL does not fix: placeholders, quotes, and "insert or
-// update".
+// Dialect is the syntax of a database: its placeholders, quotes and upsert.
 type Dialect int
 
-// The dialects. The zero value is none of them, so that a forgotten one is an error.
+// The dialects. The zero value is invalid, so a forgotten dialect is an error.
 const (
-	PostgreSQL Dialect = iota + 1 // and what speaks its language, with INSERT … ON CONFLICT; $1
+	PostgreSQL Dialect = iota + 1 // and compatible databases with INSERT … ON CONFLICT; $1
 	SQLite                        // 3.24 or later; ?
 	MySQL                         // and MariaDB; ?
 )
 
-// String is the name of the dialect.
+// String returns the name of the dialect.
 func (d Dialect) String() string {
 	switch d {
 	case PostgreSQL:
@@ -31,7 +30,7 @@ func (d Dialect) String() string {
 	return "Dialect(" + strconv.Itoa(int(d)) + ")"
 }
 
-// ErrBadName says that something cannot be the name of a table or a column here.
+// ErrBadName means that a text cannot be the name of a table or a column here.
 var ErrBadName = errors.New("fence: not a name of a table or column")
 
 func (d Dialect) known() error {
@@ -41,7 +40,7 @@ func (d Dialect) known() error {
 	return nil
 }
 
-// placeholder is what stands for the nth argument, from 1.
+// placeholder returns the nth placeholder; n begins at 1.
 func (d Dialect) placeholder(n int) string {
 	if d == PostgreSQL {
 		return "$" + strconv.Itoa(n)
@@ -49,13 +48,13 @@ func (d Dialect) placeholder(n int) string {
 	return "?"
 }
 
-// maxName is how many bytes every database lets a name have: PostgreSQL cuts longer ones, and two
-// could become one.
+// maxName is the length in bytes that every database allows. PostgreSQL truncates longer names, so
+// two could become one.
 const maxName = 63
 
-// quote makes an identifier of a name: letters, digits and underscores, with at most one dot after
-// a schema. Names come from programs, so nothing else is needed; and what cannot contain a quote
-// cannot escape from one. Quoted, a reserved word is a name too.
+// quote quotes a name of letters, digits and underscores, with at most one dot after a schema. A
+// name that cannot contain a quote cannot escape from one, and a quoted reserved word is a valid
+// name.
 func (d Dialect) quote(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
@@ -96,11 +95,11 @@ func plain(name string) bool {
 	return true
 }
 
-// nameType is the type of a column that holds a resource or an ID: it tells apart all names, and
-// can be a key.
+// nameType is the type of a column for a resource or an ID. It must distinguish all names and be
+// usable as a key.
 func (d Dialect) nameType() string {
 	if d == MySQL {
-		// its text types take A for a, and some a blank at the end for nothing
+		// MySQL's text types treat A and a as equal, and some ignore trailing spaces
 		return fmt.Sprintf("varbinary(%d)", maxResource)
 	}
 	return "text"

@@ -1,15 +1,17 @@
-// Package fence makes resources safe against holders of a lock that have lost it and do not know
-// yet. A resource remembers the highest fencing token that it has seen and refuses lower ones: then
-// it does not matter that a process can be stopped between a check and a write.
+// Package fence protects resources against holders that have lost their lock and have not noticed
+// yet. A resource remembers the highest fencing token that it has seen and refuses lower ones. Then
+// a process may be stopped between a check and a write without harm.
 //
 //	err := node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
-//		return marks.InTx(ctx, "orders/42", token, func(tx *sql.Tx) error { … }) // rolled back if a later holder was here
+//		return marks.InTx(ctx, "orders/42", token, func(tx *sql.Tx) error { … })
 //	})
+//
+// InTx rolls back if a later holder has already written.
 //
 // # Which one
 //
 //	rows of a database            [Table], [Tx]: a table of marks, moved inside your own transaction
-//	one row                       [Row]: a column of its own, no round trip more
+//	one row                       [Row]: a column of its own, no extra round trip
 //	memory of one process         [Mark]
 //	a file                        [WriteFile]; [Files] for the marks alone
 //	an object in a bucket         [Put]: a conditional write, the token in the metadata
@@ -17,49 +19,50 @@
 //	anything else                 a [Store] and [Run]
 //	work that is done once        [Ledger] in a database, [Memo] in memory
 //
-// Use one key, one lock, for one resource: tokens of different keys may be compared, but say
-// nothing about each other's holders.
+// Use one lock, with one key, for one resource. Tokens of different keys can be compared, but the
+// result says nothing about their holders.
 //
 // # Guarantees
 //
-//   - Of one resource, no lower token is admitted after a higher one, by any store here, under any
-//     concurrency, and as long as its marks live: those of a Mark as long as the process, of Files
+//   - Each store here refuses a lower token of a resource after a higher one, under any
+//     concurrency, as long as the marks exist: the marks of a Mark as long as the process, of Files
 //     and WriteFile as long as the files, of a Table as long as the rows.
-//   - The same token is admitted any number of times: a holder writes as often as it likes.
+//   - The same token is admitted any number of times: a holder may write as often as it likes.
 //   - Tables, rows, files and objects are compared and written in one step. A Mark keeps writers
-//     apart with Do. Advance alone only compares: whoever writes after it can be overtaken in
-//     between.
-//   - A refusal is a [*StaleError], and nothing has been written. Any other error means what is
-//     written beside it, and asking again is safe.
+//     apart with Do. Advance only compares: another writer can overtake between Advance and a later
+//     write.
+//   - A refusal is a [*StaleError], and nothing has been written. For any other error see the
+//     function; a retry is safe.
 //
-// That the later holder has the higher token is the promise of package mortise, and its conditions
-// on wall clocks hold here.
+// Package mortise guarantees that a later holder has a higher token. Its conditions on wall clocks
+// apply here too.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. Where [Mark.Do] keeps a new holder waiting for an old one
-// the mark has moved already, so that nothing else of the old one is admitted meanwhile.
+// Everything is safe for concurrent use. [Mark.Do] moves the mark before it waits for older
+// holders, so nothing else of an older holder is admitted meanwhile.
 //
 // # Failure
 //
-// Nothing runs in the background. What waits ends with its context, and says what for. A mark that
-// cannot be read is an error and never zero: a store that is down refuses everybody. A mark that
-// was lost (a row deleted, a directory restored from a backup) admits an old holder once more.
+// Nothing runs in the background. A wait ends with its context, and the error says what it waited
+// for. A mark that cannot be read is an error, never zero: a store that is down refuses every
+// token. If a mark is lost (a row deleted, a directory restored from a backup), an old holder is
+// admitted once more.
 //
 // # Limits
 //
-// Tokens are 1 to 2^63-1, which no group leaves before 2109. Resources are named by 1 to 512 bytes
-// of UTF-8 without control characters, as locks are. A Mark remembers 65,536 resources unless told
-// otherwise, and refuses what is older than what it has forgotten. A token is a number and no
-// secret: who may write at all can send the highest one and shut out everybody else. Fencing
-// protects from the late, not from the hostile.
+// Tokens are 1 to 2^63-1; no group grants higher ones before 2109. Names of resources are 1 to 512
+// bytes of UTF-8 without control characters, like keys. A Mark remembers 65,536 resources by
+// default, and refuses tokens that are older than what it has forgotten. A token is a number, not a
+// secret: a client that may write can send the highest token and so lock all others out. Fencing
+// protects from late writers, not from hostile ones.
 //
 // # Refused alternatives
 //
-// Asking the lock service whether a token is still valid: the answer is old when the write happens,
-// and the resource depends on one service more. Comparing for "not equal to the last" instead of
-// "lower than the highest": it refuses a holder that comes second without having lost. Forgetting
-// the longest unused mark without a floor: it admits the very writer that was stopped the longest.
-// Drivers and SDKs: database/sql and two small interfaces are enough, so that nobody inherits a
-// dependency that he does not use.
+// Asking the lock service whether a token is still valid: the answer is stale when the write
+// happens, and the resource depends on one more service. Comparing for "not equal to the last"
+// instead of "lower than the highest": it refuses a holder that comes second without having lost
+// its lock. Forgetting the least recently used mark without a floor: it admits exactly the writer
+// that was stopped the longest. Drivers and SDKs: database/sql and two small interfaces are enough,
+// and add no dependency.
 package fence

@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// A holder that was stopped for too long comes back and writes: the resource has seen a higher
-// token by then, and refuses.
+// A holder that was stopped for too long comes back and writes. The resource has seen a higher
+// token by then and refuses.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -30,7 +30,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	first.Unlock(ctx) // in life: lost, without the holder having noticed
+	first.Unlock(ctx) // in production the lock is lost without the holder's knowledge
 	second, err := node.Lock(ctx, "orders/42")
 	if err != nil {
 		log.Fatal(err)
@@ -45,13 +45,13 @@ func Example() {
 	// true
 }
 
-// Do keeps a newer holder waiting until the older one has stopped writing, and tells the older one
-// to stop.
+// Do ends the context of the older holder, and lets a newer one wait until the older one has
+// returned.
 func ExampleMark_Do() {
 	ctx := context.Background()
 	var mark fence.Mark
 	err := mark.Do(ctx, "orders/42", 5, func(ctx context.Context) error {
-		if err := mark.Advance(ctx, "orders/42", 6); err != nil { // somebody else, meanwhile
+		if err := mark.Advance(ctx, "orders/42", 6); err != nil { // another holder, meanwhile
 			return err
 		}
 		return context.Cause(ctx)
@@ -60,7 +60,7 @@ func ExampleMark_Do() {
 	// Output: fence: token 5 of "orders/42" is older than 6, the highest seen
 }
 
-// A service that writes for others: the client sends the token of its lock, the server compares,
+// A service writes for its clients: the client sends the token of its lock, the server compares it,
 // and the handler finds it in its context.
 func ExampleGuard() {
 	ctx := context.Background()
@@ -95,7 +95,7 @@ func ExampleGuard() {
 	}
 	err = node.Do(ctx, "orders/42", func(ctx context.Context, _ mortise.Token) error { return put(ctx) })
 	fmt.Println(err)
-	err = put(fence.NewContext(ctx, 5)) // the token of a holder of long ago
+	err = put(fence.NewContext(ctx, 5)) // the token of a former holder
 	fmt.Println(errors.Is(err, fence.ErrStale))
 	_ = put(ctx) // no lock at all
 	// Output:
@@ -106,7 +106,7 @@ func ExampleGuard() {
 	// 428 Precondition Required
 }
 
-// A file that only the newest holder writes.
+// A file that only the newest holder can write.
 func ExampleWriteFile() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "fence")
@@ -127,8 +127,8 @@ func ExampleWriteFile() {
 	// of the new holder <nil>
 }
 
-// An object that only the newest holder writes. webStore, in bucket_test.go, is what a store with
-// ETags needs: two methods.
+// An object that only the newest holder can write. webStore, in bucket_test.go, shows the two
+// methods that a store with ETags needs.
 func ExamplePut() {
 	ctx := context.Background()
 	server := httptest.NewServer(&bucket{})
@@ -142,27 +142,29 @@ func ExamplePut() {
 	// fence: token 5 of "report.txt" is older than 6, the highest seen
 }
 
-// A row that carries the token of its last writer. Update runs this statement, and says whether the
-// row was missing or the token stale.
+// A row that carries the token of its last writer. Update runs this statement, and reports whether
+// the row was missing or the token stale.
 func ExampleRow_Statement() {
 	row := fence.Row{Dialect: fence.PostgreSQL, Table: "orders"}
 	query, args, err := row.Statement(42, 7, "state = $1", "paid")
-	fmt.Println(query)
+	fmt.Println(strings.Replace(query, " WHERE", "\nWHERE", 1))
 	fmt.Println(args, err)
-	// Output: UPDATE "orders" SET state = $1, "fence_token" = $2 WHERE "id" = $3 AND ("fence_token"
-	// IS NULL OR "fence_token" <= $4) [paid 7 42 7] <nil>
+	// Output:
+	// UPDATE "orders" SET state = $1, "fence_token" = $2
+	// WHERE "id" = $3 AND ("fence_token" IS NULL OR "fence_token" <= $4)
+	// [paid 7 42 7] <nil>
 }
 
-// The table of marks, as a migration makes it.
+// The statement of a migration that creates the table of marks.
 func ExampleTable_Schema() {
 	text, err := fence.Table{Dialect: fence.PostgreSQL}.Schema()
-	fmt.Println(text, err)
-	// Output: CREATE TABLE IF NOT EXISTS "mortise_fence" (resource text NOT NULL PRIMARY KEY, token
-	// bigint NOT NULL) <nil>
+	fmt.Println(strings.Replace(text, " (", "\n(", 1), err)
+	// Output:
+	// CREATE TABLE IF NOT EXISTS "mortise_fence"
+	// (resource text NOT NULL PRIMARY KEY, token bigint NOT NULL) <nil>
 }
 
-// A request that is repeated, here by the next holder of the lock, gets the result of the first
-// time.
+// The next holder of the lock repeats a request and gets the result of the first call.
 func ExampleMemo() {
 	ctx := context.Background()
 	var memo fence.Memo

@@ -10,25 +10,24 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Files is a [Store] in a directory, for several processes of one machine, or for one that must
-// remember across its restarts. Each resource has two small files there, a mark and a lock, for
-// ever. It is a [Section], too: Do runs one fn of a resource at a time, on the whole machine. Its
-// value needs nothing but Dir, may be copied, and is safe for concurrent use.
+// Files is a [Store] in a directory, for several processes of one machine, or for one process that
+// must remember across restarts. Each resource keeps two small files there forever, a mark and a
+// lock. Files is also a [Section]: Do runs one fn of a resource at a time on the whole machine. Its
+// value may be copied and is safe for concurrent use.
 //
-// What [WriteFile] says about locks of the system, synced marks and network file systems holds here
-// too.
+// The notes of [WriteFile] on system locks, synced marks and network file systems apply here too.
 type Files struct {
-	Dir string // is made if it is absent, its parent is not
+	Dir string // created if it does not exist; its parent must exist
 }
 
-// Advance implements [Store]. It returns when the mark is on the disk.
+// Advance implements [Store]. It returns after the mark is on disk.
 func (f Files) Advance(ctx context.Context, resource string, token mortise.Token) error {
 	return f.Do(ctx, resource, token, func(context.Context) error { return nil })
 }
 
 // Do implements [Section]. It holds the lock of the resource while fn runs, whatever the token: an
-// fn that hangs holds up everybody else until its process ends. It is for what lies outside the
-// process: what goroutines share in memory needs a [Mark], or a lock of its own.
+// fn that hangs blocks all other callers until its process ends. It protects data outside of the
+// process. Memory that goroutines share needs a [Mark], or a lock of its own.
 func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -36,32 +35,32 @@ func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn 
 	if err := os.Mkdir(f.Dir, 0o700); err != nil && !os.IsExist(err) {
 		return err
 	}
-	sum := sha256.Sum256([]byte(resource)) // a resource may have characters, and a length, that no file name may have
+	sum := sha256.Sum256([]byte(resource)) // a resource may have characters and a length that file names may not
 	path := filepath.Join(f.Dir, hex.EncodeToString(sum[:]))
 	return sidecar{path, resource, 0o600}.do(ctx, token, func() error { return fn(ctx) })
 }
 
-// WriteFile makes data the content of the file at path, unless a higher token has written it: then
-// it returns a *StaleError, whose resource is path. The same token may write any number of times.
-// perm is that of the file (before umask).
+// WriteFile replaces the content of the file at path with data, unless a higher token has written
+// it: then it returns a *StaleError, whose resource is path. The same token may write any number of
+// times. perm is the mode of the file (before umask).
 //
-// It takes the lock of the system on path+".lock", compares with the mark in path+".mark", makes
-// the mark durable, and only then replaces the file by a rename: data is written under another name
-// (path+".new") and synced before. So at every moment, also after a crash, readers find one whole
-// write or the one before, and never a lower token's after a higher one's. What is not promised:
+// It takes the system lock on path+".lock", compares with the mark in path+".mark", makes the new
+// mark durable, and only then renames path+".new", which it has written and synced, to path. So at
+// every moment, even after a crash, readers find one whole write or the one before, and never a
+// lower token's after a higher one's. WriteFile has these limits:
 //
-//   - Somebody who writes the file without WriteFile is not seen.
-//   - A writer that is stopped between comparing and renaming keeps the lock, and others wait for
-//     it, as long as their ctx allows: they do not overtake it. When its process ends the system
-//     lets go of the lock.
-//   - The locks are those of one machine's kernel (flock; on Windows a file that is not shared).
-//     Network file systems that do not carry them from machine to machine protect nothing: use
-//     [Put] or a [Table] there. On systems without either it fails with errors.ErrUnsupported.
-//   - After a crash between the two steps the mark may be ahead of the file. Whoever holds the lock
-//     then has that token or a higher one.
+//   - It does not notice programs that write the file without WriteFile.
+//   - A writer that is stopped between comparing and renaming keeps the lock. Others wait for it as
+//     long as their ctx allows; they do not overtake it. The system releases the lock when that
+//     process ends.
+//   - The lock belongs to one machine's kernel (flock; on Windows an unshared open file). On a
+//     network file system that does not carry locks between machines it protects nothing: use [Put]
+//     or a [Table] there. On systems without either it fails with errors.ErrUnsupported.
+//   - After a crash between the two steps the mark may be ahead of the file. The present holder of
+//     the lock then has that token or a higher one.
 //
-// The files .mark and .lock stay; who deletes them makes the register forget. If path is a symbolic
-// link the link is replaced. On Windows a reader that has the file open makes the write fail.
+// The files .mark and .lock stay; deleting them makes the register forget. If path is a symbolic
+// link the link is replaced. On Windows the write fails while a reader has the file open.
 func WriteFile(ctx context.Context, path string, token mortise.Token, data []byte, perm os.FileMode) error {
 	if _, err := Int64(token); err != nil {
 		return err

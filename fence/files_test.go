@@ -20,7 +20,7 @@ import (
 
 func TestFiles(t *testing.T) { fencetest.Run(t, fence.Files{Dir: filepath.Join(t.TempDir(), "marks")}) }
 
-// Two values for one directory stand for two processes: the lock is that of the system.
+// Two values for one directory stand for two processes, because the lock belongs to the system.
 func TestFilesRemember(t *testing.T) {
 	dir := t.TempDir()
 	if err := (fence.Files{Dir: dir}).Advance(t.Context(), "a", 6); err != nil {
@@ -59,7 +59,8 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// While many write with random tokens a reader sees whole writes of tokens that never fall.
+// Many writers write with random tokens, and a reader sees only whole writes, whose tokens never
+// fall.
 func TestWriteFileNeverGoesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "register")
 	const writers, rounds = 6, 20
@@ -104,13 +105,13 @@ func TestWriteFileNeverGoesBack(t *testing.T) {
 	reading.Wait()
 }
 
-// content is what token writes: several pages of it.
+// content is what token writes: several pages.
 func content(token mortise.Token) []byte {
 	return []byte(strings.Repeat(fmt.Sprintln(uint64(token)), 3000))
 }
 
-// A writer that is stopped in the middle holds up the next one, who gives up with his context and
-// says what for.
+// A writer that is stopped in the middle blocks the next one. That one gives up with its context,
+// and its error says what it waited for.
 func TestFilesWaitForTheOther(t *testing.T) {
 	files := fence.Files{Dir: t.TempDir()}
 	err := files.Do(t.Context(), "a", 5, func(context.Context) error {
@@ -128,7 +129,7 @@ func TestFilesWaitForTheOther(t *testing.T) {
 	}
 }
 
-// What cannot be read is not zero: it may have been a mark, and a zero would admit everybody.
+// An unreadable mark does not count as zero, because zero would admit every token.
 func TestADamagedMarkIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report")
 	for _, text := range []string{"", "mortise fence 1\n", "mortise fence 2\n5\n\"a\"\n",
@@ -146,7 +147,7 @@ func TestADamagedMarkIsAnError(t *testing.T) {
 	}
 }
 
-// What a crash has left under the other name is in nobody's way.
+// A temporary file that a crash has left does not block a later write.
 func TestALeftoverIsReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report")
 	for _, name := range []string{path + ".new", path + ".mark.new"} {

@@ -9,32 +9,34 @@ import (
 )
 
 // Guard is a server's middleware that compares the token of each request with the mark of the
-// resource. A handler that it calls finds the token in its context ([FromContext]). Otherwise it
-// answers itself, in plain text:
+// resource. If the token is admitted, it calls the handler with the token in the context
+// ([FromContext]). Otherwise it answers itself, in plain text:
 //
 //	400 Bad Request             the token or the resource is malformed, or there are two
-//	412 Precondition Failed     the token is stale; Mortise-Highest says what has been seen
+//	412 Precondition Failed     the token is stale; Mortise-Highest is the highest token seen
 //	428 Precondition Required   there is no token, and Optional is not set
-//	503 Service Unavailable     the store cannot be asked, or the wait for lower tokens was cut off
+//	503 Service Unavailable     the store failed, or the wait for lower tokens was interrupted
 //
 // If the store is a [Section], such as [Mark], the handler runs in it: no handler of a lower token
-// is running, or starts later, and its context ends when a higher one is seen. With another store,
-// such as [Table], a handler can be overtaken while it runs, and has to fence its own write, for
-// example by [Tx]; so does a handler that leaves work behind when it returns.
+// is running or starts later, and its context ends when a higher token is seen. With another store,
+// such as [Table], a handler can be overtaken while it runs, and must fence its own write, for
+// example by [Tx]. The same applies to work that a handler leaves behind when it returns.
 //
 // Wrap the handlers that write; reads need no token. A client that may write may also send the
-// highest token there is, and shut everybody out: let in whom you trust. A Guard may be copied; it
-// is safe for concurrent use if its functions are.
+// highest possible token and lock all others out: admit only clients that you trust. A Guard may be
+// copied; it is safe for concurrent use if its functions are.
 type Guard struct {
 	Store Store // required
 
-	// Resource says what a request writes to. nil means what the header Mortise-Resource names;
-	// then all clients must name it alike, and a request without it is malformed. A server that
-	// knows better, by the path, should say so here.
+	// Resource returns what a request writes to. Nil means the resource of the header
+	// Mortise-Resource. Then all clients must use the same names, and a request without the header
+	// is malformed. If the server can derive the resource, for example from the path, set this
+	// function.
 	Resource func(*http.Request) string
 
-	Optional bool // a request without a token is let through, unguarded
-	// is told what the store complains of, beyond refusals; nil: nobody is. The client never is
+	Optional bool // a request without a token is passed on unguarded
+	// Failed is called with errors of the store that are not refusals. Nil means that they are
+	// dropped. The client never sees them.
 	Failed func(*http.Request, error)
 }
 
@@ -64,12 +66,12 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 		if err != nil && !admitted {
 			g.answer(w, r, err)
 		} else if err != nil && g.Failed != nil {
-			g.Failed(r, err) // the store could not be left as it should be; the handler has answered
+			g.Failed(r, err) // the store failed after the handler had answered
 		}
 	})
 }
 
-// resource is what the request writes to.
+// resource returns what the request writes to.
 func (g Guard) resource(r *http.Request) (string, error) {
 	if g.Resource != nil {
 		return g.Resource(r), nil
@@ -85,7 +87,7 @@ func (g Guard) resource(r *http.Request) (string, error) {
 	return resource, nil
 }
 
-// answer says why the handler has not run.
+// answer writes the response for a request whose handler has not run.
 func (g Guard) answer(w http.ResponseWriter, r *http.Request, err error) {
 	var stale *StaleError
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// seen answers with the token that a handler finds, and counts.
+// seen answers with the token that a handler finds, and counts its calls.
 func seen(calls *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -25,7 +25,7 @@ func seen(calls *atomic.Int64) http.Handler {
 	})
 }
 
-// brokenStore cannot be asked.
+// brokenStore always fails.
 type brokenStore struct{}
 
 func (brokenStore) Advance(context.Context, string, mortise.Token) error {
@@ -47,7 +47,7 @@ func TestGuardAnswers(t *testing.T) {
 		guard  fence.Guard
 		header http.Header
 		status int
-		text   string // is in the answer
+		text   string // is in the response
 	}{
 		{"the mark", fence.Guard{Resource: byPath}, h(token, "5"), 200, "5 true"},
 		{"higher", fence.Guard{Resource: byPath}, h(token, "6"), 200, "6 true"},
@@ -106,19 +106,21 @@ func TestGuardAnswers(t *testing.T) {
 	}
 }
 
-// The whole way over a real connection, and back into an error.
+// A token travels over a real connection, and the refusal comes back as an error.
 func TestTransportMeetsGuard(t *testing.T) {
 	var calls atomic.Int64
 	mark := &fence.Mark{}
 	server := httptest.NewServer(fence.Guard{Store: mark}.Wrap(seen(&calls)))
 	defer server.Close()
-	client := &http.Client{Transport: &fence.Transport{Resource: func(*http.Request) string { return " ordérs/42%\t"[:11] }, Require: true}}
+	client := &http.Client{Transport: &fence.Transport{
+		Resource: func(*http.Request) string { return " ordérs/42%\t"[:11] }, Require: true,
+	}}
 	send := func(ctx context.Context) (*http.Response, string, error) {
 		r, err := http.NewRequestWithContext(ctx, "PUT", server.URL, strings.NewReader("body"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set(fence.TokenHeader, "99") // somebody's old code: the context counts
+		r.Header.Set(fence.TokenHeader, "99") // set by old code: the token of the context counts
 		response, err := client.Do(r)
 		if err != nil {
 			return nil, "", err
@@ -169,7 +171,7 @@ func TestTransportWithoutAToken(t *testing.T) {
 		t.Errorf("%v, sent %v", err, base.sent.Header)
 	}
 	if err := fence.ResponseError(response); err != nil {
-		t.Errorf("a 412 of somebody else was taken for ours: %v", err)
+		t.Errorf("a 412 of another server was taken for a refusal: %v", err)
 	}
 	body := &closer{Reader: strings.NewReader("x")}
 	r = httptest.NewRequest("PUT", "/", body)
@@ -187,9 +189,9 @@ type closer struct {
 func (c *closer) Close() error { c.closed = true; return nil }
 
 // A request that was admitted and then stopped must not write after a newer one: the newer one ends
-// its context, and waits.
+// its context and waits.
 func TestGuardKeepsHandlersApart(t *testing.T) {
-	register := "" // written without a lock: the race detector watches, too
+	register := "" // written without a lock, so that the race detector checks the order
 	arrived := make(chan bool)
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token, _ := fence.FromContext(r.Context()); token == 5 {
@@ -198,7 +200,7 @@ func TestGuardKeepsHandlersApart(t *testing.T) {
 			if !errors.Is(context.Cause(r.Context()), fence.ErrStale) {
 				t.Error(context.Cause(r.Context()))
 			}
-			register = "old" // it does not look, and writes all the same
+			register = "old" // it ignores its context and writes anyway
 			return
 		}
 		register = "new"
@@ -226,7 +228,7 @@ func TestGuardKeepsHandlersApart(t *testing.T) {
 	}
 }
 
-// Bytes as nobody's client would send them, over a bare connection.
+// Headers that no client would send, over a bare connection.
 func TestGuardSurvivesRawRequests(t *testing.T) {
 	var calls atomic.Int64
 	server := httptest.NewServer(fence.Guard{Store: &fence.Mark{}}.Wrap(seen(&calls)))
@@ -244,7 +246,8 @@ func TestGuardSurvivesRawRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		go fmt.Fprintf(conn, "PUT / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n", headers)
-		answer, _ := io.ReadAll(io.LimitReader(conn, 4096)) // the server may reset what it does not read to the end
+		// The server may reset the connection before it has read everything.
+		answer, _ := io.ReadAll(io.LimitReader(conn, 4096))
 		conn.Close()
 		if len(answer) > 0 && !strings.HasPrefix(string(answer), "HTTP/1.1 4") {
 			t.Errorf("%.60q: %.60q", headers, answer)

@@ -11,12 +11,12 @@ import (
 
 // Step names one piece of work that is to be done once.
 type Step struct {
-	Resource string        // what is worked on, and whose mark Token is compared with
+	Resource string        // what is worked on, and whose mark is compared with Token
 	Token    mortise.Token // the holder's
-	// ID tells the step from others of the resource: that of a request, a message, an order line;
-	// by the rules for resources. It has to be the same when the step is repeated by another holder
-	// of the lock. "" means the token itself: then only repetitions under one grant are recognized,
-	// and the next holder does the work again.
+	// ID distinguishes the step from others of the resource: the ID of a request, a message, an
+	// order line. The rules for names of resources apply. It must be the same when another holder
+	// of the lock repeats the step. "" means the token itself: then only repetitions under one
+	// grant are recognized, and the next holder does the work again.
 	ID string
 }
 
@@ -34,21 +34,21 @@ func (s Step) id() (string, error) {
 	return s.ID, nil
 }
 
-// DefaultLedger is the name of the table of a [Ledger] that has none.
+// DefaultLedger is the default table name of a [Ledger].
 const DefaultLedger = "mortise_step"
 
-// Ledger remembers in a database which steps have been done, and with what result. Its value may be
+// Ledger records in a database which steps have been done, and their results. Its value may be
 // copied and is safe for concurrent use.
 //
-// What it can promise: work that is done in the transaction that it passes to fn takes effect
-// exactly once, whoever repeats the step, and however often, until Forget; and never after a higher
-// token of the resource has been seen. What it cannot: work outside that transaction, a charged
-// card or a sent mail, is done at least once. If the process dies after the effect and before the
-// commit, the step is not remembered, and a repetition does it again: pass the ID on, to a service
-// that recognizes repetitions itself.
+// Work in the transaction that is passed to fn takes effect exactly once, however often any holder
+// repeats the step, until Forget. It never takes effect after a higher token of the resource has
+// been seen. Work outside of that transaction, such as a charged card or a sent mail, is done at
+// least once. If the process dies after the effect and before the commit, the step is not recorded,
+// and a repetition does it again. So pass the ID on to a service that recognizes repetitions
+// itself.
 type Ledger struct {
-	Marks Table  // where the tokens are compared; its DB and Dialect are the ledger's too
-	Name  string // the table of the results; "" means DefaultLedger; may have a schema in front
+	Marks Table  // where the tokens are compared; the ledger uses its DB and Dialect
+	Name  string // the table of the results; "" means DefaultLedger; may have a schema prefix
 }
 
 func (l Ledger) quoted() (string, error) {
@@ -61,8 +61,8 @@ func (l Ledger) quoted() (string, error) {
 	return l.Marks.Dialect.quote(l.Name)
 }
 
-// Schema returns the statement that makes the table of the results if it is absent. That of the
-// marks is [Table.Schema].
+// Schema returns the statement that creates the table of the results if it does not exist. For the
+// marks see [Table.Schema].
 func (l Ledger) Schema() (string, error) {
 	name, err := l.quoted()
 	if err != nil {
@@ -70,11 +70,12 @@ func (l Ledger) Schema() (string, error) {
 	}
 	bytes := [...]string{PostgreSQL: "bytea", SQLite: "blob", MySQL: "longblob"}[l.Marks.Dialect]
 	text := l.Marks.Dialect.nameType()
-	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (resource %s NOT NULL, id %s NOT NULL, token bigint NOT NULL, result %s NOT NULL, PRIMARY KEY (resource, id))",
+	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (resource %s NOT NULL, id %s NOT NULL, token bigint NOT NULL, "+
+		"result %s NOT NULL, PRIMARY KEY (resource, id))",
 		name, text, text, bytes), nil
 }
 
-// Create makes both tables if they are absent.
+// Create creates both tables if they do not exist.
 func (l Ledger) Create(ctx context.Context) error {
 	if err := l.Marks.Create(ctx); err != nil {
 		return err
@@ -87,10 +88,10 @@ func (l Ledger) Create(ctx context.Context) error {
 	return err
 }
 
-// Do returns the stored result of the step, or runs fn in a transaction, stores its result in the
-// same one, and commits. If fn fails nothing is stored, and its error is returned as it is; a
-// repetition tries again. A *StaleError comes before any of that, also if the step is done. Steps
-// of one resource run one at a time, across all processes.
+// Do returns the stored result of the step. If there is none it runs fn in a transaction, stores
+// the result in the same one, and commits. If fn fails nothing is stored, its error is returned
+// unchanged, and a repetition tries again. A stale token fails with a *StaleError even if the step
+// is done. Steps of one resource run one at a time, across all processes.
 func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, error)) (result []byte, err error) {
 	id, err := step.id()
 	if err != nil {
@@ -102,10 +103,10 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	}
 	p := l.Marks.Dialect.placeholder
 	err = l.Marks.InTx(ctx, step.Resource, step.Token, func(tx *sql.Tx) error {
-		// The mark's row is locked by now, so nobody else is between looking here and storing.
+		// The row of the mark is locked now, so no other transaction stores a result in between.
 		query := fmt.Sprintf("SELECT result FROM %s WHERE resource = %s AND id = %s", name, p(1), p(2))
 		if l.Marks.Dialect == MySQL {
-			query += " FOR UPDATE" // else it would read what was there when the transaction first read
+			query += " FOR UPDATE" // otherwise MySQL would read the state of the transaction's first read
 		}
 		err := tx.QueryRowContext(ctx, query, step.Resource, id).Scan(&result)
 		if !errors.Is(err, sql.ErrNoRows) {
@@ -115,7 +116,7 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 			return err
 		}
 		if result == nil {
-			result = []byte{} // which no driver takes for NULL
+			result = []byte{} // some drivers store nil as NULL
 		}
 		insert := fmt.Sprintf("INSERT INTO %s (resource, id, token, result) VALUES (%s, %s, %s, %s)", name, p(1),
 			p(2), p(3), p(4))
@@ -128,9 +129,9 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	return result, nil
 }
 
-// Forget drops the results of resource that were stored under a lower token than before, and
-// returns how many. Their steps would be done again, so keep them for as long as anybody may repeat
-// one.
+// Forget deletes the results of resource that were stored under a token lower than before, and
+// returns their number. Their steps would be done again, so keep them as long as one may be
+// repeated.
 func (l Ledger) Forget(ctx context.Context, resource string, before mortise.Token) (int64, error) {
 	if err := check(resource, before); err != nil {
 		return 0, err

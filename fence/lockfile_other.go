@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// tryLockFile refuses: without a lock between processes a mark in a file would promise what it
-// cannot hold.
+// tryLockFile fails: without a lock between processes a mark in a file protects nothing.
 func tryLockFile(path string, _ os.FileMode) (*os.File, error) {
 	return nil, &os.PathError{Op: "lock", Path: path, Err: errors.ErrUnsupported}
 }

@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// tryLockFile opens the file at path without sharing; nil if somebody else has it open.
+// tryLockFile opens the file at path without sharing. It returns nil if it is already open
+// elsewhere.
 func tryLockFile(path string, _ os.FileMode) (*os.File, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

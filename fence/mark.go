@@ -8,45 +8,45 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Mark is a [Store] in the memory of the process that owns the resources: the highest token of
-// each. Its zero value is ready to use. It is a [Section], too. It is safe for concurrent use and
-// must not be copied.
+// Mark is a [Store] in the memory of the process that owns the resources: it holds the highest
+// token of each. It is also a [Section]. The zero value is ready to use. A Mark is safe for
+// concurrent use and must not be copied.
 //
-// It forgets everything with its process, and knows nothing of what other instances of a service
-// have seen. That is right for resources that live in the same memory; for others use a [Table], or
-// [Files], or, with one instance, set Floor to the highest token that is stored with them.
+// Its marks end with its process, and do not include what other instances of a service have seen.
+// That is right for resources in the same memory. For others use a [Table] or [Files], or, with one
+// instance, set Floor to the highest token that is stored with them.
 type Mark struct {
-	// Limit is how many resources are remembered, those in use by Do not counted; 0 means 65,536.
-	// When there would be more, the half with the lowest tokens is forgotten, and Floor rises to
-	// the highest of these. It must not be changed after the first call.
+	// Limit is how many resources are remembered, not counting those in use by Do. Zero means
+	// 65,536. At the limit the half with the lowest tokens is forgotten, and the floor rises to the
+	// highest of these. It must not be changed after the first call.
 	Limit int
 
-	// Floor is the token below which a resource that is not remembered is refused; 0 refuses
-	// nothing. All tokens of a group rise with time, so what was granted lately lies above. It must
-	// not be changed after the first call.
+	// Floor is the token below which a resource that is not remembered is refused. Zero refuses
+	// nothing. All tokens of a group rise with time, so recent grants lie above it. It must not be
+	// changed after the first call.
 	Floor mortise.Token
 
 	mu    sync.Mutex
-	floor mortise.Token    // the highest token of those that were forgotten for room
-	cells map[string]*cell // nil until the first
+	floor mortise.Token    // the highest of the tokens that were forgotten for room
+	cells map[string]*cell // nil until the first use
 }
 
-// defaultLimit is how many resources a Mark remembers if nobody says otherwise.
+// defaultLimit is the limit of a Mark without a Limit.
 const defaultLimit = 1 << 16
 
-// cell is what a Mark knows of one resource.
+// cell is the state of one resource.
 type cell struct {
-	highest mortise.Token // 0: forgotten, and here only because it is in use
-	turn    mortise.Token // the token of all runs under way
+	highest mortise.Token // zero means forgotten: the cell exists only because it is in use
+	turn    mortise.Token // the token of all runs in progress
 	runs    map[*run]bool
 	waiting int
-	over    chan struct{} // closed when the last of the runs has ended; nil while none waits for that
+	over    chan struct{} // closed when the last run has ended; nil while none waits for that
 }
 
 func (c *cell) used() bool { return len(c.runs) > 0 || c.waiting > 0 }
 
-// Advance implements [Store]. It does not wait and ignores ctx. Runs of lower tokens (see Do) learn
-// of it by the end of their contexts.
+// Advance implements [Store]. It does not wait and ignores ctx. It ends the contexts of runs of
+// lower tokens (see Do).
 func (m *Mark) Advance(_ context.Context, resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (m *Mark) Advance(_ context.Context, resource string, token mortise.Token) 
 	return err
 }
 
-// Check says what Advance would, and remembers nothing. What it has admitted may be stale by the
+// Check returns what Advance would return, and remembers nothing. The answer may be stale by the
 // time of the write.
 func (m *Mark) Check(resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
@@ -79,9 +79,8 @@ func (m *Mark) Highest(resource string) (mortise.Token, bool) {
 	return c.highest, true
 }
 
-// Forget drops what is known of a resource that exists no more. From then on any token of it is
-// admitted that is not below the floor, so call it only where a write to what is gone fails by
-// itself.
+// Forget drops the mark of a resource that no longer exists. Afterwards any token at or above the
+// floor is admitted, so call it only if a write to the removed resource fails by itself.
 func (m *Mark) Forget(resource string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +90,7 @@ func (m *Mark) Forget(resource string) {
 	}
 }
 
-// admits returns nil, or the *StaleError. The caller holds mu.
+// admits returns nil or a *StaleError. The caller holds mu.
 func (m *Mark) admits(resource string, token mortise.Token) error {
 	if c := m.cells[resource]; c != nil && c.highest > 0 {
 		if token < c.highest {
@@ -105,8 +104,8 @@ func (m *Mark) admits(resource string, token mortise.Token) error {
 	return nil
 }
 
-// advance admits or refuses, remembers, and tells runs that they are overtaken. The caller holds
-// mu.
+// advance admits or refuses token, records it, and cancels the runs that it overtakes. The caller
+// holds mu.
 func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 	if err := m.admits(resource, token); err != nil {
 		return nil, err
@@ -126,9 +125,9 @@ func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 	return c, nil
 }
 
-// makeRoom forgets the half with the lowest tokens if there is no room for one more. That keeps
-// refusals by the floor to resources whose holders have been silent for the longest time, and costs
-// a sort once in Limit/2 new resources. The caller holds mu.
+// makeRoom forgets the half with the lowest tokens if there is no room for one more. So the floor
+// refuses only resources whose holders have been silent the longest, and the sort happens once per
+// Limit/2 new resources. The caller holds mu.
 func (m *Mark) makeRoom() {
 	if m.cells == nil {
 		m.cells = map[string]*cell{}
@@ -147,7 +146,7 @@ func (m *Mark) makeRoom() {
 		}
 	}
 	if len(tokens) == 0 {
-		return // all are in use: they are bounded by the calls under way
+		return // all are in use: the calls in progress bound them
 	}
 	slices.Sort(tokens)
 	m.floor = max(m.floor, tokens[(len(tokens)-1)/2])
@@ -158,7 +157,7 @@ func (m *Mark) makeRoom() {
 	}
 }
 
-// tidy drops a cell that says nothing. The caller holds mu.
+// tidy drops a cell without a mark and without a user. The caller holds mu.
 func (m *Mark) tidy(resource string, c *cell) {
 	if c.highest == 0 && !c.used() {
 		delete(m.cells, resource)

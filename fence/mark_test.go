@@ -16,7 +16,7 @@ import (
 func TestMark(t *testing.T) { fencetest.Run(t, &fence.Mark{}) }
 
 func TestMarkWithFewPlaces(t *testing.T) {
-	// One mark, so every other resource pushes it out: the floor must do what the memory cannot.
+	// The mark has room for one resource, so every other one evicts it, and the floor must refuse.
 	t.Run("single", func(t *testing.T) {
 		mark := &fence.Mark{Limit: 1}
 		for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestMarkRemembersItsLimit(t *testing.T) {
 	mark := &fence.Mark{Limit: 100}
 	for i := range 1000 {
 		if err := mark.Advance(t.Context(), fmt.Sprint(i), mortise.Token(1+i)); err != nil {
-			t.Fatal(err) // tokens rise with time, and so no newer one falls below the floor
+			t.Fatal(err) // tokens rise with time, so no newer one falls below the floor
 		}
 	}
 	kept := 0
@@ -100,7 +100,7 @@ func TestMarkChecksForgetsAndHasAFloor(t *testing.T) {
 	}
 }
 
-// A higher token is marked at once, tells the lower ones that run, and waits for them.
+// A higher token is recorded at once, cancels the runs of lower tokens, and waits for them.
 func TestDoWaitsForLowerTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mark fence.Mark
@@ -137,7 +137,7 @@ func TestDoWaitsForLowerTokens(t *testing.T) {
 		if top, _ := mark.Highest("a"); top != 6 {
 			t.Errorf("an ended context has moved the mark to %d", top)
 		}
-		mark.Forget("a") // must not let anybody past those who run
+		mark.Forget("a") // must not admit a run while others are in progress
 		close(let)
 		if err := <-done; err != nil || !second {
 			t.Errorf("6 after 5 has returned: %v, ran: %v", err, second)
@@ -145,7 +145,7 @@ func TestDoWaitsForLowerTokens(t *testing.T) {
 	})
 }
 
-// Whoever gives up waiting leaves the mark where he has put it.
+// A caller that gives up waiting leaves the mark at its token.
 func TestDoGivesUpWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mark fence.Mark
@@ -180,7 +180,7 @@ func TestDoRunsOneTokenTogether(t *testing.T) {
 	})
 }
 
-// A panic of fn leaves nothing behind that others wait for.
+// After a panic of fn no waiter is blocked.
 func TestDoSurvivesAPanic(t *testing.T) {
 	var mark fence.Mark
 	func() {

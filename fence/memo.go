@@ -9,36 +9,36 @@ import (
 // Memo is a [Ledger] in memory. Its zero value is ready to use; it is safe for concurrent use and
 // must not be copied.
 //
-// It promises that fn of one step does not return nil twice, as long as the process lives and fewer
-// than Limit steps have been done since: what is forgotten is done again. An fn that fails, or is
-// cut off, may have had an effect, and is run again when the step is repeated.
+// fn of one step does not return nil twice as long as the process lives and fewer than Limit steps
+// have been done since; a forgotten step is done again. An fn that fails or is interrupted may have
+// had an effect, and runs again when the step is repeated.
 type Memo struct {
-	// Marks is where tokens are compared; nil means a Mark of the memo's own. It must not be
-	// changed after the first call.
+	// Marks compares the tokens; nil means a Mark of the memo's own. It must not be changed after
+	// the first call.
 	Marks Store
 
-	// Limit is how many results are kept; 0 means 65,536; the oldest goes first. It must not be
-	// changed after the first call.
+	// Limit is how many results are kept. Zero means 65,536. The oldest result is dropped first. It
+	// must not be changed after the first call.
 	Limit int
 
 	own   Mark
 	mu    sync.Mutex
 	steps map[stepKey]*outcome
-	done  []stepKey // the finished ones, oldest first
+	done  []stepKey // the finished steps, oldest first
 }
 
 type stepKey struct{ resource, id string }
 
-// outcome is a step under way or done.
+// outcome is a step in progress or done.
 type outcome struct {
-	over   chan struct{} // closed when it is done or has failed; what follows is written before
+	over   chan struct{} // closed when the step is done or has failed, after the fields below are set
 	done   bool
 	result []byte
 }
 
-// Do returns a copy of the stored result of the step, or runs fn and stores its result. Of several
-// calls at the same time one runs fn, and the others wait for it, as long as their ctx allows; if
-// it fails the next one runs its own. A *StaleError comes before any of that, also if the step is
+// Do returns a copy of the stored result of the step, or runs fn and stores its result. Of
+// concurrent calls one runs fn, and the others wait for it as long as their ctx allows; if it
+// fails, the next one runs its own fn. A stale token fails with a *StaleError even if the step is
 // done. The context of fn carries the token; if Marks is a [Section] it ends early when a higher
 // token is seen.
 func (m *Memo) Do(ctx context.Context, step Step, fn func(context.Context) ([]byte, error)) (result []byte, err error) {
@@ -57,7 +57,7 @@ func (m *Memo) Do(ctx context.Context, step Step, fn func(context.Context) ([]by
 	return slices.Clone(result), err
 }
 
-// once waits for the step to be done, or does it.
+// once waits until the step is done, or does it.
 func (m *Memo) once(ctx context.Context, key stepKey, fn func(context.Context) ([]byte, error)) ([]byte, error) {
 	for {
 		o, mine := m.claim(key)
@@ -75,7 +75,7 @@ func (m *Memo) once(ctx context.Context, key stepKey, fn func(context.Context) (
 	}
 }
 
-// claim returns the outcome of a step, and whether it is the caller who has to bring it about.
+// claim returns the outcome of a step, and whether the caller must do the step.
 func (m *Memo) claim(key stepKey) (o *outcome, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +90,7 @@ func (m *Memo) claim(key stepKey) (o *outcome, mine bool) {
 	return o, true
 }
 
-// work runs fn and stores its result, or lets the next one try if it fails or panics.
+// work runs fn and stores its result. If fn fails or panics, the next caller may try.
 func (m *Memo) work(ctx context.Context, key stepKey, o *outcome,
 	fn func(context.Context) ([]byte, error)) (result []byte, err error) {
 	finished := false
@@ -110,7 +110,7 @@ func (m *Memo) work(ctx context.Context, key stepKey, o *outcome,
 	return result, err
 }
 
-// keep notes a finished step and drops the oldest beyond the limit. The caller holds mu.
+// keep records a finished step and drops the oldest beyond the limit. The caller holds mu.
 func (m *Memo) keep(key stepKey) {
 	limit := m.Limit
 	if limit <= 0 {

@@ -26,7 +26,7 @@ func TestMemoDoesAStepOnce(t *testing.T) {
 				return fmt.Append(nil, "result ", runs), nil
 			})
 		if len(result) > 0 {
-			defer func() { result[0] = 'X' }() // the caller's copy is the caller's
+			defer func() { result[0] = 'X' }() // the caller owns the returned copy
 		}
 		return string(result), err
 	}
@@ -37,7 +37,7 @@ func TestMemoDoesAStepOnce(t *testing.T) {
 		stale bool
 	}{
 		{5, "", "result 1", false}, {5, "", "result 1", false}, {5, "5", "result 1", false},
-		{5, "pay", "result 2", false}, {6, "pay", "result 2", false}, // another holder repeats what the first has done
+		{5, "pay", "result 2", false}, {6, "pay", "result 2", false}, // another holder repeats the step of the first
 		{6, "", "result 3", false}, {5, "pay", "", true}, {5, "new", "", true},
 	} {
 		got, err := do(c.token, c.id)
@@ -74,7 +74,7 @@ func TestMemoTogether(t *testing.T) {
 	}
 }
 
-// A step that fails, or panics, is not done: the next one tries.
+// A step that fails or panics is not done: the next caller tries.
 func TestMemoTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var memo fence.Memo
@@ -110,7 +110,7 @@ func TestMemoTriesAgain(t *testing.T) {
 	})
 }
 
-// The oldest results go: the limit bounds memory, and is where the promise ends.
+// The oldest results are dropped: the limit bounds memory, and so the guarantee.
 func TestMemoForgetsTheOldest(t *testing.T) {
 	memo := fence.Memo{Limit: 2, Marks: &fence.Mark{}}
 	runs := 0

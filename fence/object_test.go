@@ -40,7 +40,7 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// The old writer is stopped between its look and its write, and the new one writes meanwhile.
+// The old writer is stopped between its read and its write, and the new one writes meanwhile.
 func TestPutIsNotOvertaken(t *testing.T) {
 	for name, start := range map[string]string{"there is none": "", "there is one": "4"} {
 		b := &bucket{}
@@ -92,7 +92,7 @@ func TestPutNeverGoesBack(t *testing.T) {
 	all.Wait()
 }
 
-// oddStore answers as it is told.
+// oddStore returns what its fields say.
 type oddStore struct {
 	seen   fence.Object
 	head   error
@@ -119,7 +119,7 @@ func TestPutAndOddStores(t *testing.T) {
 		"gives no version":  {oddStore{seen: fence.Object{Token: 1}}, nil, 0},
 		"changes all day": {oddStore{seen: fence.Object{Version: "1"},
 			put: fmt.Errorf("412: %w", fence.ErrChanged)}, fence.ErrChanged, 32},
-		// the error counts
+		// the error decides
 		"missing, with data": {oddStore{head: fence.ErrMissing, seen: fence.Object{Version: "9", Token: 9}}, nil, 1},
 	} {
 		err := fence.Put(t.Context(), &c.store, "a", 5, nil)

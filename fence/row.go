@@ -10,24 +10,24 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// DefaultColumn is the name of the token's column where none is given.
+// DefaultColumn is the default name of the token's column.
 const DefaultColumn = "fence_token"
 
 // Row guards rows by a column of their own, a bigint that holds the highest token that has written
 // the row, or NULL before the first. One statement compares and writes, so it needs no transaction,
-// no guard table, and no more round trips than the write alone. Its value may be copied and is safe
-// for concurrent use.
+// no table of marks and no extra round trip. Its value may be copied and is safe for concurrent
+// use.
 //
-// It protects rows that exist, and only against statements that are made by it. A row that is
-// deleted takes its mark along: to guard creation and deletion too, use a [Table].
+// It protects rows that exist, and only from guarded statements. A row that is deleted takes its
+// mark along: to guard creation and deletion too, use a [Table].
 type Row struct {
 	Dialect Dialect
-	Table   string // may have a schema in front; quoted, as in Table
-	Key     string // the column that finds one row; "" means "id"
-	Column  string // the token's; "" means DefaultColumn
+	Table   string // may have a schema prefix; quoted, as in Table
+	Key     string // the column that identifies one row; "" means "id"
+	Column  string // the column of the token; "" means DefaultColumn
 }
 
-// DB runs statements: *sql.DB, *sql.Tx and *sql.Conn do.
+// DB runs statements; *sql.DB, *sql.Tx and *sql.Conn implement it.
 type DB interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -54,12 +54,12 @@ func (r Row) names() (n names, err error) {
 	return n, errors.Join(errs[:]...)
 }
 
-// Condition returns the condition under which a statement may write, with its one argument, for
-// those who write the statement themselves:
+// Condition returns the condition under which a statement may write, with its one argument, for a
+// statement of your own:
 //
 //	("fence_token" IS NULL OR "fence_token" <= $3)
 //
-// n is the number of the placeholder, from 1; it matters to PostgreSQL only. The statement has to
+// n is the number of the placeholder, beginning at 1; only PostgreSQL uses it. The statement must
 // set the column to the same argument.
 func (r Row) Condition(n int, token mortise.Token) (text string, arg int64, err error) {
 	arg, err = Int64(token)
@@ -79,10 +79,9 @@ func (r Row) Condition(n int, token mortise.Token) (text string, arg int64, err 
 	return fmt.Sprintf("(%s IS NULL OR %s <= %s)", column, column, r.Dialect.placeholder(n)), arg, nil
 }
 
-// Statement returns the guarded UPDATE of the row id and its arguments, for those who run it by
-// other means than database/sql. set is what stands after SET, with the placeholders of args, for
-// example "state = $1, total = $2"; it is put into the statement as it is, so it must never hold
-// what came from outside.
+// Statement returns the guarded UPDATE of the row id and its arguments, to run by other means than
+// database/sql. set is the text after SET, with the placeholders of args, for example "state = $1,
+// total = $2". It becomes part of the statement unchanged, so it must never contain untrusted text.
 func (r Row) Statement(id any, token mortise.Token, set string, args ...any) (query string, all []any, err error) {
 	n, err := r.names()
 	if err != nil {
@@ -116,8 +115,8 @@ func (r Row) Update(ctx context.Context, db DB, id any, token mortise.Token, set
 	return r.Outcome(ctx, db, result, id, token)
 }
 
-// Outcome tells apart the outcomes of a guarded statement that wrote the row id, as Update does. It
-// asks the database only if no row was written.
+// Outcome returns the outcome of a guarded statement that wrote the row id, as Update does. It
+// queries the database only if no row was written.
 func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, token mortise.Token) error {
 	n, err := r.names()
 	if err != nil {
@@ -128,7 +127,7 @@ func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, toke
 		return err
 	}
 	if changed > 1 {
-		return fmt.Errorf("fence: %d rows of %s have been written: %s does not find one row", changed, n.table, n.key)
+		return fmt.Errorf("fence: %d rows of %s have been written: %s does not identify one row", changed, n.table, n.key)
 	}
 	if changed == 1 {
 		return nil
@@ -143,7 +142,7 @@ func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, toke
 	case seen > token:
 		return &StaleError{Resource: fmt.Sprintf("%s/%v", r.Table, id), Token: token, Highest: seen}
 	case seen == token && r.Dialect == MySQL:
-		return nil // MySQL does not count a row that the statement leaves as it was
+		return nil // MySQL does not count a row whose values stay the same
 	}
 	return fmt.Errorf("%w: no row of %s has the %s %v", ErrMissing, n.table, n.key, id)
 }

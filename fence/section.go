@@ -11,11 +11,11 @@ type run struct {
 	cancel context.CancelCauseFunc
 }
 
-// Do implements [Section]. Runs of one token run at the same time. A higher token is marked at
-// once, which refuses lower ones from then on and ends the contexts of those that run; then it
-// waits until these have returned. ctx bounds that wait: if it ends, fn does not run, and the token
-// stays marked. If it has ended before, nothing is marked either. So an fn that ignores its context
-// holds up its successors, and no others.
+// Do implements [Section]. Runs of one token run at the same time. A higher token is recorded at
+// once: lower ones are refused from then on, and the contexts of their runs end. Do then waits
+// until these runs have returned. ctx bounds that wait: if it ends, fn does not run, and the token
+// stays recorded. If ctx has already ended, nothing is recorded. An fn that ignores its context so
+// blocks only later tokens of the same resource.
 func (m *Mark) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (m *Mark) Do(ctx context.Context, resource string, token mortise.Token, fn 
 	return fn(ctx)
 }
 
-// enter waits for the turn of token.
+// enter waits until token may run.
 func (m *Mark) enter(ctx context.Context, resource string, token mortise.Token, r *run) (*cell, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,8 +57,8 @@ func (m *Mark) enter(ctx context.Context, resource string, token mortise.Token, 
 	}
 }
 
-// await gives mu up until the runs of the cell have ended. While it waits the cell counts as used
-// and is not dropped.
+// await releases mu until the runs of the cell have ended. Meanwhile the cell counts as used and is
+// not dropped.
 func (m *Mark) await(ctx context.Context, c *cell) error {
 	if c.over == nil {
 		c.over = make(chan struct{})
@@ -78,7 +78,7 @@ func (m *Mark) await(ctx context.Context, c *cell) error {
 	}
 }
 
-// leave ends a run, and lets others in if it was the last.
+// leave ends a run, and wakes the waiters if it was the last.
 func (m *Mark) leave(resource string, c *cell, r *run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// sidecar is the mark and the lock that stand beside path.
+// sidecar is the mark and the lock beside path.
 type sidecar struct {
 	path     string
 	resource string
 	perm     os.FileMode
 }
 
-// do runs fn under the lock of the system if token is admitted, with the mark on the disk.
+// do runs fn under the system lock if token is admitted, after the mark is on disk.
 func (s sidecar) do(ctx context.Context, token mortise.Token, fn func() error) (err error) {
 	unlock, err := lockFile(ctx, s.path+".lock", s.perm)
 	if err != nil {
@@ -44,8 +44,8 @@ func (s sidecar) do(ctx context.Context, token mortise.Token, fn func() error) (
 	return fn()
 }
 
-// markFormat is the first line of a mark; the token and the resource follow, one a line, the
-// resource quoted by Go's rules.
+// markFormat is the first line of a mark. The second line is the token, the third is the resource,
+// quoted by Go's rules.
 const markFormat = "mortise fence 1"
 
 func (s sidecar) write(token mortise.Token) error {
@@ -53,8 +53,8 @@ func (s sidecar) write(token mortise.Token) error {
 	return replaceFile(s.path+".mark", []byte(text), s.perm)
 }
 
-// read returns the highest token, 0 if there is no mark. What is no mark is an error and not 0: it
-// may have been one.
+// read returns the highest token, 0 if there is no mark file. A file that is not a mark is an
+// error, because it may have been one.
 func (s sidecar) read() (mortise.Token, error) {
 	text, err := os.ReadFile(s.path + ".mark")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,8 @@ func (s sidecar) read() (mortise.Token, error) {
 	}
 	lines := strings.Split(string(text), "\n")
 	if len(lines) != 4 || lines[0] != markFormat {
-		return 0, fmt.Errorf("fence: %s.mark is not a mark of this version: find out who wrote it before you remove it", s.path)
+		return 0, fmt.Errorf("fence: %s.mark is not a mark of this version: find out what wrote it before you remove it",
+			s.path)
 	}
 	token, err := ParseToken(lines[1])
 	if err != nil {
@@ -74,12 +75,13 @@ func (s sidecar) read() (mortise.Token, error) {
 	return token, nil
 }
 
-// replaceFile makes data the content of the file at path, whole or not at all, and durable. The
-// caller holds the lock, so that one name for the file that is not yet in place is enough, and a
-// crash leaves at most one behind.
+// replaceFile replaces the content of the file at path with data, atomically and durably. The
+// caller holds the lock, so one name for the temporary file is enough, and a crash leaves at most
+// one.
 func replaceFile(path string, data []byte, perm os.FileMode) error {
 	fresh := path + ".new"
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) { // it would keep its old permissions
+	// An existing file would keep its permissions.
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	f, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
@@ -99,7 +101,7 @@ func replaceFile(path string, data []byte, perm os.FileMode) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes a rename in dir durable. Windows has no such call, and does it with the rename.
+// syncDir makes a rename in dir durable. On Windows the rename already is.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -111,15 +113,15 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// The pauses between two tries to lock a file. The system can wake who waits, but then the wait
-// could not end with a context.
+// The pauses between two tries to lock a file. A blocking lock of the system could not end with a
+// context.
 const (
 	pauseMin = time.Millisecond
 	pauseMax = 20 * time.Millisecond
 )
 
-// lockFile waits for the lock of the system on the file at path, which it makes if it is absent and
-// never removes: whoever removed it could lock another file of that name than he who waits.
+// lockFile waits for the system lock on the file at path, which it creates if needed and never
+// removes. If a process removed it, it and a waiter could lock two different files of that name.
 func lockFile(ctx context.Context, path string, perm os.FileMode) (unlock func() error, err error) {
 	for wait := pauseMin; ; wait = min(2*wait, pauseMax) {
 		f, err := tryLockFile(path, perm|0o600)

@@ -9,11 +9,12 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// What databases make of these statements is tested in the module fence/sqltest.
+// The module fence/sqltest runs these statements on databases.
 func TestStatements(t *testing.T) {
 	row := fence.Row{Dialect: fence.PostgreSQL, Table: "shop.order"}
 	query, args, err := row.Statement(42, 7, "state = $1, total = $2", "paid", 10)
-	want := `UPDATE "shop"."order" SET state = $1, total = $2, "fence_token" = $3 WHERE "id" = $4 AND ("fence_token" IS NULL OR "fence_token" <= $5)`
+	want := `UPDATE "shop"."order" SET state = $1, total = $2, "fence_token" = $3 ` +
+		`WHERE "id" = $4 AND ("fence_token" IS NULL OR "fence_token" <= $5)`
 	if err != nil || query != want || fmt.Sprint(args) != "[paid 10 7 42 7]" {
 		t.Errorf("%s %v %v\nwant %s", query, args, err, want)
 	}
@@ -24,12 +25,13 @@ func TestStatements(t *testing.T) {
 		t.Errorf("%s %v %v\nwant %s", query, args, err, want)
 	}
 	text, err := fence.Table{Dialect: fence.MySQL}.Schema()
-	if want := "CREATE TABLE IF NOT EXISTS `mortise_fence` (resource varbinary(512) NOT NULL PRIMARY KEY, token bigint NOT NULL)"; err != nil || text != want {
+	if want := "CREATE TABLE IF NOT EXISTS `mortise_fence` " +
+		"(resource varbinary(512) NOT NULL PRIMARY KEY, token bigint NOT NULL)"; err != nil || text != want {
 		t.Errorf("%s %v", text, err)
 	}
 }
 
-// args of the caller are not written to, whatever room there is behind them.
+// Statement must not write into args of the caller, even if they have spare capacity.
 func TestStatementLeavesArgsAlone(t *testing.T) {
 	room := []any{"paid", "mine"}
 	if _, _, err := (fence.Row{Dialect: fence.SQLite, Table: "o"}).Statement(1, 7, "state = ?",

@@ -9,24 +9,22 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// DefaultTable is the name of a [Table] that has none.
+// DefaultTable is the default name of a [Table].
 const DefaultTable = "mortise_fence"
 
-// Table is a [Store] in a table of a database, one row for each resource: (resource text primary
-// key, token bigint not null). Its value may be copied and is safe for concurrent use. Rows stay
-// until somebody deletes them, and the mark of the resource with them.
+// Table is a [Store] in a database table with one row for each resource: (resource text primary
+// key, token bigint not null). Its value may be copied and is safe for concurrent use. A row is
+// never deleted here; deleting it deletes the mark.
 //
-// [Table.Tx] is the call that protects: it moves the mark inside the transaction that writes. The
-// row is locked until that transaction ends, so nobody writes between the comparison and the write.
-// The writes that a mark protects have to be in the same database, each after a Tx in its own
-// transaction.
+// [Table.Tx] moves the mark inside the transaction that writes, and so protects it. The row is
+// locked until that transaction ends, so no other write comes between the comparison and the write.
+// The protected writes must be in the same database, each after a Tx in its own transaction.
 //
-// Names are quoted, so they are taken as they are stored: PostgreSQL stores what was not quoted in
-// lower case.
+// Names are quoted and therefore case-sensitive: PostgreSQL stores unquoted names in lower case.
 type Table struct {
-	DB      *sql.DB // need not be set for Tx; the caller's, it is never closed here
+	DB      *sql.DB // not needed for Tx; the caller owns it, and it is never closed here
 	Dialect Dialect
-	Name    string // "" means DefaultTable; may have a schema in front: "locks.fence"
+	Name    string // "" means DefaultTable; may have a schema prefix: "locks.fence"
 }
 
 func (t Table) quoted() (string, error) {
@@ -39,7 +37,7 @@ func (t Table) quoted() (string, error) {
 	return t.Dialect.quote(t.Name)
 }
 
-// Schema returns the statement that makes the table if it is absent, for a migration.
+// Schema returns the statement that creates the table if it does not exist, for a migration.
 func (t Table) Schema() (string, error) {
 	name, err := t.quoted()
 	if err != nil {
@@ -49,7 +47,7 @@ func (t Table) Schema() (string, error) {
 		name, t.Dialect.nameType()), nil
 }
 
-// Create makes the table if it is absent.
+// Create creates the table if it does not exist.
 func (t Table) Create(ctx context.Context) error {
 	text, err := t.Schema()
 	if err != nil {
@@ -64,21 +62,21 @@ func (t Table) Create(ctx context.Context) error {
 
 var errNoDB = errors.New("fence: Table.DB is not set")
 
-// Tx advances the mark of resource in the [DefaultTable], within the caller's transaction; see
+// Tx advances the mark of resource in the [DefaultTable] within the caller's transaction; see
 // [Table.Tx].
 func Tx(ctx context.Context, tx *sql.Tx, dialect Dialect, resource string, token mortise.Token) error {
 	return Table{Dialect: dialect}.Tx(ctx, tx, resource, token)
 }
 
 // Tx advances the mark of resource within the caller's transaction. Call it before the first read
-// or write of the resource, and roll back if it returns an error; a *StaleError says that a higher
+// or write of the resource, and roll back if it returns an error; a *StaleError means that a higher
 // token has been seen. It waits, as long as ctx allows, for other transactions that have called it
-// for the same resource, and keeps others waiting until tx ends. The mark moves if and only if tx
-// is committed.
+// for the same resource, and blocks later ones until tx ends. The mark moves if and only if tx is
+// committed.
 //
 // Under an isolation level above READ COMMITTED, and with SQLite when another connection writes,
-// the database may refuse instead of waiting (a serialization failure, SQLITE_BUSY): that error is
-// returned as it is, and the transaction has to be begun anew.
+// the database may fail instead of waiting (a serialization failure, SQLITE_BUSY). Tx returns that
+// error unchanged, and the caller must retry the whole transaction.
 func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -90,8 +88,9 @@ func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortis
 	if t.Dialect == MySQL {
 		return advanceMySQL(ctx, tx, name, resource, token)
 	}
-	// The same token is written too: it is the write that locks the row until the transaction ends.
-	text := fmt.Sprintf("INSERT INTO %s AS mark (resource, token) VALUES (%s, %s) ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE mark.token <= excluded.token",
+	// The same token is written too, because the write locks the row until the transaction ends.
+	text := fmt.Sprintf("INSERT INTO %s AS mark (resource, token) VALUES (%s, %s) "+
+		"ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE mark.token <= excluded.token",
 		name, t.Dialect.placeholder(1), t.Dialect.placeholder(2))
 	result, err := tx.ExecContext(ctx, text, resource, int64(token))
 	if err != nil {
@@ -105,10 +104,11 @@ func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortis
 		resource, token, true)
 }
 
-// advanceMySQL writes first and then looks what is there, since MySQL counts changed rows in a way
-// that the connection decides.
+// advanceMySQL writes first and then reads the result, because the connection decides how MySQL
+// counts changed rows.
 func advanceMySQL(ctx context.Context, tx *sql.Tx, name, resource string, token mortise.Token) error {
-	text := fmt.Sprintf("INSERT INTO %s (resource, token) VALUES (?, ?) ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))", name)
+	text := fmt.Sprintf("INSERT INTO %s (resource, token) VALUES (?, ?) "+
+		"ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))", name)
 	if _, err := tx.ExecContext(ctx, text, resource, int64(token)); err != nil {
 		return err
 	}
@@ -116,8 +116,8 @@ func advanceMySQL(ctx context.Context, tx *sql.Tx, name, resource string, token 
 		false)
 }
 
-// compare reads the mark, whose row is locked by us, and refuses token if it is lower; also if it
-// is not, where that has been said before.
+// compare reads the mark, whose row this transaction has locked, and refuses token if it is lower.
+// refused means that the database has refused it: then a higher or equal token is an error too.
 func compare(ctx context.Context, tx *sql.Tx, query, resource string, token mortise.Token, refused bool) error {
 	var highest int64
 	if err := tx.QueryRowContext(ctx, query, resource).Scan(&highest); err != nil {
@@ -127,20 +127,21 @@ func compare(ctx context.Context, tx *sql.Tx, query, resource string, token mort
 		return &StaleError{Resource: resource, Token: token, Highest: mortise.Token(highest)}
 	}
 	if refused {
-		return fmt.Errorf("fence: the database refused token %d of %q, and now shows %d: is the row changed by others?", token, resource, highest)
+		return fmt.Errorf("fence: the database refused token %d of %q and now has %d: does another program change the row?",
+			token, resource, highest)
 	}
 	return nil
 }
 
-// Advance implements [Store], in a transaction of its own. So it protects what is written
-// afterwards only as far as nobody is overtaken between: prefer InTx, or Tx.
+// Advance implements [Store], in a transaction of its own. A later write outside of it can be
+// overtaken: prefer InTx or Tx.
 func (t Table) Advance(ctx context.Context, resource string, token mortise.Token) error {
 	return t.InTx(ctx, resource, token, func(*sql.Tx) error { return nil })
 }
 
-// InTx begins a transaction at the database's own isolation level, advances the mark, runs fn, and
-// commits, or rolls back if anything fails, or panics. It returns the error of fn as it is. fn must
-// neither commit nor roll back. If the commit itself fails, it may have happened.
+// InTx begins a transaction at the database's default isolation level, advances the mark, runs fn
+// and commits. It rolls back if anything fails or panics. It returns the error of fn unchanged. fn
+// must neither commit nor roll back. If the commit itself fails, it may have taken effect.
 func (t Table) InTx(ctx context.Context, resource string, token mortise.Token, fn func(*sql.Tx) error) (err error) {
 	if t.DB == nil {
 		return errNoDB
@@ -149,7 +150,7 @@ func (t Table) InTx(ctx context.Context, resource string, token mortise.Token, f
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // does nothing after the commit
+	defer func() { _ = tx.Rollback() }() // has no effect after the commit
 	if err := t.Tx(ctx, tx, resource, token); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func TestInt64(t *testing.T) {
 	}
 }
 
-// Of a token that came with a request and a lock of this process, the inner one counts.
+// Of a token of a request and a lock of this process the inner one counts.
 func TestFromContextTakesTheInnerToken(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

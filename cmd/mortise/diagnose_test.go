@@ -116,7 +116,7 @@ func TestDiagnose(t *testing.T) {
 			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", leaderless)},
 				health: &mortise.Health{
 					Missing: []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}},
-					Advice:  "stop no other one now",
+					Advice:  "stop no instance now",
 				}},
 			want: []string{"c at c:1 knows no leader",
 				"the voter c has been silent for 7s: it answers here, so the network between the instances is cut"},

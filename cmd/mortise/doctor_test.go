@@ -150,7 +150,7 @@ func TestADeadVoter(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c") // with directories a missing voter is replaced after a minute
 	f.agents[2].kill()
-	f.doctorSays(exitNo, "the voter c has been silent for", "its process does not run", " now: ")
+	f.doctorSays(exitNo, "the voter c has been silent for", "its process does not run", "stop no instance now")
 	if err := f.agents[1].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	five := func(r *guest.Report) { r.Answer.Replicas = 5 }
 	missingVoter := well()
 	missingVoter.Missing = []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}}
-	missingVoter.Advice, missingVoter.Differs = "stop no other one now", []string{"Voters: the group has 3; 5 on c"}
+	missingVoter.Advice, missingVoter.Differs = "stop no instance now", []string{"Voters: the group has 3; 5 on c"}
 	due := well()
-	due.Due, due.Change, due.Advice = true, "c gets a vote", "stop no other one now; wait until the change is done"
+	due.Due, due.Change, due.Advice = true, "c gets a vote", "stop no instance now; wait until the change is done"
 	late := func(r *guest.Report) { r.Skew = 4 * time.Second }
 	for what, c := range map[string]struct {
 		facts          facts
@@ -32,7 +32,7 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 			"Replicas says that 5 instances run, and 3 answer", "start the instances that are missing"},
 		"a voter is missing, and settings differ": {facts{reports: []guest.Report{instance("a", five),
 			instance("b", five), missing("c", guest.Silent)}, health: missingVoter},
-			"the voter c has been silent for 7s", "stop no other one now"},
+			"the voter c has been silent for 7s", "stop no instance now"},
 		"two of one name": {facts{reports: []guest.Report{instance("a",
 			func(r *guest.Report) { r.Status.Namesake = `"a" is the name of another instance too` }),
 			instance("b", nil), instance("c", nil)}, health: well()},
@@ -49,7 +49,7 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 			"the lease of b is jeopardy", "check the network between b and a"},
 		"the voters change": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil),
 			instance("c", nil)}, health: due},
-			"a change of the voters is due or in flight: c gets a vote", "stop no other one now; wait"},
+			"a change of the voters is due or in flight: c gets a vote", "stop no instance now; wait"},
 		"another secret": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil),
 			missing("c", guest.Foreign)}, health: well()},
 			"Replicas says that 3 instances run, and 2 answer", "give c at c:1 the secret"},

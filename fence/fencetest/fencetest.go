@@ -1,13 +1,12 @@
-// Package fencetest says whether a store fences: [Run] holds any [fence.Store] to what the
-// interface promises, and a [fence.Section] to what it promises beyond that.
+// Package fencetest tests stores: [Run] checks that a [fence.Store] keeps the contract of the
+// interface, and that a [fence.Section] keeps its additional one.
 //
-// Guarantees: a store that passes has refused every lower token that was offered after a higher one
-// was in, from many goroutines at once. Like every test it cannot say that it always will.
-// Concurrency: the cases run one after the other, each with goroutines of its own that have ended
-// when it returns. Failure: by t.Errorf, with the rule that was broken. Limits: it uses some dozen
-// resources whose names begin with "fencetest/" and the name of the test, and leaves their marks
-// behind. Refused alternative: a fake store to test against; a store's faults are in how its
-// database, file or server compares.
+// A store that passes has refused every lower token that was offered after a higher one, from many
+// goroutines at once. Like every test, it cannot prove that the store always will. The cases run
+// one after the other, and their goroutines have ended when Run returns. Failures are reported by
+// t.Errorf, with the broken rule. Run uses about a dozen resources whose names begin with
+// "fencetest/" and the name of the test, and leaves their marks behind. The package has no fake
+// store, because the faults of a store lie in how its database, file or server compares.
 package fencetest
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// Run tests store, in subtests of t. It has to be empty of resources whose names begin with
+// Run tests store in subtests of t. store must not contain resources whose names begin with
 // "fencetest/".
 func Run(t *testing.T, store fence.Store) {
 	t.Run("Lower tokens are refused", func(t *testing.T) { refusesLower(t, store) })
@@ -61,7 +60,7 @@ func apart(t *testing.T, store fence.Store) {
 	base := "fencetest/" + t.Name() + "/a"
 	names := []string{base, base + "/../a", base + " ", strings.ToUpper(base), base + "%", base + "_", base +
 		"ä", base + "a\u0308", base + "'\"`;--", base + strings.Repeat("x", 512-len(base))}
-	for i, name := range names { // of two that share a mark, the later is refused
+	for i, name := range names { // if two names share a mark, the later is refused
 		if err := store.Advance(t.Context(), name, mortise.Token(len(names)-i)); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -90,7 +89,7 @@ const (
 
 func neverBack(t *testing.T, store fence.Store) {
 	resource := "fencetest/" + t.Name()
-	var done, top atomic.Uint64 // the highest token whose Advance has returned nil; the highest that was offered
+	var done, top atomic.Uint64 // the highest token that was admitted; the highest that was offered
 	each(func(writer int, chance *rand.Rand) {
 		for range rounds {
 			token := 1 + chance.Uint64N(writers*rounds)
@@ -120,7 +119,7 @@ func neverBack(t *testing.T, store fence.Store) {
 
 func noOverlap(t *testing.T, section fence.Section) {
 	resource := "fencetest/" + t.Name()
-	var register atomic.Uint64 // atomic, since the lock of a database or a file orders nothing in our memory
+	var register atomic.Uint64 // atomic, because the lock of a database or a file does not order memory accesses
 	var ran atomic.Int64
 	each(func(writer int, chance *rand.Rand) {
 		for round := range rounds {
@@ -152,7 +151,7 @@ func noOverlap(t *testing.T, section fence.Section) {
 	t.Logf("%d of %d sections ran, the others were refused", ran.Load(), writers*rounds)
 }
 
-// each runs work in some goroutines at once, and waits for them.
+// each runs work in several goroutines at once, and waits for them.
 func each(work func(writer int, chance *rand.Rand)) {
 	var all sync.WaitGroup
 	for writer := range writers {
@@ -161,14 +160,14 @@ func each(work func(writer int, chance *rand.Rand)) {
 	all.Wait()
 }
 
-// dawdle lets others run, now and then.
+// dawdle yields to other goroutines at random.
 func dawdle(chance *rand.Rand) {
 	for range chance.IntN(4) {
 		runtime.Gosched()
 	}
 }
 
-// raise makes n at least to.
+// raise sets n to at least to.
 func raise(n *atomic.Uint64, to uint64) {
 	for {
 		old := n.Load()

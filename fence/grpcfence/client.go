@@ -11,22 +11,22 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// The keys of the metadata in which a token travels.
+// The metadata keys that carry a token.
 const (
 	TokenKey    = "mortise-token"        // decimal digits, see fence.ParseToken
-	ResourceKey = "mortise-resource-bin" // optional; any bytes, since gRPC encodes what ends in -bin
+	ResourceKey = "mortise-resource-bin" // optional; any bytes, because gRPC encodes keys that end in -bin
 )
 
-// Client makes the interceptors of a client. Its zero value sends the token where there is one.
+// Client makes client interceptors. The zero value sends the token if the context has one.
 type Client struct {
-	// Resource says what a call is about, usually the lock's key; nil or "": the server knows. req
-	// is nil for streams.
+	// Resource names what a call writes to, usually the lock's key. Nil or "" leaves that to the
+	// server. req is nil for streams.
 	Resource func(ctx context.Context, method string, req any) string
-	// Require refuses to make a call without a token, with FailedPrecondition.
+	// Require makes a call without a token fail with FailedPrecondition.
 	Require bool
 }
 
-// Unary returns the interceptor for calls: grpc.WithUnaryInterceptor, or
+// Unary returns the interceptor for unary calls: pass it to grpc.WithUnaryInterceptor or
 // grpc.WithChainUnaryInterceptor.
 func (c Client) Unary() grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
@@ -39,8 +39,8 @@ func (c Client) Unary() grpc.UnaryClientInterceptor {
 	}
 }
 
-// Stream returns the interceptor for streams: grpc.WithStreamInterceptor, or
-// grpc.WithChainStreamInterceptor. The token is that of the context with which the stream is
+// Stream returns the interceptor for streams: pass it to grpc.WithStreamInterceptor or
+// grpc.WithChainStreamInterceptor. It sends the token of the context with which the stream is
 // opened.
 func (c Client) Stream() grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
@@ -53,7 +53,7 @@ func (c Client) Stream() grpc.StreamClientInterceptor {
 	}
 }
 
-// outgoing returns ctx with the token in its metadata, in the place of one that is there already.
+// outgoing returns ctx with the token in its metadata; it replaces a token that is already there.
 func (c Client) outgoing(ctx context.Context, method string, req any) (context.Context, error) {
 	token, ok := fence.FromContext(ctx)
 	if !ok && c.Require {

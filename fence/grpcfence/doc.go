@@ -1,27 +1,24 @@
-// Package grpcfence carries fencing tokens over gRPC: interceptors for clients, which send the
-// token of the context along, and for servers, which compare it with the mark of the resource. It
-// does over gRPC what [fence.Transport] and [fence.Guard] do over HTTP, and is a package of its own
-// so that who does not speak gRPC does not build it.
+// Package grpcfence carries fencing tokens over gRPC. Interceptors of a client send the token of
+// the context, and interceptors of a server compare it with the mark of the resource. It is the
+// counterpart of [fence.Transport] and [fence.Guard] for HTTP. It is a separate package so that
+// programs without gRPC do not build it.
 //
-// Guarantees: those of [fence.Run]; a handler that runs has been admitted, and finds the token by
-// [fence.FromContext]. A stale token is answered with FailedPrecondition, a malformed one, or two,
-// with InvalidArgument, an absent one with FailedPrecondition as well unless Guard.Optional is set
-// (the texts differ), and a store that cannot be asked with Unavailable. Retrying does not help
-// against the first three.
+// A handler runs only if the token was admitted, and finds it by [fence.FromContext]; see
+// [fence.Run]. The server answers a stale token with FailedPrecondition, a malformed one, or two,
+// with InvalidArgument, and a failed store with Unavailable. An absent token is answered with
+// FailedPrecondition and another text, unless Guard.Optional is set. Only after Unavailable can a
+// retry help.
 //
-// Concurrency: everything is safe for concurrent use if the functions that are given are. A
-// [Client] and a [Guard] are not changed after their interceptors were made.
+// Everything is safe for concurrent use if the given functions are. A [Client] and a [Guard] must
+// not be changed after their interceptors were made. The package keeps no state, and returns the
+// error of a handler unchanged.
 //
-// Failure: nothing here keeps state. A call is refused or handed on; the error of a handler is
-// handed on as it is.
+// A stream is admitted once, when it is opened, and stays in its [fence.Section] until its handler
+// returns: a newer holder ends its context and waits for it. For a stream that never ends, use a
+// store that is not a Section and fence each write in the handler. The resource must be known when
+// the call begins: from the message of a unary call, or from the metadata or the method of a
+// stream.
 //
-// Limits: a stream is admitted once, when it is opened, and stays in its [fence.Section] until its
-// handler returns: a newer holder ends its context, and waits for it. A stream that never ends
-// belongs behind a store that is no Section, and fences each of its writes itself. Of a request,
-// the resource has to be known when the call begins: from its message with unary calls, from its
-// metadata or method with streams.
-//
-// Refused alternative: reading the token from a field of the messages by reflection. It would spare
-// the metadata, and make the name of a field in somebody's protocol decide whether a write is
-// guarded.
+// Reading the token from a field of the messages by reflection was rejected: a field name in
+// another protocol would decide whether a write is guarded.
 package grpcfence

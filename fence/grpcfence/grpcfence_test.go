@@ -38,7 +38,7 @@ func found(ctx context.Context) *word {
 	return wrapperspb.String(fmt.Sprint(uint64(token), ok))
 }
 
-// serve starts a server with guard's interceptors, and connects with client's.
+// serve starts a server with guard's interceptors and connects with client's.
 func serve(t *testing.T, guard grpcfence.Guard, client grpcfence.Client, calls *atomic.Int64) *grpc.ClientConn {
 	listener := bufconn.Listen(1 << 16)
 	server := grpc.NewServer(grpc.UnaryInterceptor(guard.Unary()), grpc.StreamInterceptor(guard.Stream()))
@@ -100,7 +100,7 @@ func call(ctx context.Context, conn *grpc.ClientConn, method, text string) (stri
 	if err != nil {
 		return "", err
 	}
-	_ = s.SendMsg(in) // what is wrong comes out by receiving
+	_ = s.SendMsg(in) // an error appears on receiving
 	_ = s.CloseSend()
 	if err := s.RecvMsg(out); err != nil {
 		return "", err
@@ -165,7 +165,7 @@ func TestGuardAnswers(t *testing.T) {
 			conn := serve(t, c.guard, grpcfence.Client{}, &calls)
 			got, err := call(metadata.NewOutgoingContext(t.Context(), c.md), conn, method, "")
 			if errors.Is(err, io.EOF) {
-				err = nil // the good end of a stream
+				err = nil // the normal end of a stream
 			}
 			if status.Code(err) != c.code || !strings.Contains(got+status.Convert(err).Message(), c.text) {
 				t.Errorf("%s, %s: %q %v, want %v with %q", c.name, method, got, err, c.code, c.text)
@@ -210,7 +210,7 @@ func TestClientMeetsGuard(t *testing.T) {
 	}
 }
 
-// What the handler says is not taken for a refusal.
+// An error of the handler is not taken for a refusal.
 func TestErrorsOfHandlersPass(t *testing.T) {
 	var calls atomic.Int64
 	conn := serve(t, grpcfence.Guard{Store: &fence.Mark{}, Resource: func(context.Context, string,

@@ -13,25 +13,27 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// Guard makes the interceptors of a server. What [fence.Guard] says of stores, sections and trust
-// holds here.
+// Guard makes server interceptors. The notes of [fence.Guard] on stores, sections and trust apply
+// here too.
 type Guard struct {
 	Store fence.Store // required
 
-	// Resource says what a call writes to; "" is refused as malformed. req is nil for streams. nil
-	// means what the metadata names; then all clients must name it alike.
+	// Resource returns what a call writes to; "" is refused as malformed. req is nil for streams. A
+	// nil Resource means the resource of the metadata; then all clients must use the same names.
 	Resource func(ctx context.Context, method string, req any) string
 
-	// Methods says which calls are guarded, by their full names, "/orders.Orders/Put"; nil: all of
-	// them.
+	// Methods reports whether a call is guarded, by its full name, such as "/orders.Orders/Put".
+	// Nil means all.
 	Methods func(method string) bool
 
-	Optional bool // a call without a token is let through, unguarded
-	// is told what the store complains of, beyond refusals; nil: nobody is
+	Optional bool // a call without a token is passed on unguarded
+	// Failed is called with errors of the store that are not refusals. Nil means that they are
+	// dropped.
 	Failed func(ctx context.Context, method string, err error)
 }
 
-// Unary returns the interceptor for calls: grpc.UnaryInterceptor, or grpc.ChainUnaryInterceptor.
+// Unary returns the interceptor for unary calls: pass it to grpc.UnaryInterceptor or
+// grpc.ChainUnaryInterceptor.
 func (g Guard) Unary() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any,
 		err error) {
@@ -43,7 +45,7 @@ func (g Guard) Unary() grpc.UnaryServerInterceptor {
 	}
 }
 
-// Stream returns the interceptor for streams: grpc.StreamInterceptor, or
+// Stream returns the interceptor for streams: pass it to grpc.StreamInterceptor or
 // grpc.ChainStreamInterceptor.
 func (g Guard) Stream() grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
@@ -62,7 +64,7 @@ type streamOf struct {
 // Context returns the context that carries the token.
 func (s *streamOf) Context() context.Context { return s.ctx }
 
-// run calls handle if the token is admitted, or refuses.
+// run calls handle if the token is admitted, and otherwise returns the refusal.
 func (g Guard) run(ctx context.Context, method string, req any, handle func(context.Context) error) error {
 	if g.Methods != nil && !g.Methods(method) {
 		return handle(ctx)
@@ -79,7 +81,7 @@ func (g Guard) run(ctx context.Context, method string, req any, handle func(cont
 	if g.Resource != nil {
 		resource = g.Resource(ctx, method, req)
 	} else if values := md.Get(ResourceKey); len(values) == 1 {
-		resource = values[0] // two are none, which the store refuses
+		resource = values[0] // with two values it stays empty, and the store refuses it
 	}
 	admitted, handled := false, error(nil)
 	err = fence.Run(ctx, g.Store, resource, token, func(ctx context.Context) error {
@@ -91,7 +93,7 @@ func (g Guard) run(ctx context.Context, method string, req any, handle func(cont
 		return g.refusal(ctx, method, err)
 	}
 	if handled == nil && err != nil && g.Failed != nil {
-		g.Failed(ctx, method, err) // the store could not be left as it should be; the handler has done its work
+		g.Failed(ctx, method, err) // the store failed after the handler had finished
 	}
 	return handled
 }
@@ -107,7 +109,7 @@ func tokenOf(md metadata.MD) (mortise.Token, error) {
 	return 0, fence.ErrBadToken
 }
 
-// refusal is the status that says why the handler has not run.
+// refusal returns the status for a call whose handler has not run.
 func (g Guard) refusal(ctx context.Context, method string, err error) error {
 	switch {
 	case errors.Is(err, fence.ErrStale), errors.Is(err, fence.ErrNoToken):

@@ -10,13 +10,13 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// database is one that the tests run on.
+// database is one database that the tests run on.
 type database struct {
 	*sql.DB
 	dialect fence.Dialect
 }
 
-// p is the nth placeholder.
+// p returns the nth placeholder.
 func (d database) p(n string) string {
 	if d.dialect == fence.PostgreSQL {
 		return "$" + n
@@ -27,8 +27,8 @@ func (d database) p(n string) string {
 // onEach runs test on an empty database of each kind.
 func onEach(t *testing.T, test func(t *testing.T, db database)) {
 	t.Run("SQLite", func(t *testing.T) {
-		// Writers of SQLite wait for each other, up to busy_timeout, if their transactions say from
-		// the beginning that they will write.
+		// SQLite writers wait for each other, up to busy_timeout, only if their transactions
+		// announce a write at their beginning.
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(),
 			"db")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(wal)&_txlock=immediate")
 		if err != nil {

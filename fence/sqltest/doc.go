@@ -1,10 +1,10 @@
-// Package sqltest holds package fence to real databases: SQLite in the process, and a PostgreSQL
-// server of its own, which the tests start from the programs below /usr/lib/postgresql and stop
-// again. It is a module of its own, for the sake of the drivers.
+// Package sqltest tests package fence on real databases: SQLite in the process, and a PostgreSQL
+// server, which the tests start from the programs below /usr/lib/postgresql and stop again. It is a
+// separate module because of the drivers.
 //
-// Guarantees: none at run time, the package is only its tests. Concurrency: each test has tables of
-// its own. Failure: without PostgreSQL its part is skipped and says so; SQLite's never is. Limits:
-// MySQL is not tried by these tests; most of them were run by hand on MariaDB 10.11, with and
-// without clientFoundRows, when the dialect was written. Refused alternative: a fake of
-// database/sql, which would agree with whatever we believe about locks and isolation.
+// The package has only tests, and each test has its own tables. Without PostgreSQL its part is
+// skipped with a message; SQLite is never skipped. MySQL is not covered. Most of the tests were run
+// by hand on MariaDB 10.11, with and without clientFoundRows, when the dialect was written. There
+// is no fake of database/sql, because a fake would repeat our own assumptions about locks and
+// isolation.
 package sqltest

@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// ledger makes a ledger and a table of payments.
+// ledger creates a ledger and a table of payments.
 func ledger(t *testing.T, db database) fence.Ledger {
 	t.Helper()
 	l := fence.Ledger{Marks: fence.Table{DB: db.DB, Dialect: db.dialect}}
@@ -59,7 +59,7 @@ func TestLedger(t *testing.T) {
 			{5, "pay", "first", broken, "", broken, 0},
 			{5, "pay", "second", nil, "second", nil, 1},
 			{5, "pay", "third", nil, "second", nil, 1},
-			{6, "pay", "fourth", nil, "second", nil, 1}, // another holder repeats
+			{6, "pay", "fourth", nil, "second", nil, 1}, // another holder repeats the step
 			{5, "pay", "fifth", nil, "", fence.ErrStale, 1},
 			{5, "other", "sixth", nil, "", fence.ErrStale, 1},
 			{6, "", "", nil, "", nil, 2}, // an empty result is a result
@@ -83,7 +83,7 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// Many repeat the same steps at once, under tokens that rise.
+// Many callers repeat the same steps at once, under rising tokens.
 func TestLedgerTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		l := ledger(t, db)
@@ -112,7 +112,8 @@ func TestLedgerTogether(t *testing.T) {
 		all.Wait()
 		var twice int
 		if err := db.QueryRowContext(t.Context(),
-			"SELECT count(*) FROM (SELECT amount FROM payment GROUP BY amount HAVING count(*) > 1) AS twice").Scan(&twice); err != nil || twice != 0 {
+			"SELECT count(*) FROM (SELECT amount FROM payment GROUP BY amount "+
+				"HAVING count(*) > 1) AS twice").Scan(&twice); err != nil || twice != 0 {
 			t.Errorf("%d steps took effect twice, %v", twice, err)
 		}
 		if payments(t, db) < 5 {

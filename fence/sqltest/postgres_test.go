@@ -29,7 +29,7 @@ var server struct {
 	dir     string // "" if there is none
 	process *exec.Cmd
 	exited  chan error
-	missing string // why there is none on this machine, "" if there should be one
+	missing string // why this machine has none; "" if it should have one
 	err     error
 	next    int
 }
@@ -37,13 +37,14 @@ var server struct {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if server.missing != "" {
-		fmt.Fprintf(os.Stderr, "\n*** SKIPPED: fencing on PostgreSQL. %s: apt-get install -y --no-install-recommends postgresql ***\n\n", server.missing)
+		fmt.Fprintf(os.Stderr, "\n*** SKIPPED: fencing on PostgreSQL. %s: "+
+			"apt-get install -y --no-install-recommends postgresql ***\n\n", server.missing)
 	}
 	stopPostgres()
 	os.Exit(code)
 }
 
-// postgres returns a fresh database of the server, which it starts for the first test.
+// postgres returns an empty database of the server, and starts the server on the first call.
 func postgres(t *testing.T) *sql.DB {
 	server.once.Do(func() { server.err = startPostgres() })
 	if server.missing != "" {
@@ -70,13 +71,13 @@ func connect(t *testing.T, name string) *sql.DB {
 	return db
 }
 
-// open connects by the socket in the server's directory: nobody else can have its name, as with a
-// port.
+// open connects by the socket in the server's directory. Unlike a port, no other process can use
+// its name.
 func open(name string) (*sql.DB, error) {
 	return sql.Open("pgx", fmt.Sprintf("host=%s port=5432 user=test dbname=%s sslmode=disable", server.dir, name))
 }
 
-// programs is where the newest version's programs are, or "".
+// programs returns the directory of the newest version's programs, or "".
 func programs() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
@@ -86,7 +87,7 @@ func programs() string {
 	return filepath.Dir(found[len(found)-1])
 }
 
-// credential is whom the server runs as, since it refuses to be root: nil for ourselves.
+// credential returns the user of the server, which refuses to run as root. Nil means our own user.
 func credential() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -103,8 +104,8 @@ func credential() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
 }
 
-// startPostgres makes a database directory and starts the server in it, with a socket there and no
-// port.
+// startPostgres creates a database directory and starts the server in it, with a socket there and
+// no port.
 func startPostgres() error {
 	bin := programs()
 	if bin == "" {
@@ -116,7 +117,7 @@ func startPostgres() error {
 		server.missing = "PostgreSQL refuses to run as root, and there is no other user: " + err.Error()
 		return nil
 	}
-	server.dir, err = os.MkdirTemp("", "fence") // a short path: that of a socket may have 100 bytes
+	server.dir, err = os.MkdirTemp("", "fence") // a short path: the path of a socket is limited to about 100 bytes
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func startPostgres() error {
 	return awaitPostgres()
 }
 
-// awaitPostgres asks until the server answers, it ends, or half a minute is over.
+// awaitPostgres polls until the server answers or ends, or half a minute has passed.
 func awaitPostgres() error {
 	db, err := open("postgres")
 	if err != nil {
@@ -176,10 +177,10 @@ func awaitPostgres() error {
 	}
 }
 
-// stopPostgres asks the server to end, insists after ten seconds, and removes its directory.
+// stopPostgres asks the server to end, kills it after ten seconds, and removes its directory.
 func stopPostgres() {
 	if server.process != nil {
-		_ = server.process.Process.Signal(syscall.SIGINT) // a fast shutdown: open connections do not hold it up
+		_ = server.process.Process.Signal(syscall.SIGINT) // a fast shutdown: it does not wait for open connections
 		select {
 		case <-server.exited:
 		case <-time.After(10 * time.Second):

@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// orders makes a table with a row 42 that nobody has written, and returns how it is guarded.
+// orders creates a table with an unwritten row 42, and returns its Row.
 func orders(t *testing.T, db database) fence.Row {
 	t.Helper()
 	db.exec(t, `CREATE TABLE "order" (id bigint PRIMARY KEY, state text, fence_token bigint)`)
@@ -58,7 +58,7 @@ func TestRow(t *testing.T) {
 	})
 }
 
-// A condition in the caller's own statement: here a deletion.
+// A condition in a statement of the caller's own, here a deletion.
 func TestConditionAndOutcome(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		row := orders(t, db)
@@ -89,18 +89,21 @@ func TestConditionAndOutcome(t *testing.T) {
 	})
 }
 
-// Many writers without transactions; a history that the database itself keeps says whether the row
-// ever went back.
+// Many writers write without transactions. A history that the database itself keeps shows whether
+// the row ever went back.
 func TestRowNeverGoesBack(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		row := orders(t, db)
 		db.exec(t, `CREATE TABLE fall (before bigint, after bigint)`)
 		if db.dialect == fence.SQLite {
-			db.exec(t, `CREATE TRIGGER watch AFTER UPDATE ON "order" WHEN NEW.fence_token < OLD.fence_token OR NEW.state <> CAST(NEW.fence_token AS text)
+			db.exec(t, `CREATE TRIGGER watch AFTER UPDATE ON "order"
+				WHEN NEW.fence_token < OLD.fence_token OR NEW.state <> CAST(NEW.fence_token AS text)
 				BEGIN INSERT INTO fall VALUES (OLD.fence_token, NEW.fence_token); END`)
 		} else {
-			db.exec(t, `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO fall VALUES (OLD.fence_token, NEW.fence_token); RETURN NULL; END $$`)
-			db.exec(t, `CREATE TRIGGER watch AFTER UPDATE ON "order" FOR EACH ROW WHEN (NEW.fence_token < OLD.fence_token OR NEW.state <> NEW.fence_token::text) EXECUTE FUNCTION note()`)
+			db.exec(t, `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+				$$ BEGIN INSERT INTO fall VALUES (OLD.fence_token, NEW.fence_token); RETURN NULL; END $$`)
+			db.exec(t, `CREATE TRIGGER watch AFTER UPDATE ON "order" FOR EACH ROW
+				WHEN (NEW.fence_token < OLD.fence_token OR NEW.state <> NEW.fence_token::text) EXECUTE FUNCTION note()`)
 		}
 		var all sync.WaitGroup
 		for writer := range 6 {
@@ -120,7 +123,7 @@ func TestRowNeverGoesBack(t *testing.T) {
 		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM fall`).Scan(&falls); err != nil || falls != 0 {
 			t.Errorf("the row went back, or was torn, %d times, %v", falls, err)
 		}
-		db.exec(t, `UPDATE "order" SET fence_token = 0`) // somebody who does not know of fencing
+		db.exec(t, `UPDATE "order" SET fence_token = 0`) // a program without fencing
 		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM fall`).Scan(&falls); err != nil || falls != 1 {
 			t.Errorf("the watch has seen %d falls, want the one that was made, %v", falls, err)
 		}

@@ -14,11 +14,11 @@ import (
 	"github.com/mortise-lock/mortise/fence/fencetest"
 )
 
-// table makes a table of marks.
+// table creates a table of marks.
 func table(t *testing.T, db database) fence.Table {
 	t.Helper()
 	marks := fence.Table{DB: db.DB, Dialect: db.dialect}
-	for range 2 { // the second time it is there
+	for range 2 { // the second time it exists
 		if err := marks.Create(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -77,8 +77,8 @@ func TestTxRollsBack(t *testing.T) {
 	})
 }
 
-// The old holder has compared and not yet committed when the new one comes: the new one waits for
-// it, and its write is the last.
+// The old holder has compared and not yet committed when the new one arrives. The new one waits,
+// and its write is the last.
 func TestTxKeepsHoldersApart(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)
@@ -108,8 +108,8 @@ func TestTxKeepsHoldersApart(t *testing.T) {
 	})
 }
 
-// advance reads the register and writes it, without a condition: only the mark's row keeps two of
-// these apart.
+// advance reads the register and writes it without a condition: only the mark's row keeps two
+// writers apart.
 func advance(ctx context.Context, tx *sql.Tx, db database, token mortise.Token) error {
 	var before int64
 	if err := tx.QueryRowContext(ctx, "SELECT token FROM register").Scan(&before); err != nil {
@@ -122,8 +122,8 @@ func advance(ctx context.Context, tx *sql.Tx, db database, token mortise.Token) 
 	return err
 }
 
-// Also the same token locks the row: the comparison of a holder's second transaction must hold
-// until its commit, too.
+// The same token locks the row too: the comparison in a holder's second transaction must hold until
+// its commit.
 func TestTheSameTokenLocks(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)
@@ -132,7 +132,7 @@ func TestTheSameTokenLocks(t *testing.T) {
 		}
 		newer := make(chan error, 1)
 		err := marks.InTx(t.Context(), "a", 5, func(tx *sql.Tx) error {
-			if db.dialect == fence.PostgreSQL { // asks the server itself, which says at once that the row is locked
+			if db.dialect == fence.PostgreSQL { // asks the server, which reports the row lock at once
 				_, err := db.ExecContext(t.Context(),
 					"SELECT 1 FROM mortise_fence WHERE resource = 'a' FOR UPDATE NOWAIT")
 				if err == nil {
@@ -157,7 +157,7 @@ func TestTheSameTokenLocks(t *testing.T) {
 	})
 }
 
-// An isolation level that refuses instead of waiting is never taken for an admission.
+// An isolation level that fails instead of waiting must not admit a stale token.
 func TestSerializable(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		if db.dialect != fence.PostgreSQL {

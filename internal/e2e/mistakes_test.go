@@ -103,7 +103,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		_, err := n.Acquire(permits.Context(t.Context()), mortise.Request{Key: "p", Permits: 1, Of: 3})
 		wants("one permit more than there are", err, nil,
 			`mortise: deadlock: node-0 waits for "p", under permits of the same key: `+
-				`unlock them first, or ask for all that the work needs at once`)
+				`unlock them first, or ask for all permits at once`)
 		unlock(t, permits)
 
 		rich := f.acquire(0, mortise.Request{Key: "rich", LockDelay: time.Second, Value: "v",

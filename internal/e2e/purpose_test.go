@@ -42,7 +42,7 @@ func TestTwoLivesOfOneName(t *testing.T) {
 		var held *mortise.HeldError
 		_, err := f.nodes[i].TryLock(t.Context(), "k")
 		if !errors.As(err, &held) || held.Session == "" ||
-			!strings.Contains(err.Error(), "in another life (session "+held.Session) {
+			!strings.Contains(err.Error(), "in another incarnation (session "+held.Session) {
 			t.Errorf("the new life is told %v", err)
 		}
 		if _, err := f.nodes[f.leader()].TryLock(t.Context(), "k"); err == nil ||
