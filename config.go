@@ -61,8 +61,8 @@ type Config struct {
 	// JoinFunc returns further addresses, host:port each, from a discovery API of your own. It may
 	// be used with Join or instead of it. It is called every two seconds without a leader and every
 	// ten seconds with one, on its own goroutine, never twice at a time. Its context ends after two
-	// seconds, and when the node closes; JoinFunc must return then. If it fails or panics, no group
-	// is founded, and the addresses of its last successful call stay in use. Default: none.
+	// seconds, and when the node closes; JoinFunc must return then. While it fails or panics, no
+	// group is founded, and the addresses of its last successful call stay in use. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
 	// Replicas is how many instances you run, all of them, for a fleet of fixed size. A group is
@@ -109,10 +109,10 @@ type Config struct {
 	// MaxSessionBytes bounds the memory of one voter that the locks, waiters and values of one
 	// session may use. A node has one session, and each [Node.NewSession] adds one. Each item is
 	// charged its worst case, including its copies in snapshots and in the log: 608 bytes for a
-	// request that holds or waits; 192 if it has an owner, a value, labels, several keys or a
-	// delay; 352 and 256 for each further key; and 6 for each byte of keys, values and labels. A
-	// request beyond the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most MaxGroupBytes.
-	// Default: 64 MiB, about 95,000 locks of 16-byte keys.
+	// request that holds or waits; another 192 if it has an owner, a value, labels, several keys or
+	// a delay; another 352 and 256 for each further key; and 6 for each byte of keys, values and
+	// labels. A request beyond the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most
+	// MaxGroupBytes. Default: 64 MiB, about 95,000 locks of 16-byte keys.
 	MaxSessionBytes int64
 
 	// MaxGroupBytes bounds the memory of one voter that all sessions, locks, waiters, values and

@@ -32,8 +32,8 @@ type Hooks struct {
 	// Mark is called at the beginning of every Acquire with the context of the call. It returns up
 	// to 64 bytes that travel with the request and appear as BehindMark on every instance that
 	// meets the lock, so a trace can link to the trace that blocked it. The result is copied. A
-	// mark that is too long is left out, and so is one for which Request.Value and Labels leave no
-	// room (they do at about 700 bytes).
+	// mark that is too long is left out. So is one that does not fit beside Request.Value and
+	// Labels, when these take about 700 bytes or more.
 	Mark func(ctx context.Context) []byte
 
 	// Acquired is called at the end of every Acquire, Lock, TryLock and so on, granted or not, with

@@ -186,7 +186,7 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // this instance's name. Until then its code may go on, and only the token protects the resource: if
 // you can, stop the holder first.
 //
-// The leader's instance logs each call that ends a hold.
+// The instance that leads writes a line into its log.
 //
 // ForceUnlock reports whether this call ended the hold, and false if no hold had that token. After
 // an error it may have ended the hold or not; call again.

@@ -34,7 +34,8 @@ func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 
 // Err returns nil while the lock is held, and afterwards ErrLost or ErrUnlocked, with the reason.
 // It computes the result from the clock at each call, so a process that was stopped past its lease
-// sees the loss in its first call. Once Err has returned an error it never returns nil again.
+// sees the loss in its first call after it runs again. Once Err has returned an error it never
+// returns nil again.
 func (l *Lock) Err() error {
 	switch how := l.exited.Load(); {
 	case how == handleIsLeft:

@@ -27,7 +27,7 @@ func TestThreeStartedWithinASecondAreOneGroupAtOnce(t *testing.T) {
 			f.start(f.config(i, 3))
 			time.Sleep(400 * time.Millisecond)
 		}
-		f.raft(600 * time.Millisecond) // one second after the last was started
+		f.raft(600 * time.Millisecond) // one second after the last start
 		f.oneGroup()
 		for _, n := range f.nodes {
 			if got := strings.ReplaceAll(n.calls(), "all bound, ", ""); got != "bound, member" {
@@ -42,7 +42,7 @@ func TestThreeStartedWithinASecondAreOneGroupAtOnce(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		if !f.allSeeAll() {
-			t.Error("gossip does not show everybody to everybody")
+			t.Error("gossip does not show all instances to all")
 		}
 		if lines := len(f.logs); lines > 3 {
 			t.Errorf("a birth without trouble wrote %d log lines, want one per instance:\n%s", lines,
@@ -104,7 +104,7 @@ func TestSilentJoinAddressBlocksBirthAndIsNamedAndDelaysNoOther(t *testing.T) {
 			t.Errorf("%d log lines about the silent address in a minute, want one per instance\n%s", n,
 				strings.Join(f.logs, ""))
 		}
-		f.net.muffle("10.0.0.9:7947", false) // now it refuses: the machine is back and nobody listens
+		f.net.muffle("10.0.0.9:7947", false) // now it refuses: the machine is back and nothing listens
 		f.raft(2500 * time.Millisecond)
 		f.oneGroup()
 	})
@@ -169,7 +169,7 @@ func TestGroupThatLostItsMajorityHealsByRestartInPlace(t *testing.T) {
 		if got := f.oneGroup(); got == group {
 			t.Error("still the group that lost its majority")
 		}
-		// All bound is not said to whoever hears first that the group is born.
+		// AllBound is not called on an instance that first learns that the group is born.
 		got := strings.ReplaceAll(survivor.calls(), "all bound, ", "")
 		if got != "bound, member, restart, bound, member" {
 			t.Errorf("the survivor's host was told %q", got)
@@ -186,8 +186,7 @@ func TestReportsOfAnOldLifeDoNotCount(t *testing.T) {
 		defer f.stop()
 		f.born(3)
 		n := f.nodes[0]
-		// What the old life reported while it was being ended is dropped; what is reported
-		// afterwards counts.
+		// What the old life reports until Restart returns is dropped; later reports count.
 		var got []string
 		n.in.postOfLife(func() { got = append(got, "old") })
 		n.in.nextLife()
@@ -204,7 +203,7 @@ func TestNamesAreResolvedAnewAndAFailedLookupBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
-		f.mu.Lock() // before anybody looks: a name that is not there yet blocks nothing
+		f.mu.Lock() // before any lookup: a name that does not exist yet blocks nothing
 		f.dns["all.example"] = []string{"10.0.0.1"}
 		f.slow["ill.example"] = true
 		f.mu.Unlock()
@@ -220,7 +219,7 @@ func TestNamesAreResolvedAnewAndAFailedLookupBlocks(t *testing.T) {
 		}
 		f.mu.Lock()
 		f.dns["all.example"] = []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}
-		f.slow["ill.example"] = false // does not exist: nobody is there
+		f.slow["ill.example"] = false // does not exist: no instance is there
 		f.mu.Unlock()
 		f.raft(6 * time.Second)
 		f.oneGroup()
@@ -231,8 +230,7 @@ func TestTwoGroupsWithLeadersAreLoudAndStayApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
-		// Replicas below the fleet is what the design does not claim to be safe: here it makes the
-		// second group.
+		// Replicas below the size of the fleet is not safe: here it makes the second group.
 		for i := range 4 {
 			cfg := f.config(i, 4)
 			cfg.Settings.Replicas = 2
@@ -257,7 +255,7 @@ func TestTwoGroupsWithLeadersAreLoudAndStayApart(t *testing.T) {
 		}
 		f.raft(rivalAfter)
 		if f.logged("two groups") == 0 {
-			t.Error("nobody said that there are two groups")
+			t.Error("no instance reported that there are two groups")
 		}
 		if f.nodes[0].Status().Group != one || f.nodes[2].Status().Group != two {
 			t.Error("the groups have merged")

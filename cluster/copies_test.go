@@ -14,8 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// refuses fails unless the node has refused to take part with these words, for good, and was never
-// bound.
+// refuses fails unless the node has refused permanently with this text, and was never bound.
 func (n *node) refuses(before string, words ...string) {
 	n.f.t.Helper()
 	err := n.failure()
@@ -33,8 +32,8 @@ func (n *node) refuses(before string, words ...string) {
 	}
 }
 
-// A copy of the directory of a process that runs has the higher life when it starts, one of a
-// process that was stopped has the same.
+// A copy of the directory of a running process has the higher life when it starts. A copy of a
+// stopped one has the same life.
 func TestACopiedDirectoryIsRefused(t *testing.T) {
 	for name, stopped := range map[string]bool{"copied while it ran": false, "copied while it was stopped": true} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +66,8 @@ func TestACopiedDirectoryIsRefused(t *testing.T) {
 	}
 }
 
-// The copy starts where it cannot see the original. When they meet, the one in the older life goes.
+// The copy starts where it cannot reach the original. When they meet, the one with the older life
+// refuses.
 func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -91,7 +91,7 @@ func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	})
 }
 
-// Both start at the same moment from one copied directory: exactly one goes.
+// Both start at the same moment from one copied directory: exactly one refuses.
 func TestTwinsStartedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -133,7 +133,7 @@ func restoreOlder(t *testing.T, name string) {
 		f.raft(3 * time.Second) // the others have stored what they know
 		if name == "while all were down" {
 			f.stop()
-			f.net.muffle(addrOf(60), true) // keeps the others looking around when they are asked
+			f.net.muffle(addrOf(60), true) // keeps the others settling while they are asked
 			for _, cfg := range cfgs[1:] {
 				cfg.Join = append(slices.Clone(cfg.Join), addrOf(60))
 				f.start(cfg)
@@ -147,14 +147,15 @@ func restoreOlder(t *testing.T, name string) {
 		f.raft(3 * time.Second)
 		n.refuses("", "restored from an older copy", "empty the directory, it then joins as a new instance")
 		n.stop()
-		restored.Records = newDisk() // the way out
+		restored.Records = newDisk() // the solution
 		f.start(restored)
 		f.raft(3 * time.Second)
 		f.oneGroup()
 	})
 }
 
-// The address of an earlier life, and an address that is another's now, are no copies.
+// The address of an earlier life, and an address that now belongs to another instance, are no
+// copies.
 func TestMovedInstancesAreNoCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -240,8 +241,8 @@ func TestChangedSettingsAreWarnedOf(t *testing.T) {
 	})
 }
 
-// The directory fails while the instance takes part. Whatever its phase, it promises nothing new,
-// and goes on as far as it can.
+// The directory fails while the instance takes part. In every phase it makes no new promise, and
+// continues as far as it can.
 func TestADirectoryThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -271,7 +272,7 @@ func TestADirectoryThatFails(t *testing.T) {
 		f.raft(20 * time.Second)
 		f.oneGroup()
 
-		// A voter whose directory fails stops to vote and stays a member.
+		// A voter whose directory fails stops voting and stays a member.
 		n := f.nodes[0]
 		d := n.cfg.Records.(*disk)
 		d.mu.Lock()
@@ -289,7 +290,7 @@ func TestADirectoryThatFails(t *testing.T) {
 	})
 }
 
-// An instance whose directory fails while it joins is a member all the same.
+// An instance whose directory fails while it joins still becomes a member.
 func TestAMemberWithoutADirectoryThatWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -12,10 +12,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// sight is what a core is shown.
+// sight is the Sight of a test core.
 type sight struct {
 	facts  voters.Facts
-	term   uint64 // zero: it does not lead
+	term   uint64 // zero means that it does not lead
 	leader nodeid.ID
 }
 
@@ -28,7 +28,8 @@ func (s *sight) Leader() (nodeid.ID, string) {
 	return s.leader, addrOf(1)
 }
 
-// replicas are the first n replicas of the group that a test core belongs to; the first is its own.
+// replicas returns the first n replicas of the group that a test core belongs to; the first is its
+// own.
 func replicas(n uint64) (list []Voter) {
 	for i := range n {
 		list = append(list, Voter{Raft: i + 1, Instance: nodeidtest.ID(i + 1), Addr: addrOf(int(i)), Life: 1})
@@ -38,7 +39,7 @@ func replicas(n uint64) (list []Voter) {
 
 const testGroup = 77
 
-// member is the core of a voter of a group of three, which has looked around.
+// member returns the core of a voter of a group of three, which has settled.
 func member(t *testing.T, s *sight) (c *Core, now time.Duration) {
 	t.Helper()
 	settings := founding.Settings{Replicas: 3, Voters: 3, SessionTTL: time.Second}
@@ -58,7 +59,7 @@ func member(t *testing.T, s *sight) (c *Core, now time.Duration) {
 	return c, now
 }
 
-// turn is what an owner does, with nothing to store.
+// turn does what an owner does, with nothing to store.
 func turn(c *Core, now time.Duration) ([]founding.Event, Acts) {
 	out := c.Tick(now, 1, founding.Random{Instance: nodeidtest.ID(9), Group: 9, Spread: 9})
 	return c.Follow(now, out.Events), c.Act(now, 99, 5)
@@ -71,9 +72,8 @@ func addresses(acts Acts) (list []string) {
 	return list
 }
 
-// TestALeaderTellsAfterItsLook: a leader that applies a configuration before it has looked for the
-// first time tells the replica that is left out all the same, and one that does not lead tells
-// none.
+// TestALeaderTellsAfterItsLook checks that a leader that applies a configuration before its first
+// look still tells the replica that is left out. One that does not lead tells none.
 func TestALeaderTellsAfterItsLook(t *testing.T) {
 	for term, want := range map[uint64][]string{0: nil, 5: {addrOf(2)}} {
 		s := &sight{}
@@ -99,8 +99,8 @@ func TestALeaderTellsAfterItsLook(t *testing.T) {
 	}
 }
 
-// TestAnAnnouncementNamesTheNewest: one that was not heard is made again a second later, with what
-// is known by then, and none of an earlier life is.
+// TestAnAnnouncementNamesTheNewest checks that an unanswered announcement is repeated a second
+// later with the newest configuration, and that those of an earlier life are dropped.
 func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	c, now := member(t, &sight{})
 	c.Stray(nodeidtest.ID(8), addrOf(8))
@@ -136,7 +136,7 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	}
 }
 
-// consulted returns the consultation that a turn asks for, if it is one.
+// consulted returns the consultation that a turn asks for, if any.
 func consulted(t *testing.T, acts Acts) Errand {
 	t.Helper()
 	if len(acts.Errands) != 1 || acts.Errands[0].Consult == nil {
@@ -145,8 +145,9 @@ func consulted(t *testing.T, acts Acts) Errand {
 	return acts.Errands[0]
 }
 
-// TestAnInquiryFollowsAFew: an attempt goes on with a few instances that are named one by another,
-// and none that names itself, and begins anew after a pause. A leader asks no other instance.
+// TestAnInquiryFollowsAFew checks that an attempt follows a few redirects, but none to the
+// redirecting instance itself, and that a new attempt begins after a pause. A leader asks no other
+// instance.
 func TestAnInquiryFollowsAFew(t *testing.T) {
 	s := &sight{leader: nodeidtest.ID(2)}
 	c, now := member(t, s)
@@ -184,7 +185,8 @@ func TestAnInquiryFollowsAFew(t *testing.T) {
 	}
 }
 
-// TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop (rule 13), and no longer than it runs.
+// TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop checks rule 13 of package voters. The
+// replica does not ask longer than it runs.
 func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		c, now := member(t, &sight{leader: nodeidtest.ID(2)})
@@ -220,8 +222,7 @@ func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 	}
 }
 
-// leaver is an instance that leaves with a vote while others are connected, but for what change
-// does.
+// leaver returns an instance that leaves with a vote while others are connected, changed by change.
 func leaver(change func(*Leaver)) Leaver {
 	l := Leaver{Member: true, Raft: 1, Votes: true, Company: true}
 	if change != nil {
@@ -230,8 +231,8 @@ func leaver(change func(*Leaver)) Leaver {
 	return l
 }
 
-// TestWhatADepartureComesTo: an instance leaves without an error only if the leader lets it, if all
-// leave, or if there is no instance that could need its vote.
+// TestWhatADepartureComesTo checks that an instance leaves without an error only if the leader
+// permits it, if all leave, or if no other instance could need its vote.
 func TestWhatADepartureComesTo(t *testing.T) {
 	over := leaver(func(l *Leaver) { l.TimeOver = true })
 	plain := leaver(func(l *Leaver) { l.Votes = false })
@@ -242,7 +243,7 @@ func TestWhatADepartureComesTo(t *testing.T) {
 		name   string
 		leaver Leaver
 		asks   bool     // before it is told
-		said   *Counsel // by the leader, or nil if no leader answers
+		said   *Counsel // by the leader; nil if no leader answers
 		want   Step
 		alone  bool
 		lost   string
@@ -281,8 +282,8 @@ func TestWhatADepartureComesTo(t *testing.T) {
 	}
 }
 
-// TestTheOrderOfADeparture: locks first, then the leader's leave, asked for again after a pause;
-// and a leader that all leave goes last, but not later than its last words.
+// TestTheOrderOfADeparture checks the order: locks first, then the leader's permission, asked for
+// again after a pause. A leader that all leave stops last, but not later than LastWords.
 func TestTheOrderOfADeparture(t *testing.T) {
 	var d Departure
 	holds, stays := leaver(func(l *Leaver) { l.Held = true }), leaver(func(l *Leaver) { l.Leads = true })

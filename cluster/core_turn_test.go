@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// carried keeps the order in which an owner has carried out a turn. It ends with the last call that
-// it still takes.
+// carried records the order in which an owner carries out a turn. If last is set, the instance ends
+// with that call.
 type carried struct {
 	calls []string
 	last  string
@@ -27,8 +27,8 @@ func (c *carried) Told(Told)                  { c.calls = append(c.calls, "told"
 func (c *carried) Dismiss(uint64)             { c.calls = append(c.calls, "dismiss") }
 func (c *carried) Ended() bool                { return c.last != "" && c.calls[len(c.calls)-1] == c.last }
 
-// TestTheOrderOfATurn: what is decided is stored before the host is told, and the host is told
-// before another instance can hear of it. Once the instance has ended nothing more is done.
+// TestTheOrderOfATurn checks that decisions are stored before the host learns them, and that the
+// host learns them before another instance can. Once the instance has ended nothing more is done.
 func TestTheOrderOfATurn(t *testing.T) {
 	for last, want := range map[string][]string{
 		"": {"store", "tell", "errand", "told", "dismiss"}, "store": {"store"}, "tell": {"store", "tell"},

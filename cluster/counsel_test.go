@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// consults asks and fails unless that leader answers within a time.
+// consults asks and fails unless that leader answers in time.
 func (n *node) consults(leader *node, within time.Duration) Counsel {
 	n.f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -60,7 +60,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 				t.Errorf("another group is answered %+v by %s", a, n.cfg.Name)
 			}
 		}
-		// It looks anew for whoever asks, though nobody has said that anything has changed.
+		// It looks again for a question, though no change was reported.
 		time.Sleep(lead.Pause)
 		facts.Registered = slices.Clone(facts.Registered[:3])
 		for i := range facts.Registered {
@@ -72,7 +72,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 		if got := plain.consults(g.leader, 50*time.Millisecond); !got.AllLeaving || got.Known {
 			t.Errorf("the leader answers by an old look: %+v", got)
 		}
-		// About another replica than its own.
+		// about another replica than its own
 		gone := f.nodes[1].place().Raft
 		ctx := context.Background()
 		if got, err := f.nodes[1].ConsultFor(ctx, gone); err != nil || got.MayStop {
@@ -90,7 +90,8 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 	})
 }
 
-// Whoever does not lead says who does, and never answers itself, not even right after it has led.
+// An instance that does not lead answers with the leader, and never for itself, not even right
+// after it has led.
 func TestOnlyTheLeaderAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -101,7 +102,7 @@ func TestOnlyTheLeaderAnswers(t *testing.T) {
 		g := f.newGroup()
 		facts := g.see()
 		g.leader.lead(1, facts)
-		plain.follows(f.nodes[2]) // who has been told by
+		plain.follows(f.nodes[2]) // which an earlier leader has told
 		f.nodes[2].follows(f.nodes[1])
 		f.nodes[1].follows(f.nodes[0])
 		f.net.tape()
@@ -119,7 +120,7 @@ func TestOnlyTheLeaderAnswers(t *testing.T) {
 		g.leader.consults(f.nodes[1], 50*time.Millisecond)
 		f.nodes[1].consults(f.nodes[1], 0)
 		if _, leads := g.leader.Report(); leads {
-			t.Error("who has lost the lead has a report")
+			t.Error("an instance that has lost the lead has a report")
 		}
 	})
 }
@@ -132,7 +133,7 @@ func TestConsultWithoutALeader(t *testing.T) {
 		plain := f.start(f.config(3, 3))
 		f.raft(2 * time.Second)
 		g := f.newGroup()
-		plain.follows(f.nodes[1]) // two that send everybody round
+		plain.follows(f.nodes[1]) // two that redirect to each other
 		f.nodes[1].follows(f.nodes[2])
 		f.nodes[2].follows(f.nodes[1])
 		f.net.tape()
@@ -165,7 +166,7 @@ func TestConsultWithoutALeader(t *testing.T) {
 		if attempts < 17 || attempts > 30 || len(gaps) < 10 || len(asks) > (attempts+1)*(1+consultHops) {
 			t.Errorf("%d attempts, %d questions, %d different pauses in three seconds", attempts, len(asks), len(gaps))
 		}
-		// It waits until somebody leads, whoever is taken for the leader meanwhile.
+		// It waits until an instance leads, whichever is considered the leader meanwhile.
 		facts := g.see()
 		done := make(chan Counsel, 1)
 		go func() {
@@ -187,7 +188,7 @@ func TestConsultWithoutALeader(t *testing.T) {
 		}
 		plain.follows(nil) // it finds the leader by asking the voters
 		plain.consults(g.leader, 500*time.Millisecond)
-		// or though it is wrong about it
+		// or though it has a wrong leader
 		plain.follows(&node{instance: nodeidtest.ID(4711), cfg: Config{Advertise: addrOf(66)}})
 		plain.consults(g.leader, 500*time.Millisecond)
 	})

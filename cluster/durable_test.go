@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// bornDurably starts n instances with directories, found through one name, and returns their
+// bornDurably starts n instances with directories, found through one name. It returns their
 // configurations once they are one group.
 func (f *fleet) bornDurably(n int) []Config {
 	f.t.Helper()
@@ -31,7 +31,7 @@ func (f *fleet) bornDurably(n int) []Config {
 	return cfgs
 }
 
-// name lets the name behind Join resolve to where the configurations say that the instances are.
+// name lets the name behind Join resolve to the configured addresses of the instances.
 func (f *fleet) name(cfgs []Config) {
 	var hosts []string
 	for _, cfg := range cfgs {
@@ -88,7 +88,7 @@ func restartAllAt(t *testing.T, addrs ...string) {
 				t.Errorf("the stored book says %+v", book)
 			}
 			f.stop()
-			addrs = append(addrs[1:], addrs[0]) // and once more, each where another was
+			addrs = append(addrs[1:], addrs[0]) // once more, each at the address of another
 		}
 	})
 }
@@ -102,8 +102,8 @@ func TestTwoOfThreeRestartWithSwappedAddresses(t *testing.T) {
 	restartAllAt(t, addrOf(1), addrOf(0), addrOf(2))
 }
 
-// One restarts at a new address while the group runs: the others learn it without asking, and it is
-// bound as the voter that it was.
+// One instance restarts at a new address while the group runs. The others learn it without asking,
+// and it is bound as the voter that it was.
 func TestOneVoterRestartsElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -128,8 +128,8 @@ func TestOneVoterRestartsElsewhere(t *testing.T) {
 	})
 }
 
-// A process that dies in a Save has said nothing of it: whoever asked it to accept still waits, and
-// all ends well once it is back.
+// A process that dies in a Save has sent nothing about it: the instance that asked it to accept
+// still waits, and founding succeeds once the process is back.
 func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -160,15 +160,15 @@ func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 	})
 }
 
-// Rule 5: bound, and the others are gone and come back as others. The charter and its raft ID leave
-// the directory before the new life begins.
+// Rule 5: an instance is bound; the others disappear and return with new IDs. The charter and its
+// raft ID are deleted from the directory before the new life begins.
 func TestRule5DropsTheCharterDurably(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
 		for i := range 3 {
 			n := f.start(newDisk().durable(f.config(i, 3)))
-			n.mute = true // nobody leads, so nothing is born
+			n.mute = true // no leader is elected, so nothing is born
 		}
 		d := f.nodes[0].cfg.Records.(*disk)
 		f.raft(2 * time.Second)
@@ -179,12 +179,12 @@ func TestRule5DropsTheCharterDurably(t *testing.T) {
 		f.nodes[1].stop()
 		f.raft(time.Minute)
 		if again := d.state(t); again.Group != st.Group {
-			t.Error("it gave the charter up though one of the others, who may know that the group is born, was away")
+			t.Error("it gave the charter up though one of the others, which may know that the group is born, was away")
 		}
 		if w := f.nodes[0].Status().Waiting; !strings.Contains(w, "all instances are in reach") {
 			t.Errorf("it waits for %q", w)
 		}
-		f.start(newDisk().durable(f.config(1, 3))) // his directory is lost
+		f.start(newDisk().durable(f.config(1, 3))) // its directory is lost
 		for _, n := range f.nodes {
 			n.mu.Lock()
 			n.mute = false
@@ -201,8 +201,8 @@ func TestRule5DropsTheCharterDurably(t *testing.T) {
 	})
 }
 
-// Rules 6 and 7: a durable member never gives up; it names who is missing; newborns wait for it, by
-// name, with the way out.
+// Rules 6 and 7: a durable member never gives up its group. It names the missing voters. Newborns
+// wait for it, and name it and what to do.
 func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -216,7 +216,7 @@ func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 		waits := keeper.Status().Waiting
 		if !strings.Contains(waits, `"n0" (10.0.0.1:7947) (since 2000-01-01 00:00:`) ||
 			!strings.Contains(waits, "bring them back") {
-			t.Errorf("it waits for %q, want who is missing, since when, and what to do", waits)
+			t.Errorf("it waits for %q, want the missing voters, since when, and what to do", waits)
 		}
 		for i := range 2 { // both are lost for good
 			cfg := newDisk().durable(f.config(i, 3))
@@ -237,14 +237,13 @@ func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 			t.Errorf("%d lines about it in ten minutes", n)
 		}
 		keeper.stop()
-		f.start(newDisk().durable(f.config(2, 3))) // the way out
+		f.start(newDisk().durable(f.config(2, 3))) // the solution
 		f.raft(10 * time.Second)
 		f.oneGroup()
 	})
 }
 
-// What joined a running group is stored too, and a newborn that is started again is another
-// instance.
+// Joining a running group is stored too. A newborn that restarts is another instance.
 func TestPlainMembersAndNewbornsAcrossRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

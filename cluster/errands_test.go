@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// The kinds of birth's messages that the tests look for.
+// The kinds of messages of founding that the tests look for.
 const (
 	kindWhoAreYou = 1
 	kindPrepare   = 7
@@ -22,7 +22,7 @@ const (
 	kindAnnounce  = 9
 )
 
-// prepareAsks reads what a Prepare asks: to, group, raft ID, term and number of the configuration.
+// prepareAsks decodes a Prepare: to, group, raft ID, term and number of the configuration.
 func prepareAsks(question []byte) (fields [5]uint64) {
 	b := question[2+nodeid.Size:]
 	fields[0] = nodeidtest.Number(nodeid.ID(question[2 : 2+nodeid.Size]))
@@ -33,14 +33,14 @@ func prepareAsks(question []byte) (fields [5]uint64) {
 	return fields
 }
 
-// prepareAnswer is the answer to a Prepare: running (0), ended (1) or declined (2).
+// prepareAnswer encodes the answer to a Prepare: running (0), ended (1) or declined (2).
 func prepareAnswer(raft uint64, state byte) []byte {
 	b := binary.AppendUvarint([]byte{1, kindPrepared}, raft)
 	return append(b, state, 0)
 }
 
-// offered waits for the next raft ID that the leader offers to anybody, and returns it and how long
-// it took.
+// offered waits for the next raft ID that the leader offers to any instance, and returns it and how
+// long that took.
 func (n *node) offered(last uint64, within time.Duration) (uint64, time.Duration) {
 	for began := time.Now(); time.Since(began) < within; time.Sleep(10 * time.Millisecond) {
 		if r, ok := n.Report(); ok && r.Next.Kind == voters.Prepare && r.Next.ID != last {
@@ -66,7 +66,7 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 		again time.Duration // until it is asked with another ID
 	}{
 		{"silent", func(f *fleet) { f.net.muffle(addrOf(50), true) }, late},
-		{"nobody listens", func(*fleet) {}, soon},
+		{"nothing listens", func(*fleet) {}, soon},
 		{"a stranger", func(f *fleet) { f.net.alien[addrOf(50)] = true }, soon},
 		{"another instance", func(f *fleet) {
 			listen(f, nodeidtest.ID(78), func(raft uint64) []byte { return prepareAnswer(raft, 0) })
@@ -121,8 +121,8 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 	}
 }
 
-// A life is over if its address refuses, or another instance proves that it is there. Then nobody
-// waits until its silence is long enough.
+// A life is over if its address refuses, or if another instance proves that it is there. Then no
+// limit of silence has to pass.
 func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -150,7 +150,7 @@ func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 				f.net.tape()
 				began := time.Now()
 				took := time.Duration(0)
-				for took < 8*time.Second { // no stream, and nothing heard
+				for took < 8*time.Second { // no stream, and nothing is heard from it
 					facts.Replicas = append([]voters.Replica(nil), facts.Replicas...)
 					for i := range facts.Replicas {
 						if r := &facts.Replicas[i]; r.Addr == addrOf(2) {
@@ -176,7 +176,7 @@ func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 	}
 }
 
-// What is answered when the lead is over, or is another, counts for nothing.
+// An answer counts only for the lead that asked.
 func TestAnswersToAnEarlierLeadAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -205,8 +205,8 @@ func TestAnswersToAnEarlierLeadAreDropped(t *testing.T) {
 	})
 }
 
-// A replica that has stopped by itself is known to be over by what its instance says on its stream,
-// though that goes on.
+// A replica that has stopped by itself is known to be over by its instance's report on the stream,
+// though the stream stays.
 func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -224,14 +224,14 @@ func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 			t.Errorf("it gives up its raft ID because of another: %+v", n)
 		}
 		f.nodes[1].Retired(over.Raft)
-		g.leader.Gone(over.Instance) // as its last frame has said
+		g.leader.Gone(over.Instance) // as its last frame has reported
 		g.run(2 * time.Second)
 		steps := g.leader.carriedOut()
 		if len(steps) < 2 || len(steps[1].step.Remove) != 1 || steps[1].step.Remove[0] != over.Raft {
 			t.Fatalf("carried out %+v", steps)
 		}
 		if strings.Contains(f.nodes[0].calls()+f.nodes[2].calls(), "removed") {
-			t.Error("somebody else was removed")
+			t.Error("another replica was removed")
 		}
 	})
 }

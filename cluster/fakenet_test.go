@@ -10,24 +10,24 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// fakeNet is a network in memory for bubbles: questions take a millisecond each way, gossip packets
-// may be dropped, streams are pipes, and pairs of addresses can be cut, which makes everything
-// between them silent.
+// fakeNet is a network in memory for synctest bubbles. Questions take a millisecond each way,
+// gossip packets may be dropped, and streams are pipes. Pairs of addresses can be cut: then
+// everything between them is silent.
 type fakeNet struct {
 	mu    sync.Mutex // guards the rest
 	ports map[string]*fakePort
 	cuts  map[[2]string]bool
 	mute  map[string]bool // addresses that swallow everything
-	alien map[string]bool // addresses where a stranger listens
+	alien map[string]bool // addresses where a foreign program listens
 	conns map[net.Conn][2]string
 	dials map[string]int // attempts to open a stream, by address
-	heard []heard        // questions, if they are recorded
-	taped bool           // they are
+	heard []heard        // recorded questions
+	taped bool           // questions are recorded
 
-	fails func(what string) bool // whether a call fails. Nil means never
+	fails func(what string) bool // reports whether a call fails. Nil means that none does
 }
 
-// failing returns what a call fails with, if it does.
+// failing returns the error of a call that fails, or nil.
 func (n *fakeNet) failing(what string) error {
 	if n.fails == nil || !n.fails(what) {
 		return nil
@@ -35,22 +35,22 @@ func (n *fakeNet) failing(what string) error {
 	return errCut
 }
 
-// heard is one question on the fakeNet, when it was put.
+// heard is one question on the fakeNet, when it was sent.
 type heard struct {
 	at       time.Time
 	from, to string
 	question []byte
 }
 
-// tape begins to record questions anew.
+// tape starts a new recording of questions.
 func (n *fakeNet) tape() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.taped, n.heard = true, nil
 }
 
-// played returns the recorded questions of a kind (the second byte) from an address, "": any, to an
-// address, "": any.
+// played returns the recorded questions of a kind (the second byte) between two addresses. An empty
+// address means any.
 func (n *fakeNet) played(kind byte, from, to string) []heard {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,7 +84,7 @@ type fakePort struct {
 	most     map[byte]int            // the most of a kind that were under way at a time
 	double   int                     // the most to one address
 	answer   func(from Asker, question []byte) []byte
-	cluster  func() *Cluster // the instance there; nil: none
+	cluster  func() *Cluster // the instance there; nil if there is none
 	instance nodeid.ID
 }
 
@@ -110,8 +110,8 @@ func (n *fakeNet) unlisten(p *fakePort) {
 	}
 }
 
-// cut makes everything between the two addresses silent, both ways, and breaks the streams between
-// them.
+// cut makes everything between the two addresses silent, in both directions, and breaks the streams
+// between them.
 func (n *fakeNet) cut(a, b string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -137,7 +137,7 @@ func (n *fakeNet) heal() {
 	clear(n.cuts)
 }
 
-// reach returns who listens at an address, or how an attempt to find out ends.
+// reach returns the port that listens at an address, or the error of an attempt to reach it.
 func (n *fakeNet) reach(ctx context.Context, from, to string) (*fakePort, error) {
 	select {
 	case <-time.After(time.Millisecond):
@@ -168,7 +168,7 @@ func (p *fakePort) serve(instance nodeid.ID, answer func(Asker, []byte) []byte) 
 	p.instance = instance
 }
 
-// The second bytes of questions on the fakeNet that package founding does not put.
+// The second bytes of questions on the fakeNet that package founding does not ask.
 const (
 	kindConsultation = 0x41
 	kindProbe        = 0x44
@@ -221,7 +221,7 @@ func (p *fakePort) Probe(ctx context.Context, addr string, to nodeid.ID) error {
 	return err
 }
 
-// owner returns the instance behind a port, once it is started; nil if there is none.
+// owner returns the instance behind a port, or nil if it has not started.
 func (p *fakePort) owner() *Cluster {
 	p.mu.Lock()
 	cluster := p.cluster
@@ -232,8 +232,8 @@ func (p *fakePort) owner() *Cluster {
 	return cluster()
 }
 
-// exchange brings one question to the instance at an address and back. answer reports false for
-// silence.
+// exchange delivers one question to the instance at an address and returns its answer. It reports
+// false for silence.
 func (p *fakePort) exchange(
 	ctx context.Context, addr string, to nodeid.ID, question []byte, answer func(other *fakePort, self Asker) bool,
 ) (from nodeid.ID, err error) {
@@ -270,7 +270,7 @@ func (p *fakePort) exchange(
 	return instance, nil
 }
 
-// fly counts a question that is under way until the function that it returns is called.
+// fly counts a question as under way until the returned function is called.
 func (p *fakePort) fly(question []byte, addr string) func() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -47,9 +47,9 @@ type node struct {
 	raft     uint64
 	voters   []Voter
 	instance nodeid.ID
-	mute     bool  // the stand-in for raft leaves it alone
-	failed   error // what Refused or Unsaved was told last
-	script         // what the replica says of the voters
+	mute     bool  // the stand-in for raft ignores it
+	failed   error // the last error of Refused or Unsaved
+	script         // what the replica reports about the voters
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -61,7 +61,7 @@ func newFleet(t *testing.T) *fleet {
 
 func addrOf(i int) string { return fmt.Sprintf("10.0.0.%d:7947", i+1) }
 
-// joinOf are the addresses of the first n.
+// joinOf returns the addresses of the first n instances.
 func joinOf(n int) []string {
 	var join []string
 	for i := range n {
@@ -124,8 +124,7 @@ func (f *fleet) start(cfg Config) *node {
 	return f.startWith(cfg, func(n *node) (Host, Net) { return n, n.port })
 }
 
-// startWith starts an instance whose host is more than its node, or whose net is more than its
-// port.
+// startWith starts an instance with another host than its node, or another net than its port.
 func (f *fleet) startWith(cfg Config, outside func(n *node) (Host, Net)) *node {
 	f.t.Helper()
 	f.next++
@@ -203,7 +202,7 @@ func (n *node) AllBound(group uint64) {
 	if n.raft == 0 {
 		return
 	}
-	n.f.mu.Lock() // whoever hears it first is the leader
+	n.f.mu.Lock() // the first instance that is called becomes the leader
 	n.f.births[group] = true
 	n.f.mu.Unlock()
 }
@@ -264,9 +263,9 @@ func (n *node) calls() string {
 	return strings.Join(n.told, ", ")
 }
 
-// raft is the stand-in for raft: every 50 ms for the given time, groups with a majority of live
-// voters get a leader, Born is applied, and every instance of such a group is told that it has a
-// leader.
+// raft is the stand-in for raft. For the given time it does this every 50 ms: it gives groups with
+// a majority of live voters a leader, has Born applied, and tells every instance of such a group
+// that it has a leader.
 func (f *fleet) raft(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		for _, n := range f.nodes {
@@ -307,7 +306,7 @@ func (f *fleet) leads(n *node, group uint64) bool {
 	return near*2 > len(charter.Voters) && len(charter.Voters) > 0
 }
 
-// finds reports whether the address book leads to that very voter.
+// finds reports whether the address book leads to exactly that voter.
 func (n *node) finds(o *node) bool {
 	v, ok := n.Voter(o.raft)
 	return ok && v.Addr == o.port.addr && v.Instance == o.Status().Instance
@@ -332,7 +331,7 @@ func (f *fleet) oneGroup() uint64 {
 	return group
 }
 
-// allSeeAll reports whether gossip shows everybody to everybody.
+// allSeeAll reports whether gossip shows all instances to all.
 func (f *fleet) allSeeAll() bool {
 	for _, n := range f.nodes {
 		if len(n.Members()) != len(f.nodes) {

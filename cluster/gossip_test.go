@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// HAZARDS 56: memberlist alone never heals this.
+// memberlist alone never heals this.
 func TestALongCutHeals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -43,8 +43,8 @@ func TestALongCutHeals(t *testing.T) {
 	})
 }
 
-// Some Join addresses may name nobody any more; then voters and former members are what is left to
-// meet again by.
+// Some Join addresses may be abandoned; then the instances can meet again only through voters and
+// former members.
 func TestACutHealsWithoutHelpFromJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -73,7 +73,7 @@ func TestACutHealsWithoutHelpFromJoin(t *testing.T) {
 	})
 }
 
-// HAZARDS 57 and B8: the same name at a new address must not wait for anything.
+// The same name at a new address must not wait for anything.
 func TestSameNameAtANewAddressIsSeenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -97,7 +97,7 @@ func TestSameNameAtANewAddressIsSeenAtOnce(t *testing.T) {
 	})
 }
 
-// B8: gossip says dead, the address book does not care.
+// Gossip reports an instance as dead, and the address book keeps it.
 func TestAddressBookKeepsInstancesThatGossipDeclaresDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -133,7 +133,7 @@ func TestGossipAmongNames(t *testing.T) {
 		}
 		f.raft(3 * time.Second)
 		f.oneGroup()
-		f.raft(20 * time.Second) // probes find everybody alive
+		f.raft(20 * time.Second) // probes find all alive
 		if !f.allSeeAll() {
 			t.Error("not all see all")
 		}
@@ -180,15 +180,15 @@ func TestLeaveIsHeardAndBounded(t *testing.T) {
 		f.net.cut(addrOf(0), addrOf(1))
 		began = time.Now()
 		f.nodes[1].Leave(ctx)
-		f.nodes[1].Leave(ctx) // a second goodbye is no goodbye
+		f.nodes[1].Leave(ctx) // the second Leave does nothing
 		if d := time.Since(began); d > 20*time.Millisecond {
 			t.Errorf("leaving with a context of 10 ms took %v", d)
 		}
 	})
 }
 
-// A Close that overtakes a Leave lets it say goodbye. Several moments, since at some the goodbye
-// goes out with other news at once.
+// A Close that overtakes a Leave lets it send the goodbye. The test tries several moments, since at
+// some the goodbye is sent together with other news.
 func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	for _, moment := range []time.Duration{0, 37, 71, 113, 167} {
 		synctest.Test(t, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	}
 }
 
-// slowNet ends its questions late, as a stack under load does.
+// slowNet ends its questions late, as a loaded stack does.
 type slowNet struct {
 	*fakePort
 	late, ended *atomic.Int32
@@ -241,8 +241,8 @@ func TestCloseWaitsForQuestionsUnderWay(t *testing.T) {
 	})
 }
 
-// HAZARDS 70: Close in every state, with and without peers that answer; the bubble fails on every
-// goroutine that is left.
+// Close in every state, with and without peers that answer. The bubble fails on every
+// remaining goroutine.
 func TestCloseInEveryState(t *testing.T) {
 	for _, after := range []time.Duration{0, 1, time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond,
 		400 * time.Millisecond,
@@ -291,7 +291,7 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 	}
 	n.HasLeader(true)
 	n.BornApplied(1)
-	n.in.post(n.hearNews) // what gossip had on its tongue
+	n.in.post(n.hearNews) // news that gossip was about to post
 	n.Leave(context.Background())
 	_, _ = n.Voter(1)
 	_ = n.Status()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestCloseDoesNotWaitForAHungDisk: Close gives a Save up, ends all else, and what the Save was for
-// is neither said nor done when the disk answers after all.
+// TestCloseDoesNotWaitForAHungDisk checks that Close gives up a Save and ends all else. What the
+// Save was for is neither sent nor done when the disk responds after all.
 func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -25,7 +25,7 @@ func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 			d.stuck = true
 			d.mu.Unlock()
 		}
-		f.raft(5 * time.Second) // fake time: whoever is to promise something is stuck
+		f.raft(5 * time.Second) // fake time: each instance that has to store a promise hangs
 		hung := 0
 		for _, n := range f.nodes {
 			began := time.Now()
@@ -43,7 +43,7 @@ func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 			}
 		}
 		if hung == 0 {
-			t.Error("nobody hung: the test has missed what it is for")
+			t.Error("nothing hung: the test proves nothing")
 		}
 		for _, d := range disks {
 			d.mu.Lock()
@@ -60,7 +60,7 @@ func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 			if got := n.calls(); strings.Contains(got, "bound") {
 				t.Errorf("the host of %s was told %q after Close", n.cfg.Name, got)
 			}
-			if saves := disks[i].saves; saves > 2 { // of Start, and that which hung
+			if saves := disks[i].saves; saves > 2 { // of Start, and the one that hung
 				t.Errorf("%s has saved %d times", n.cfg.Name, saves)
 			}
 		}

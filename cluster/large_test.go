@@ -11,11 +11,11 @@ import (
 	"github.com/mortise-lock/mortise/cluster/lead"
 )
 
-// kindWhoIs is the second byte of birth's question who an instance is.
+// kindWhoIs is the second byte of the question "who are you?" of package founding.
 const kindWhoIs = 1
 
-// large starts n instances of which the first three are founders. Join names all of them, or the
-// founders alone.
+// large starts n instances; the first three are founders. Join names all of them, or only the
+// founders.
 func (f *fleet) large(n int, all bool) {
 	named := 3
 	if all {
@@ -28,8 +28,8 @@ func (f *fleet) large(n int, all bool) {
 	}
 }
 
-// coldWithin is how long 256 instances that are started together may take, in virtual time, until
-// all are members.
+// coldWithin is how long 256 instances that start together may take, in virtual time, until all are
+// members.
 const coldWithin = 8 * time.Second
 
 // A cold start of many instances: each asks a few, and only the founders gossip.
@@ -77,7 +77,7 @@ func TestAColdStartOfManyInstances(t *testing.T) {
 	}
 }
 
-// Addresses that do not answer take the places of questions one each, and no address is asked twice
+// Addresses that do not answer occupy one slot for a question each, and no address is asked twice
 // at a time.
 func TestQuestionsUnderWayAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -98,8 +98,8 @@ func TestQuestionsUnderWayAreBounded(t *testing.T) {
 	})
 }
 
-// An instance that is no founder learns a newer configuration from the leader, and asks no more
-// than two questions in half a minute.
+// An instance that is no founder learns a newer configuration from the leader. It asks at most two
+// questions in 30 s.
 func TestAMemberThatDoesNotGossipAsksSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -117,7 +117,8 @@ func TestAMemberThatDoesNotGossipAsksSeldom(t *testing.T) {
 	})
 }
 
-// Two groups that have leaders meet by an inquiry: an instance that does not gossip says so too.
+// Two groups that have leaders detect each other by an inquiry: an instance that does not gossip
+// reports it too.
 func TestAMemberThatDoesNotGossipSeesAnotherGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -132,7 +133,7 @@ func TestAMemberThatDoesNotGossipSeesAnotherGroup(t *testing.T) {
 		f.nodes[4].stop()
 		f.start(other)
 		seen := func() bool { return strings.Contains(f.nodes[3].Status().Waiting, "two groups") }
-		for range 30 { // it asks one address in four at random
+		for range 30 { // it asks one random address of four
 			if f.raft(time.Minute); seen() {
 				break
 			}
@@ -181,7 +182,7 @@ func TestTheLeaderTellsAFewAtATime(t *testing.T) {
 	})
 }
 
-// However many addresses answer, few are gossiped with at a time, and none of them again soon.
+// However many addresses answer, few are gossiped with at a time, and none again soon.
 func TestTheFinderIsBounded(t *testing.T) {
 	f := newFinder("self:1")
 	for round := range 10 {

@@ -18,15 +18,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// scriptedNet is a Net whose questions a test answers. It counts those that are under way.
+// scriptedNet is a Net whose questions a test answers. It counts those under way.
 type scriptedNet struct {
-	gossip.Net // an instance that does not gossip needs none
+	gossip.Net // nil: an instance that does not gossip needs none
 	answer     func(ctx context.Context) ([]byte, error)
 
 	mu     sync.Mutex // guards the rest
 	flying map[string]int
 	asked  map[string]int
-	most   int // questions under way at a time
+	most   int // largest number of questions under way
 	double int // the same, to one address
 }
 
@@ -56,7 +56,7 @@ func (n *scriptedNet) Probe(ctx context.Context, _ string, _ nodeid.ID) error {
 	return err
 }
 
-// idleOwner is an instance without its goroutine, which does not gossip: the test has the turns.
+// idleOwner returns an instance without its goroutine and without gossip: the test runs the turns.
 func idleOwner(t *testing.T, net *scriptedNet) *Cluster {
 	t.Helper()
 	net.flying, net.asked = map[string]int{}, map[string]int{}
@@ -73,7 +73,7 @@ func idleOwner(t *testing.T, net *scriptedNet) *Cluster {
 	return c
 }
 
-// pass lets time pass, and carries out what is posted meanwhile.
+// pass advances the time, and carries out what is posted meanwhile.
 func (c *Cluster) pass(d time.Duration) {
 	for end := time.Now().Add(d); ; time.Sleep(askWithin / 4) {
 		for synctest.Wait(); ; synctest.Wait() {
@@ -93,8 +93,8 @@ func (c *Cluster) pass(d time.Duration) {
 	}
 }
 
-// Each round of questions has all places: an owner that counts on asks no question any more before
-// long. All are asked, whatever becomes of those before them.
+// Each round of questions has all slots: an owner with a wrong count would soon stop asking. All
+// are asked, whatever happens to the earlier ones.
 func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	for name, answer := range map[string]func(ctx context.Context) ([]byte, error){
 		"answered": func(context.Context) ([]byte, error) { return []byte("x"), nil },
@@ -151,8 +151,8 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	}
 }
 
-// A restart in place begins a life that nothing of the one before reaches, each time: with a key
-// of its own, no question that still waits, and deaf to what is reported late.
+// Each restart in place begins a life that nothing of the earlier one reaches. It has its own key
+// and no waiting question, and drops late reports.
 func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -184,11 +184,11 @@ func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	})
 }
 
-// closingHost is a host with a directory, during one of whose calls Close gives up. It notes the
+// closingHost is a host with a directory. Close gives up during one of its calls. It records the
 // calls that come after that.
 type closingHost struct {
 	*node
-	at    int // which call
+	at    int // number of that call
 	n     int
 	late  []string
 	close func()
@@ -238,14 +238,14 @@ type closingDisk struct {
 
 func (d closingDisk) Save(changes map[string][]byte) error {
 	err := d.disk.Save(changes)
-	if d.host.Cluster != nil { // else it is Start that saves
+	if d.host.Cluster != nil { // otherwise Start is saving
 		d.host.called("save")
 	}
 	return err
 }
 
-// Close gives a call up that hangs. When it returns after all, nothing of what it held up is said,
-// stored or asked: the host may be gone.
+// Close gives up a call that hangs. When the call returns after all, nothing that waited for it is
+// sent, stored or asked: the host may be gone.
 func TestNothingIsSaidAfterClose(t *testing.T) {
 	for _, again := range []bool{false, true} { // a first start, or one with a directory that holds a group
 		for at := range 3 {
@@ -299,8 +299,8 @@ func TestNothingIsSaidAfterClose(t *testing.T) {
 	}
 }
 
-// Whatever fails, once: a group is founded, an instance joins it, a voter that is lost is
-// replaced, and the leader is found, in about the time that it takes when nothing fails.
+// Each call fails once. A group is founded, an instance joins it, a lost voter is replaced, and the
+// leader is found, in about the usual time.
 func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
 	const soon, late = 5 * time.Second, 12 * time.Second // a replica that was perhaps prepared is waited for
 	for what, row := range map[string]struct {
@@ -353,7 +353,7 @@ func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// A turn that Close has given up on in the middle of its inbox does not go on with the rest of it.
+// A turn that Close has given up on does not process the rest of its inbox.
 func TestTheInboxIsNotReadOnAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -377,7 +377,7 @@ func TestTheInboxIsNotReadOnAfterClose(t *testing.T) {
 	})
 }
 
-// Many calls of Look are one input of a turn, and each turn takes the next.
+// Many calls of Look are one input of a turn, and the next turn takes the next.
 func TestLooksDoNotPileUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := idleOwner(t, &scriptedNet{})
@@ -396,7 +396,7 @@ func TestLooksDoNotPileUp(t *testing.T) {
 	})
 }
 
-// dismissedHost is a host that notes which replicas it is to end.
+// dismissedHost is a host that records which replicas it has to end.
 type dismissedHost struct {
 	*node
 	ended []uint64
@@ -418,8 +418,8 @@ func TestADismissedReplicaIsEnded(t *testing.T) {
 	})
 }
 
-// What a question came to is said as it was: silence, by whatever sign, is no stranger, and a
-// reason that is known is named.
+// The outcome of a question is reported as it was: no form of silence counts as a foreign program,
+// and a known reason is named.
 func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer []byte
@@ -432,7 +432,7 @@ func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 		"silence with a reason":  {err: &SilentError{Why: "no secret"}, says: "no secret", not: "another program"},
 		"a stranger":             {err: ErrForeign, says: "another program"},
 		"a stranger by a reason": {err: &ForeignError{Why: "it has another secret"}, says: "it has another secret"},
-		"nobody":                 {err: ErrRefused, says: "listens at", not: "another program"},
+		"refused":                {err: ErrRefused, says: "listens at", not: "another program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -450,7 +450,7 @@ func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 	}
 }
 
-// answeringNet answers every question alike.
+// answeringNet gives every question the same answer.
 type answeringNet struct {
 	*fakePort
 	answer []byte
@@ -462,7 +462,7 @@ func (n answeringNet) Ask(context.Context, string, nodeid.ID, []byte) ([]byte, n
 	return n.answer, nodeid.ID{}, n.err
 }
 
-// What an instance is configured with is in the charter that it proposes.
+// The configuration of an instance is in the charter that it proposes.
 func TestACharterHasWhatItsFoundersAreConfiguredWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -481,8 +481,8 @@ func TestACharterHasWhatItsFoundersAreConfiguredWith(t *testing.T) {
 	})
 }
 
-// What the log says of this instance's replica is in what it answers about itself: by that the
-// others see whether a leader can be elected.
+// The log's report about this instance's replica is in its answers: the others see by it whether a
+// leader can be elected.
 func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -508,7 +508,7 @@ func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 	})
 }
 
-// A consultation that its caller has given up asks no instance any more.
+// A consultation that its caller has given up asks no more instances.
 func TestConsultationsThatWereGivenUpEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -48,13 +48,13 @@ func TestFinderTriesAllInTurnAndForgetsNoneSoon(t *testing.T) {
 		now += 2 * rejoinEvery
 	}
 	if len(tried) != 20 || tried["self:1"] != 0 || tried["old-3:1"] != 0 || tried["join:1"] == 0 {
-		t.Errorf("tried %v, want all but itself and the one who is here", tried)
+		t.Errorf("tried %v, want all but itself and the one that gossip sees", tried)
 	}
 	f.next = now + time.Hour
 	f.met("new:1", now)
 	f.met("new:1", now)
 	if got := f.due(now, nil, nil, 0); !slices.Equal(got, []string{"new:1"}) {
-		t.Errorf("after meeting somebody due is %v", got)
+		t.Errorf("after meeting an instance due is %v", got)
 	}
 	delete(f.busy, "new:1")
 	f.met("new:1", now+rejoinPause/2)

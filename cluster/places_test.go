@@ -16,14 +16,14 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// names sets what a name of the fleet's DNS leads to.
+// names sets what a name of the fleet's DNS resolves to.
 func (f *fleet) names(name string, ips ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dns[name] = ips
 }
 
-// newborns fails if anybody belongs to a group, and returns what the first of them waits for.
+// newborns fails if any instance belongs to a group, and returns what the first of them waits for.
 func (f *fleet) newborns() string {
 	f.t.Helper()
 	for _, n := range f.nodes {
@@ -34,7 +34,7 @@ func (f *fleet) newborns() string {
 	return f.nodes[0].Status().Waiting
 }
 
-// write puts a file in place at once, as its writer should.
+// write puts a file in place atomically, as its writer should.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -97,12 +97,12 @@ func TestEveryFormOfJoinLeadsToTheOthers(t *testing.T) {
 	})
 }
 
-// slowest is the longest pause between two lookups of an entry: under a leader, with the random
+// slowest is the longest pause between two lookups of an entry: with a leader, and with the random
 // part.
 const slowest = 12500 * time.Millisecond
 
-// TestInstanceAtANewAddressIsFoundBehindItsName: it finds nobody itself, so the others have to
-// look.
+// TestInstanceAtANewAddressIsFoundBehindItsName has an instance that finds no other itself, so the
+// others have to find it.
 func TestInstanceAtANewAddressIsFoundBehindItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -178,13 +178,13 @@ func TestANameThatLeadsNowhereFoundsNothingAndSaysTheWayOut(t *testing.T) {
 					f.names(fmt.Sprintf("all-%d.example", i), ips...)
 				}
 			}
-			f.raft(time.Minute) // nobody is ready, so nobody is listed
+			f.raft(time.Minute) // none is ready, so none is listed
 			wantText(t, f.newborns(), "dns:///all-0.example:7947 has no addresses yet",
 				"publishNotReadyAddresses: true")
 			if f.logged("publishNotReadyAddresses") < 3 || f.logged("publishNotReadyAddresses") > 6 {
 				t.Errorf("%d log lines about it from three instances", f.logged("publishNotReadyAddresses"))
 			}
-			for i := range 3 { // each sees itself alone
+			for i := range 3 { // each sees only itself
 				f.names(fmt.Sprintf("all-%d.example", i), fmt.Sprintf("10.0.0.%d", i+1))
 			}
 			f.raft(time.Minute)
@@ -193,7 +193,7 @@ func TestANameThatLeadsNowhereFoundsNothingAndSaysTheWayOut(t *testing.T) {
 			f.net.muffle(addrOf(8), true)
 			all("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9") // the last is stale
 			f.raft(time.Minute)
-			if !founders { // else nothing but the founders is needed
+			if !founders { // otherwise only the founders are needed
 				waiting := f.newborns()
 				wantText(t, waiting, "no answer from dns:///all-0.example:7947 (10.0.0.9:7947)")
 				if strings.Contains(waiting, "publishNotReadyAddresses") {
@@ -258,7 +258,7 @@ func TestAFileIsReadAgainWhenItChanges(t *testing.T) {
 		start(1)
 		f.raft(10 * time.Second)
 		wantText(t, f.newborns(), "cannot be resolved", path)
-		write(t, path, "# nobody yet\n")
+		write(t, path, "# none yet\n")
 		f.raft(3 * time.Second)
 		waiting := f.newborns()
 		wantText(t, waiting, "file://"+path+" lists no instance")
@@ -311,7 +311,7 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 					<-release
 				case "garbage":
 					return []string{addrOf(0), "x"}, nil
-				case "nobody":
+				case "none":
 					return nil, nil
 				}
 				return joinOf(3), nil
@@ -321,7 +321,7 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 		for _, c := range []struct{ mode, want string }{
 			{"panic", "it panicked: boom boom"}, {"exit", "it has ended its goroutine"}, {"error", "the API is down"},
 			{"garbage", "address 2"},
-			{"slow", "deadline exceeded"}, {"nobody", "Config.JoinFunc returns no instance"},
+			{"slow", "deadline exceeded"}, {"none", "Config.JoinFunc returns no instance"},
 			{"deaf", "it has not returned"},
 		} {
 			mode.Store(c.mode)
@@ -340,7 +340,7 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 			t.Error("it was called anew though it has not returned")
 		}
 		began := time.Now()
-		f.nodes[2].Close() // while it is deaf
+		f.nodes[2].Close() // during a partition
 		if d := time.Since(began); d > 2*time.Second {
 			t.Errorf("Close took %v", d)
 		}

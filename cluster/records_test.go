@@ -17,18 +17,18 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// disk is a directory in memory. Save takes a while, as a sync does, and remembers every claim that
-// was ever durable, so that a node can be caught saying what it has not stored.
+// disk is a directory in memory. Save takes a while, like a sync. It remembers every claim that was
+// ever durable, to detect a node that sends what it has not stored.
 type disk struct {
 	mu     sync.Mutex // guards the rest
 	values map[string][]byte
 	claims map[claim]bool
 	saves  int
-	stuck  bool  // Save never ends, until it is freed
+	stuck  bool  // Save blocks until it is released
 	fails  error // the next Save fails
 }
 
-// claim is what an instance can say of itself.
+// claim is what an instance can claim about itself.
 type claim struct {
 	instance nodeid.ID
 	phase    Phase
@@ -90,7 +90,7 @@ func (d *disk) is(what func() bool) bool {
 	return what()
 }
 
-// state returns what is stored of birth.
+// state returns the stored State of founding.
 func (d *disk) state(t *testing.T) founding.State {
 	t.Helper()
 	s, err := recall(d)
@@ -100,8 +100,8 @@ func (d *disk) state(t *testing.T) founding.State {
 	return s.state
 }
 
-// claimed reads what an answer says of the instance that gives it: a version, a kind, then for
-// "who" (2) name, address and phase, for a verdict (4) group and refusal, 0 being acceptance.
+// claimed decodes what an answer says about its instance: a version, a kind, then for "who" (2)
+// name, address and phase, for a verdict (4) group and refusal, where 0 means accepted.
 func claimed(by nodeid.ID, answer []byte) (claim, bool) {
 	if len(answer) < 4 {
 		return claim{}, false
@@ -134,8 +134,7 @@ func (d *disk) durable(cfg Config) Config {
 	return cfg
 }
 
-// said fails if the claim was never durable. What a broken directory holds does not matter, but to
-// a promise.
+// said fails if the claim was never durable. Only promises are checked if the directory is broken.
 func (n *node) said(how string, c claim) {
 	d, ok := n.cfg.Records.(*disk)
 	if !ok || d.is(func() bool {
@@ -179,7 +178,8 @@ func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 	}
 }
 
-// A key whose hash is not the stored ID is damage: with it no peer would believe the instance.
+// A key whose hash is not the stored ID counts as damage: with it no peer would believe the
+// instance.
 func TestAStoredKeyProvesTheStoredID(t *testing.T) {
 	d := newDisk()
 	d.values = map[string][]byte{
@@ -192,8 +192,8 @@ func TestAStoredKeyProvesTheStoredID(t *testing.T) {
 	}
 }
 
-// FuzzRecords feeds any bytes to every decoder of a directory. What is accepted must come back as
-// it is.
+// FuzzRecords feeds arbitrary bytes to every decoder of a directory. What is accepted must be
+// encoded to the same bytes.
 func FuzzRecords(f *testing.F) {
 	f.Add(identity{Life: 7, Label: "l", Name: "n"}.append(nil))
 	f.Add(founding.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}))

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// prepares asks a node for a replica, as a leader would, and returns the state in its answer.
+// prepares asks a node for a replica, like a leader, and returns the state in its answer.
 func (g *group) prepares(n *node, raft uint64) byte {
 	g.f.t.Helper()
 	body := founding.AppendPrepare(nil, founding.Prepare{To: n.instance, Group: g.id, Raft: raft, Term: 1, At: g.at,
@@ -30,8 +30,7 @@ func (g *group) prepares(n *node, raft uint64) byte {
 	return b[size]
 }
 
-// A replica that was prepared is there again after a start, if there is a directory, and is never
-// started twice.
+// A prepared replica is resumed after a start if there is a directory, and is never started twice.
 func TestAPreparedReplicaLastsInADirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -135,8 +134,7 @@ func TestRecoverSaysThatTheDirectoryFails(t *testing.T) {
 	})
 }
 
-// Adopted settings are what others are told, and what an instance that joins later is compared
-// with.
+// Adopted settings are told to others, and an instance that joins later is compared with them.
 func TestAdoptedSettingsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -164,7 +162,7 @@ func TestAdoptedSettingsAreTold(t *testing.T) {
 	})
 }
 
-// What changes the voters is nothing for an instance that runs alone but its own vote.
+// An instance that runs alone ignores what changes voters, except for its own vote.
 func TestSoloHasAReportAndCounsel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -184,7 +182,7 @@ func TestSoloHasAReportAndCounsel(t *testing.T) {
 			Replicas:   []voters.Replica{{ID: self.Raft, Instance: self.Instance, Active: true}},
 			Registered: []voters.Registered{n.registered()},
 		})
-		time.Sleep(lead.Pause) // what it saw without the lead is good for so long
+		time.Sleep(lead.Pause) // an observation without the lead stays fresh for so long
 		c := n.consults(n, 0)
 		if r, ok := n.Report(); !ok || r.Due || c.Due || !c.Known || c.MayStop || len(n.carriedOut()) > 0 {
 			t.Errorf("the report is %+v, the counsel %+v", r, c)

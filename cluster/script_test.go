@@ -11,14 +11,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// script is what a test makes the host of a node say about the voters, and what that was told. The
-// node's mu guards it.
+// script is what the host of a node reports about the voters in a test, and the calls that it
+// received. The node's mu guards it.
 type script struct {
 	facts  voters.Facts
-	term   uint64 // of the lead; 0: it does not lead
+	term   uint64 // of the lead; zero means that it does not lead
 	asked  []time.Time
 	steps  []carry
-	led    Voter // who leads, as its replica and its sessions know
+	led    Voter // the leader, as its replica and its sessions know it
 	spread [][]Voter
 }
 
@@ -73,7 +73,8 @@ func (n *node) Leader() (nodeid.ID, string) {
 	return n.led.Instance, n.led.Addr
 }
 
-// lead makes the node lead in a term, 0: not, with what it sees, and lets it look.
+// lead makes the node lead in a term with these facts, and look. Term 0 means that it does not
+// lead.
 func (n *node) lead(term uint64, facts voters.Facts) {
 	n.mu.Lock()
 	n.term, n.facts = term, facts
@@ -82,21 +83,21 @@ func (n *node) lead(term uint64, facts voters.Facts) {
 	n.f.settle()
 }
 
-// looks returns when the host was asked for its facts since a moment.
+// looks returns when the host was asked for its facts since a given time.
 func (n *node) looks(since time.Time) []time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(n.asked), func(at time.Time) bool { return at.Before(since) })
 }
 
-// carried are the steps that the host was given.
+// carried returns the steps that the host received.
 func (n *node) carriedOut() []carry {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.steps)
 }
 
-// told is how often the host was told of the address book, and what last.
+// told returns how often the host received the address book, and the last one.
 func (n *node) toldVoters() (int, []Voter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +107,7 @@ func (n *node) toldVoters() (int, []Voter) {
 	return len(n.spread), n.spread[len(n.spread)-1]
 }
 
-// follow makes a node take another for the leader.
+// follow makes a node consider another one the leader.
 func (n *node) follows(leader *node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -116,14 +117,14 @@ func (n *node) follows(leader *node) {
 	}
 }
 
-// place is what a configuration says of the node's replica.
+// place returns the entry of the node's replica in a configuration.
 func (n *node) place() Voter {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return Voter{Raft: n.raft, Instance: n.instance, Addr: n.cfg.Advertise, Life: 1}
 }
 
-// registered is the node's session as the leader knows it.
+// registered returns the node's session as the leader knows it.
 func (n *node) registered() voters.Registered {
 	p := n.place()
 	return voters.Registered{
@@ -132,15 +133,15 @@ func (n *node) registered() voters.Registered {
 	}
 }
 
-// group is a stand-in for the log of a group: it applies the steps that its leader carries out, at
-// once, and shows it what is so.
+// group stands in for the log of a group. It applies the leader's steps at once, and shows the
+// result in the facts.
 type group struct {
 	f       *fleet
 	leader  *node
 	id      uint64
 	at      uint64
 	config  []Voter
-	applied int // of the leader's steps
+	applied int // number of applied steps of the leader
 	missing map[uint64]time.Time
 	before  func(c carry) // called before a step is applied; may be nil
 }
@@ -153,7 +154,7 @@ func (f *fleet) newGroup() *group {
 	return g
 }
 
-// see is what the leader sees now.
+// see updates what the leader sees.
 func (g *group) see() voters.Facts {
 	facts := voters.Facts{Self: g.leader.place().Raft, Settings: voters.Settings{Voters: 3}}
 	for _, n := range g.f.nodes {
@@ -180,7 +181,7 @@ func (g *group) see() voters.Facts {
 	return facts
 }
 
-// here reports whether a node runs that replica and nothing keeps it silent.
+// here reports whether a node runs that replica and is not silenced.
 func (f *fleet) here(v Voter) bool {
 	f.net.mu.Lock()
 	mute := f.net.mute[v.Addr]
@@ -191,7 +192,7 @@ func (f *fleet) here(v Voter) bool {
 	})
 }
 
-// run lets the group live for a while.
+// run runs the group for a while.
 func (g *group) run(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		steps := g.leader.carriedOut()
@@ -203,8 +204,8 @@ func (g *group) run(d time.Duration) {
 	}
 }
 
-// apply makes the configuration that a step asks for and lets the log of everybody who has a
-// replica in it apply it.
+// apply makes the configuration that a step asks for, and has the logs of all its replicas apply
+// it.
 func (g *group) apply(c carry) {
 	if g.before != nil {
 		g.before(c)

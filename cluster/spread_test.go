@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// with is a configuration with one more replica, which nobody runs.
+// with returns a configuration with one more replica, which no node runs.
 func with(voters []Voter, raft uint64) []Voter {
 	more := append(slices.Clone(voters), Voter{Raft: raft, Instance: nodeidtest.ID(raft), Addr: addrOf(60), Life: 1,
 		Learner: true})
@@ -26,13 +26,13 @@ func with(voters []Voter, raft uint64) []Voter {
 	return more
 }
 
-// settle lets everything that is under way be done; to tell gossip something takes a nanosecond.
+// settle waits until all work in flight is done; an update of gossip takes a nanosecond.
 func (f *fleet) settle() {
 	time.Sleep(time.Millisecond)
 	synctest.Wait()
 }
 
-// without is a configuration with one replica less.
+// without returns a configuration with one replica less.
 func without(voters []Voter, raft uint64) []Voter {
 	return slices.DeleteFunc(slices.Clone(voters), func(v Voter) bool { return v.Raft == raft })
 }
@@ -49,7 +49,7 @@ func TestTheHigherNumberIsTheNewerConfiguration(t *testing.T) {
 			before, _ := n.toldVoters()
 			given := slices.Clone(list)
 			n.Configured(group, at, given)
-			clear(given) // the slice is the caller's again
+			clear(given) // the caller may reuse the slice
 			f.settle()
 			if got := n.Status().Voters; !slices.Equal(got, want) || n.own.core.At() != n.own.core.Meta().At {
 				t.Fatalf("configuration %d: the book is %+v, want %+v", at, got, want)
@@ -115,14 +115,13 @@ func TestGossipMakesAllAskTheLeaderForANewerConfiguration(t *testing.T) {
 		f.net.tape()
 		f.raft(20 * time.Second)
 		if asks := f.net.played(kindWhoAreYou, "", ""); len(asks) > 0 {
-			t.Errorf("%d questions when everybody knows it", len(asks))
+			t.Errorf("%d questions when all know it", len(asks))
 		}
 	})
 }
 
-// Gossip that tells of a newer configuration is a reason to ask the leader and the voters that are
-// known, one at a time, and nothing else: what gossip names is not asked, and what it says is not
-// taken.
+// Gossip of a newer configuration is only a reason to ask the leader and the known voters, one at a
+// time. Addresses that gossip names are not asked, and its configurations are ignored.
 func TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -159,7 +158,7 @@ func TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration(t *testing.T) {
 	})
 }
 
-// Rule 14. The leader alone tells whom the configuration leaves out, until it is heard.
+// Rule 14: only the leader tells the replicas that the configuration leaves out, until they answer.
 func TestARemovedReplicaIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -195,9 +194,9 @@ func TestARemovedReplicaIsTold(t *testing.T) {
 	})
 }
 
-// The leader tells all that are attached to it of a new configuration at once: of several changes
-// within a second each may replace a voter, and gossip is too slow for an instance that would then
-// know none of them any more.
+// The leader tells a new configuration to all attached instances at once. Several changes within a
+// second may replace all voters, and gossip is too slow for an instance that would then know none
+// of them.
 func TestTheLeaderTellsAllThatAreAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -247,8 +246,8 @@ func TestAnAnnouncementIsGivenUp(t *testing.T) {
 	}
 }
 
-// A stray speaks raft with every message that it has, and is told once a second; many of them are
-// not remembered for ever.
+// A stray sends many raft messages and is told once a second. Many strays are not remembered
+// forever.
 func TestAStrayIsToldOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -258,7 +257,7 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 		g := f.newGroup()
 		stray, n := f.nodes[2], f.nodes[1]
 		list := without(g.config, stray.place().Raft)
-		for _, n := range f.nodes[:2] { // nobody leads, and gossip does not reach it
+		for _, n := range f.nodes[:2] { // there is no leader, and gossip does not reach it
 			f.net.cut(n.cfg.Advertise, stray.cfg.Advertise)
 			n.Configured(g.id, 9, list)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// kinds are the kinds of the steps that a host was given.
+// kinds returns the kinds of the steps that a host received.
 func kinds(steps []carry) (list []voters.Kind) {
 	for _, c := range steps {
 		list = append(list, c.step.Kind)
@@ -21,8 +21,8 @@ func kinds(steps []carry) (list []voters.Kind) {
 	return list
 }
 
-// The whole way: a voter is killed, its address refuses, another instance is asked, added,
-// promoted, and everybody learns it.
+// The whole replacement: a voter is killed and its address refuses. Another instance is asked,
+// added and promoted, and all instances learn it.
 func TestADeadVoterIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -80,7 +80,7 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 	})
 }
 
-// alone makes the first node of a fleet of three the only voter of a group, as its host tells it,
+// alone makes the first node of a fleet of three the only voter of a group, as its host reports it,
 // with one candidate at an address.
 func (f *fleet) alone(candidate nodeid.ID, addr string) (*node, voters.Facts) {
 	n := f.nodes[0]
@@ -95,7 +95,7 @@ func (f *fleet) alone(candidate nodeid.ID, addr string) (*node, voters.Facts) {
 	}
 }
 
-// Whoever is needed is asked one look after the other, not only when somebody has answered.
+// The needed instances are asked in successive looks, without waiting for an answer.
 func TestAllCandidatesAreAskedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -191,7 +191,7 @@ func TestLooksAreAtMostOneIn50ms(t *testing.T) {
 		time.Sleep(time.Minute)
 		n := g.leader
 		if len(n.looks(time.Time{})) != 0 {
-			t.Error("it looks though nobody has said that there is anything to see")
+			t.Error("it looks though no change was reported")
 		}
 		for range 200 {
 			f.nodes[1].Look() // it does not lead
@@ -240,7 +240,7 @@ func TestNoVoterIsChangedBeforeTheBirth(t *testing.T) {
 		for i := range 3 {
 			f.start(f.config(i, 3))
 		}
-		time.Sleep(2 * time.Second) // nobody applies Born
+		time.Sleep(2 * time.Second) // no instance applies Born
 		n := f.nodes[0]
 		if n.Status().Phase != Bound {
 			t.Fatalf("it is %v", n.Status().Phase)

@@ -18,8 +18,8 @@
 // # Guarantees
 //
 //   - At most one leadership of a name is valid by its own [Leadership.Err]. That method reports
-//     the end before the next leadership begins, under the conditions of package mortise (clock
-//     rates that differ by at most 1%).
+//     the end before the next leadership begins, under the conditions of package mortise (clocks
+//     that run at most 1% off).
 //   - [Leadership.Token] rises with every leader, whatever fails in between. A resource that
 //     refuses lower tokens than it has seen is safe even against a leader that was stopped in the
 //     middle of its work and has not noticed its successor.

@@ -366,7 +366,7 @@ func (e endedAlready) Context(parent context.Context) context.Context {
 
 // The function returns nil after its leadership was lost, but before its context has ended: this is
 // not the end of the work.
-func TestALossThatNobodyWasToldOfCounts(t *testing.T) {
+func TestAnUnnoticedLossCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, turns := &group{}, 0
 		err := g.election(Options{}).Run(t.Context(), "a", func(context.Context, *Leadership) error {

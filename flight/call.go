@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// errExited is the result of a call whose function ended its goroutine.
-var errExited = errors.New("flight: the function ended its goroutine")
+// errExited is the result of a call whose function called runtime.Goexit.
+var errExited = errors.New("flight: the function ended its goroutine (runtime.Goexit)")
 
-// call is one run of the functions, and those who wait for it.
+// call is one run of the functions, and the callers that wait for it.
 type call[T any] struct {
 	fresh   func(context.Context) (T, bool, error)
 	compute func(context.Context, mortise.Token) (T, error)
@@ -26,22 +26,22 @@ type call[T any] struct {
 	panicked *PanicError
 }
 
-// PanicError is what a caller panics with when a function has panicked in the goroutine of the
-// call. All callers get the same one.
+// PanicError is the value with which every caller panics after a function has panicked in the
+// goroutine of the call. All callers get the same one.
 type PanicError struct {
-	Value any    // what the function panicked with
-	Stack []byte // of the goroutine of the call, as runtime/debug.Stack has it
+	Value any    // the value of the function's panic
+	Stack []byte // of the goroutine of the call, from runtime/debug.Stack
 }
 
 func (p *PanicError) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
-// Unwrap returns what the function panicked with, if that was an error.
+// Unwrap returns the value of the panic if that is an error.
 func (p *PanicError) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// outcome gives a caller the result.
+// outcome returns the result to a caller.
 func (c *call[T]) outcome() (T, error) {
 	if c.panicked != nil {
 		panic(c.panicked)
@@ -49,7 +49,7 @@ func (c *call[T]) outcome() (T, error) {
 	return c.value, c.err
 }
 
-// work runs the functions under the lock and keeps what comes of it, also if they panic or end the
+// work runs the functions under the lock and stores the result, even if they panic or end the
 // goroutine.
 func (c *call[T]) work(ctx context.Context, token mortise.Token) {
 	defer func() {
@@ -57,7 +57,7 @@ func (c *call[T]) work(ctx context.Context, token mortise.Token) {
 			c.panicked = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	c.err = errExited // unless they return
+	c.err = errExited // unless the functions return
 	value, err := c.find(ctx, token)
 	if err != nil {
 		c.err = because(ctx, err)
@@ -71,14 +71,14 @@ func (c *call[T]) find(ctx context.Context, token mortise.Token) (T, error) {
 	if err != nil || found {
 		return value, err
 	}
-	if ctx.Err() != nil { // somebody else may compute by now
+	if ctx.Err() != nil { // another instance may compute by now
 		return value, context.Cause(ctx)
 	}
 	return c.compute(ctx, token)
 }
 
-// because adds to an error why the context of the call has ended, if it has: "context canceled"
-// alone would look to a caller as if it were about its own.
+// because adds the cause of the end of the call's context to an error. A bare "context canceled"
+// would look like the end of the caller's own context.
 func because(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || cause == nil || errors.Is(err, cause) {

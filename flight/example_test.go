@@ -11,7 +11,7 @@ import (
 )
 
 // Twenty requests on two instances find the cache empty at the same time. One of them renders the
-// page. Here both instances are Groups of one node; in a fleet each has its own.
+// page. Here both instances are Groups of one node; in a fleet each instance has its own.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -20,7 +20,7 @@ func Example() {
 	}
 	defer node.Leave(ctx)
 
-	var mu sync.Mutex // the cache, which stands for one that all instances share
+	var mu sync.Mutex // stands for a cache that all instances share
 	pages := map[string]string{}
 	fresh := func(context.Context) (string, bool, error) {
 		mu.Lock()
@@ -29,7 +29,7 @@ func Example() {
 		return page, ok, nil
 	}
 	render := func(_ context.Context, token mortise.Token) (string, error) {
-		fmt.Println("rendered once") // a real one gives token to the cache with what it writes
+		fmt.Println("rendered once") // real code passes token to the cache with what it writes
 		mu.Lock()
 		defer mu.Unlock()
 		pages["start"] = "<h1>Hello</h1>"

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/fakelock"
 )
 
-// cache is what all instances share: a value that runs out, and a count of what was done to it.
+// cache is the shared cache of all instances: a value that expires, and counts of the calls.
 type cache struct {
 	mu       sync.Mutex
 	value    string
@@ -56,7 +56,7 @@ func (c *cache) write(token mortise.Token) (string, error) {
 
 func nothing(context.Context) (string, bool, error) { return "", false, nil }
 
-// result is what a caller got, in a goroutine of its own.
+// result is what a caller got, on its own goroutine.
 type result struct {
 	value    string
 	err      error
@@ -64,8 +64,7 @@ type result struct {
 	done     chan struct{}
 }
 
-// start asks in a goroutine, and returns once all that can happen without time passing has
-// happened.
+// start calls Do on a goroutine, and returns once all goroutines are blocked.
 func start(ctx context.Context, g *flight.Group[string], fresh func(context.Context) (string, bool, error),
 	compute func(context.Context, mortise.Token) (string, error)) *result {
 	r := &result{done: make(chan struct{})}
@@ -83,7 +82,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// nothingLeft fails if a key is still taken once everything has settled.
+// nothingLeft fails if a key is still taken after everything has settled.
 func nothingLeft(t *testing.T, locks *fakelock.Locks) {
 	t.Helper()
 	synctest.Wait()
@@ -116,7 +115,7 @@ func TestOneRebuildServesAllCallersOfAllInstances(t *testing.T) {
 	})
 }
 
-// A group without a cache that keeps anything shows how calls are shared inside one process.
+// A group without a cache that keeps anything: calls are shared inside one process.
 func TestCallersOfOneProcessShareACall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -173,14 +172,14 @@ func TestTheLastCallerThatGivesUpEndsTheCall(t *testing.T) {
 		began := time.Now()
 		compute := func(ctx context.Context, token mortise.Token) (string, error) {
 			page, err := store.compute(ctx, token)
-			time.Sleep(time.Second) // it clears up
+			time.Sleep(time.Second) // it cleans up
 			return page, err
 		}
 		start(ctx, g, nothing, compute)
 		start(ctx, g, nothing, compute)
 		giveUp()
 		synctest.Wait()
-		// Whoever comes now does not join what is ending, and waits for its lock.
+		// A later caller does not join the ending call, and waits for its lock.
 		next := start(t.Context(), g, nothing, func(context.Context, mortise.Token) (string, error) {
 			return "page 2",
 				nil
@@ -204,9 +203,8 @@ func TestACallerWhoseContextHasEndedBeginsNothing(t *testing.T) {
 	})
 }
 
-// The lock is lost in the middle: the context of the computation ends, its callers learn why, and
-// the next instance computes. One that does not look at its context writes late, and its token
-// gives it away.
+// The lock is lost during a computation: its context ends, its callers learn why, and the next
+// instance computes. A computation that ignores its context writes late, and its token reveals it.
 func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -218,7 +216,7 @@ func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 		a := start(t.Context(), flight.New[string](locks.Instance()), store.fresh, slow)
 		b := start(t.Context(), flight.New[string](locks.Instance()), store.fresh, store.compute)
 		if !locks.Lose("page") {
-			t.Fatal("nobody held the lock")
+			t.Fatal("the lock was not held")
 		}
 		<-b.done
 		<-a.done
@@ -237,7 +235,7 @@ func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 	})
 }
 
-// A look into the cache can take longer than the lease: nothing is computed on a lock that is gone.
+// A cache read can take longer than the lease: nothing is computed after the lock is gone.
 func TestNothingIsComputedOnALockThatIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -321,7 +319,7 @@ func TestCloseEndsWhatRunsAndWaitsForIt(t *testing.T) {
 		began := time.Now()
 		r := start(t.Context(), g, nothing, func(ctx context.Context, _ mortise.Token) (string, error) {
 			<-ctx.Done()
-			time.Sleep(time.Second) // it clears up
+			time.Sleep(time.Second) // it cleans up
 			ended = time.Now()
 			return "", ctx.Err()
 		})
@@ -362,7 +360,7 @@ func TestANodeThatLeavesEndsTheCall(t *testing.T) {
 	})
 }
 
-// unconfirmed is a locker whose releases nobody confirms, as without a majority.
+// unconfirmed is a locker whose releases are never confirmed, as without a majority.
 type unconfirmed struct{}
 
 func (unconfirmed) Do(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
@@ -371,7 +369,7 @@ func (unconfirmed) Do(ctx context.Context, _ string, fn func(context.Context, mo
 	return errors.Join(err, ctx.Err())
 }
 
-func TestNobodyWaitsForTheRelease(t *testing.T) {
+func TestCallersDoNotWaitForTheRelease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		g := flight.New[string](unconfirmed{})
 		r := start(t.Context(), g, nothing, (&cache{}).compute)

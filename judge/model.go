@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// kind is what an operation does.
 type kind uint8
 
 const (
@@ -57,12 +56,10 @@ func (s state) fits(more share) bool {
 	return taken <= least || len(s.owners) == 0
 }
 
-// find returns the index of an owner, or -1.
 func (s state) find(token lockfsm.Token) int {
 	return slices.IndexFunc(s.owners, func(o owner) bool { return o.token == token })
 }
 
-// key has all operations on one key.
 type key struct {
 	name       string
 	operations []porcupine.Operation

@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// callID names a call.
 type callID struct {
 	stream int
 	op     uint64
@@ -254,7 +253,6 @@ func (g *gathered) unanswered() map[asker]int64 {
 
 func (id callID) String() string { return fmt.Sprintf("%d of stream %d", id.op, id.stream) }
 
-// builder collects operations.
 type builder struct {
 	slack int64
 	keys  map[string]*key
@@ -277,7 +275,6 @@ func (b *builder) end(c *call, a *account) {
 	b.add(c.keys, operation{kind: end, token: c.token, by: how}, from, by)
 }
 
-// add adds an operation between two times to each of some keys.
 func (b *builder) add(names []string, o operation, from, to int64) {
 	for _, name := range names {
 		b.addOne(name, o, from, to)

@@ -10,16 +10,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ErrWait says that a wrapper gave up waiting for a lock by a limit of its own: fn did not run, and
+// ErrWait means that a wrapper gave up waiting for a lock by its own limit: fn did not run, and
 // nothing is held.
 var ErrWait = errors.New("locker: not locked within the wait limit")
 
-// attempt is one call of Do of some Locker, and the one place that knows whether fn has begun. It
-// begins at most once, never after the wait limit has passed and never after Do has returned: so
-// whoever sees that it did not begin may try elsewhere.
+// attempt is one call of Do of a Locker, and the only place that knows whether fn has begun. fn
+// begins at most once, never after the wait limit has passed and never after Do has returned. So if
+// fn did not begin, the caller may try elsewhere.
 type attempt struct {
-	wait  time.Duration // how long fn may take to begin; 0: as long as ctx allows
-	admit func() error  // called once, when fn is about to begin; its error keeps fn from it. nil: nothing to say
+	wait  time.Duration // how long fn may take to begin; zero means as long as ctx allows
+	admit func() error  // called once, when fn is about to begin; an error refuses it; may be nil
 	phase atomic.Int32
 }
 
@@ -27,12 +27,12 @@ type attempt struct {
 const (
 	waiting = iota
 	begun   // fn runs, or has run
-	refused // admit kept fn from it
+	refused // admit refused fn
 	expired // the wait limit has passed
 	over    // Do has returned without any of these
 )
 
-// do calls l.Do, and reports whether fn has begun. If it has not, err is not nil.
+// do calls l.Do, and reports whether fn has begun. If not, err is not nil.
 func (a *attempt) do(ctx context.Context, l Locker, key string,
 	fn func(context.Context, mortise.Token) error) (began bool, err error) {
 	limited, stop := a.limit(noVia(ctx))
@@ -47,7 +47,7 @@ func (a *attempt) do(ctx context.Context, l Locker, key string,
 				return err
 			}
 		}
-		// the Locker puts none there: else an outer lock's would count
+		// if the Locker puts no token there, TokenFrom would find an outer lock's
 		if found, ok := mortise.TokenFrom(ctx); !ok || found != token {
 			ctx = mortise.ContextWithToken(ctx, token)
 		}
@@ -56,8 +56,8 @@ func (a *attempt) do(ctx context.Context, l Locker, key string,
 	return a.settle(ctx, key, err)
 }
 
-// limit returns a context that ends when the wait limit has passed and fn has not begun. Once fn
-// has begun it ends only with ctx, or stop.
+// limit returns a context that ends when the wait limit passes before fn has begun. Once fn has
+// begun it ends only with ctx or stop.
 func (a *attempt) limit(ctx context.Context) (limited context.Context, stop func()) {
 	if a.wait == 0 {
 		return ctx, func() {}
@@ -71,18 +71,17 @@ func (a *attempt) limit(ctx context.Context) (limited context.Context, stop func
 	return limited, func() { timer.Stop(); end(nil) }
 }
 
-// settle ends the attempt, so that a Locker that calls late finds it closed, and says what became
-// of it.
+// settle ends the attempt, so that a late call of the Locker is refused, and returns the outcome.
 func (a *attempt) settle(ctx context.Context, key string, err error) (began bool, _ error) {
 	a.phase.CompareAndSwap(waiting, over)
 	phase := a.phase.Load()
 	switch {
 	case phase == begun:
 		return true, err
-	case phase == expired && ctx.Err() != nil: // both in one moment: the caller's own limit is what it knows of
+	case phase == expired && ctx.Err() != nil: // both at once: report the caller's own limit
 		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
 	case phase == expired:
-		// not %w: the context that err speaks of is not the caller's
+		// not %w: err is about a context that is not the caller's
 		return false, fmt.Errorf("%w: lock %q, %v: %v", ErrWait, key, a.wait, err)
 	case err == nil:
 		return false, fmt.Errorf("locker: lock %q: the Locker returned nil without running the function", key)

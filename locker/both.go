@@ -9,36 +9,37 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// BothConfig says which two locks a Both holds, and what each is for.
+// BothConfig names the two locks that a Both holds, and their roles.
 type BothConfig struct {
-	// First is locked first and unlocked last; it always excludes. Required. All instances must
+	// First is locked first and unlocked last, and always excludes. Required. All instances must
 	// have the same First: see Both.
 	First Locker
 
 	// Second is locked under First and unlocked before it. Required.
 	Second Locker
 
-	// Authority says whose token fn is given: FirstLock or SecondLock. Tokens of two lockers cannot
-	// be compared with each other; change the authority only when the resource may forget the
-	// tokens that it has seen. Required: a migration is about this choice.
+	// Authority selects the token that fn gets: FirstLock or SecondLock. Tokens of two lockers
+	// cannot be compared with each other; change the authority only when the resource may forget
+	// the tokens that it has seen. Required, because a migration depends on this choice.
 	Authority Authority
 
-	// Observe gives up Second: it is locked as well, but if that fails, or its lock is lost,
-	// OnSecond is told and the work goes on under First alone. So the callers of Second alone are
-	// not excluded. It needs FirstLock as the Authority. [Via] tells fn where Second is missing.
+	// Observe makes Second optional: it is locked as well, but if that fails, or its lock is lost,
+	// OnSecond is called and the work continues under First alone. So the work does not exclude
+	// programs that use only Second. It requires FirstLock as the Authority. [Via] tells fn when
+	// Second is missing.
 	Observe bool
 
-	// Wait is how long Second may take to be locked with Observe; the work waits for that. Default:
-	// 1s. It means nothing without Observe, where the caller's context is the bound.
+	// Wait is how long the work waits for Second with Observe. Default: 1s. It must not be set
+	// without Observe, where the caller's context is the bound.
 	Wait time.Duration
 
-	// OnSecond is told, with Observe, what went wrong with Second, on the goroutine of the call,
-	// which waits for its return. Several goroutines may call it at once. Required with Observe:
-	// else nobody would see whether Second can be relied on.
+	// OnSecond is called, with Observe, with each error of Second, on the goroutine of the call,
+	// which waits for its return. Several goroutines may call it at once. Required with Observe,
+	// because these errors show whether Second is reliable.
 	OnSecond func(key string, err error)
 }
 
-// Authority says which of two locks gives the token.
+// Authority selects which of two locks provides the token.
 type Authority int
 
 const (
@@ -46,21 +47,21 @@ const (
 	SecondLock                      // the token is that of Second
 )
 
-// Both is a Locker that holds the locks of two others at once, for moving from one lock service to
-// another while instances with the old and the new program run together. Each step excludes the one
-// before it, so each may be rolled out instance by instance:
+// Both is a Locker that holds the locks of two others at once. It serves the move from one lock
+// service to another while instances with the old and the new program run together. Each step
+// excludes the one before it, so each may be rolled out instance by instance:
 //
-//	old                                              everybody locks the old service
-//	Both{First: old, Second: node, Observe: true}    see whether the new one can be relied on
+//	old                                              all instances lock the old service
+//	Both{First: old, Second: node, Observe: true}    see whether the new one is reliable
 //	Both{First: old, Second: node}                   wait until this runs everywhere
-//	node                                             the old service may go
+//	node                                             the old service may be removed
 //
-// Two calls cannot wait for each other, as long as all instances have the same First: whoever waits
-// for First of a key holds nothing of that key; whoever waits for Second holds First, so it is the
-// only Both that does, and the holder of Second, a caller of Second alone, waits for neither. With
-// the order turned around on one instance, each of two can hold what the other waits for, until a
-// context ends. Calls within calls need an order of their keys, as with any lock. It is safe for
-// concurrent use.
+// Two calls cannot wait for each other as long as all instances have the same First. A call that
+// waits for First of a key holds nothing of that key. A call that waits for Second holds First, so
+// it is the only Both that waits there, and the holder of Second, which uses Second alone, waits
+// for neither. If one instance reverses the order, two calls can each hold what the other waits
+// for, until a context ends. Nested calls need an order of their keys, as with any lock. It is safe
+// for concurrent use.
 type Both struct{ config BothConfig }
 
 // NewBoth returns a Both, or an error that names every mistake of the configuration.
@@ -75,10 +76,11 @@ func NewBoth(c BothConfig) (*Both, error) {
 		wrong.add("Authority", "SecondLock cannot give the token with Observe, where it may be missing")
 	}
 	if c.Observe && c.OnSecond == nil {
-		wrong.add("OnSecond", "is missing with Observe: nobody would see what goes wrong with Second")
+		wrong.add("OnSecond", "is missing with Observe: it receives the errors of Second")
 	}
 	if !c.Observe && (c.OnSecond != nil || c.Wait != 0) {
-		wrong.add("Observe", "is false, but OnSecond or Wait is set: without Observe the caller is told, and its context is the bound")
+		wrong.add("Observe", "is false, but OnSecond or Wait is set: without Observe the caller gets the errors of "+
+			"Second, and its context is the bound")
 	}
 	if c.Wait < 0 {
 		wrong.add("Wait", "%v is negative", c.Wait)
@@ -93,8 +95,8 @@ func NewBoth(c BothConfig) (*Both, error) {
 }
 
 // Do locks First, then Second, runs fn and unlocks in reverse. The context of fn ends when either
-// lock is lost, with Observe only when First is. Do returns what went wrong with either, with
-// Observe only what went wrong with First.
+// lock is lost, with Observe only when First is lost. Do returns the errors of both, with Observe
+// only those of First.
 func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if b.config.First == nil {
 		return unmade("Both")
@@ -108,7 +110,7 @@ func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return err
 }
 
-// require runs fn under Second too; ctx and first are those of First.
+// require runs fn under Second too; ctx and first belong to First.
 func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	ways := Via(ctx)
@@ -124,8 +126,8 @@ func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	return err
 }
 
-// observe runs fn under First, and under Second if that can be had; ctx and token are those of
-// First. Second hears nothing of fn's error, so that whatever it returns is its own.
+// observe runs fn under First, and under Second if that can be locked; ctx and token belong to
+// First. The error of fn is hidden from Second, so an error of Second is always its own.
 func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	result := errors.New("locker: Second returned before the function did")

@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// losing is a Local that notes what it does, and whose lock is lost when lose is closed.
+// losing is a Local that records its calls, and whose lock is lost when lose is closed.
 type losing struct {
 	Local
 	name string
@@ -48,7 +48,7 @@ func (l *losing) Do(ctx context.Context, key string, fn func(context.Context, mo
 	})
 }
 
-// bothBench is two lockers that can lose locks, and notes of what happened.
+// bothBench is two lockers that can lose locks, and a record of the calls.
 type bothBench struct {
 	first, second *losing
 	notes         []string
@@ -109,7 +109,7 @@ func TestBothLocksInOrderAndUnlocksInReverse(t *testing.T) {
 	}
 }
 
-// TestBothRequired: what goes wrong with Second goes wrong with the call, and First is unlocked.
+// An error of Second fails the call, and First is unlocked.
 func TestBothRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
@@ -129,8 +129,8 @@ func TestBothRequired(t *testing.T) {
 	})
 }
 
-// TestBothEndsWithEitherLock: without Observe fn learns of both losses, with Observe only of
-// First's; Second's goes to the hook.
+// Without Observe fn learns of the loss of either lock, with Observe only of First's; OnSecond gets
+// Second's.
 func TestBothEndsWithEitherLock(t *testing.T) {
 	for _, c := range []struct {
 		observe, first bool
@@ -162,8 +162,8 @@ func TestBothEndsWithEitherLock(t *testing.T) {
 	}
 }
 
-// TestBothObserves: the work waits for Second no longer than Wait, runs once, and only the hook
-// hears of Second; fn's error only the caller.
+// The work waits for Second no longer than Wait and runs once. Only OnSecond gets the errors of
+// Second, and only the caller gets the error of fn.
 func TestBothObserves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
@@ -214,8 +214,8 @@ func TestBothObserves(t *testing.T) {
 	})
 }
 
-// TestBothDoesNotDeadlock: two instances with the same order, beside callers of the old and of the
-// new service alone. A deadlock would end the bubble; each neighbour of the migration excludes the
+// Two instances with the same order run beside callers that use only the old or only the new
+// service. A deadlock would end the bubble; each pair of adjacent migration steps excludes each
 // other.
 func TestBothDoesNotDeadlock(t *testing.T) {
 	for seed := range uint64(50) {
@@ -262,8 +262,8 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 	}
 }
 
-// TestViaTellsOfBothLocks: a Breaker under First is heard of as well as one under Second, and a
-// call within a call speaks of itself.
+// Via reports a Breaker under First as well as one under Second, and a nested call reports its own
+// path.
 func TestViaTellsOfBothLocks(t *testing.T) {
 	fallen := func() Locker {
 		b, err := NewBreaker(BreakerConfig{Locker: failing(errors.New("down")), Wait: time.Second, Failures: 1,

@@ -15,7 +15,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// patient is a Locker that works, fails with an error, or hangs until the context ends, as told.
+// patient is a Locker that works, fails with an error, or blocks until the context ends, as
+// configured.
 type patient struct {
 	Local
 	mu    sync.Mutex
@@ -45,7 +46,7 @@ func (p *patient) Do(ctx context.Context, key string, fn func(context.Context, m
 	return p.Local.Do(ctx, key, fn)
 }
 
-// breakerBench is a Breaker with a Locker to break, and what was seen of it. It opens after 3
+// breakerBench is a Breaker with a Locker to break, and a record of its calls. It opens after 3
 // failures for a minute; the wait limit is a second.
 type breakerBench struct {
 	*Breaker
@@ -72,7 +73,7 @@ func (b *breakerBench) call(ctx context.Context) error {
 	return b.Do(ctx, "k", func(ctx context.Context, _ mortise.Token) error { b.ways = Via(ctx); return nil })
 }
 
-// open fails three calls.
+// open makes three calls fail.
 func (b *breakerBench) open(t *testing.T) {
 	t.Helper()
 	b.under.set(errors.New("down"), false)
@@ -84,7 +85,7 @@ func (b *breakerBench) open(t *testing.T) {
 	}
 }
 
-// TestBreakerStates walks through the states in virtual time.
+// TestBreakerStates goes through the states in virtual time.
 func TestBreakerStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -133,7 +134,7 @@ func TestBreakerStates(t *testing.T) {
 	})
 }
 
-// TestBreakerLetsOneProbeThrough, and only one, whatever the number of callers.
+// Exactly one probe passes, whatever the number of callers.
 func TestBreakerLetsOneProbeThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -164,8 +165,8 @@ func TestBreakerLetsOneProbeThrough(t *testing.T) {
 	})
 }
 
-// TestBreakerFallback: the call that opens it goes there too, and so does a probe that fails; fn
-// sees where it is.
+// The call that opens the breaker goes to the Fallback too, and so does a probe that fails. fn sees
+// which Locker holds its lock.
 func TestBreakerFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -191,8 +192,8 @@ func TestBreakerFallback(t *testing.T) {
 	})
 }
 
-// TestBreakerDoesNotCount what says nothing of the Locker; a probe that ends so leaves its place to
-// the next call.
+// Some results do not count for or against the Locker. A probe with such a result leaves its place
+// to the next call.
 func TestBreakerDoesNotCount(t *testing.T) {
 	for name, call := range map[string]func(t *testing.T, b *breakerBench) error{
 		"an error of fn": func(t *testing.T, b *breakerBench) error {
@@ -254,8 +255,7 @@ func refuses(err error) func(*testing.T, *breakerBench) error {
 	}
 }
 
-// TestBreakerCountsAtTheBeginning: a success is one when fn begins, and a Locker that panics has
-// failed.
+// A call counts as a success when fn begins, and a Locker that panics has failed.
 func TestBreakerCountsAtTheBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -288,8 +288,7 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 	})
 }
 
-// TestBreakerIgnoresStaleResults: a call that entered before the breaker opened has nothing to say
-// to a later state.
+// The result of a call that entered before the breaker opened does not affect a later state.
 func TestBreakerIgnoresStaleResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -310,8 +309,8 @@ func TestBreakerIgnoresStaleResults(t *testing.T) {
 	})
 }
 
-// TestWaitLimitCrossesGrant: the lock comes when the wait limit passes. Either fn runs under it,
-// with a context that lives, or it is given back and fn never runs; on many seeds both happen.
+// The lock is granted when the wait limit passes. Either fn runs under it with a live context, or
+// the lock is given back and fn never runs; over many seeds both happen.
 func TestWaitLimitCrossesGrant(t *testing.T) {
 	ran, gaveUp := 0, 0
 	for seed := range uint64(300) {
@@ -337,7 +336,7 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 				errors.Is(err, context.Canceled) {
 				t.Errorf("seed %d: the function ran %d times, and Do returned %v", seed, here, err)
 			}
-			time.Sleep(time.Second) // the holder from before may come later
+			time.Sleep(time.Second) // the earlier holder may come later
 			synctest.Wait()
 			if under.names() != 0 {
 				t.Errorf("seed %d: the lock was not given back", seed)
@@ -351,8 +350,8 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 	}
 }
 
-// TestBreakerThatOpensMeanwhile: a call whose fn has run, or whose caller has gone, does not go to
-// the Fallback, although others have opened the breaker since it came.
+// A call whose fn has run, or whose caller has gone, does not use the Fallback, even if other calls
+// have opened the breaker meanwhile.
 func TestBreakerThatOpensMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, ran, own := 0, 0, errors.New("own")
@@ -384,7 +383,7 @@ func TestBreakerThatOpensMeanwhile(t *testing.T) {
 		b.open(t)
 		before := asked
 		if err := <-gone; !errors.Is(err, context.DeadlineExceeded) || asked != before {
-			t.Errorf("whose caller has gone: %v, and the fallback was asked %d times", err, asked-before)
+			t.Errorf("the caller has gone: %v, and the fallback was asked %d times", err, asked-before)
 		}
 	})
 }

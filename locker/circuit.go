@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// This file is the state of a Breaker, without locks, clocks or hooks: who may ask, and what a
-// result changes.
+// This file is the state of a Breaker, without locks, clocks and hooks: which calls may pass, and
+// what their results change.
 
-// State is that of a Breaker.
+// State is the state of a Breaker.
 type State int
 
 const (
-	Closed   State = iota // the Locker is asked
-	Open                  // it is not
-	HalfOpen              // one call asks it, as the probe; the others do not
+	Closed   State = iota // calls go to the Locker
+	Open                  // no call goes to the Locker
+	HalfOpen              // one call goes to the Locker, as the probe
 )
 
 func (s State) String() string {
@@ -33,10 +33,10 @@ func (s State) String() string {
 type Change struct {
 	Number   uint64 // 1 for the first change of this Breaker
 	From, To State
-	Cause    error // why it opened; else nil
+	Cause    error // why it opened, else nil
 }
 
-// verdict is what a call says of the Locker.
+// verdict is the result of a call with respect to the Locker.
 type verdict int
 
 const (
@@ -45,20 +45,20 @@ const (
 	failure
 )
 
-// circuit is the state. A turn is the time between two changes: the result of a call that entered
-// in an earlier one no longer counts.
+// circuit is the state. A turn is the time between two changes: the result of a call from an
+// earlier turn does not count.
 type circuit struct {
-	failures int // in a row, that open it
+	failures int // how many in a row open it
 	pause    time.Duration
 
 	state   State
 	turn    uint64
 	failed  int       // in a row, while Closed
 	until   time.Time // while Open
-	probing bool      // while HalfOpen: the probe is out
+	probing bool      // while HalfOpen: the probe is in progress
 }
 
-// enter reports whether a call may ask the Locker, and in which turn.
+// enter reports whether a call may go to the Locker, and in which turn.
 func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
 	switch {
 	case c.state == Closed:
@@ -72,8 +72,7 @@ func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
 	return c.turn, true, change
 }
 
-// report takes the result of a call that has entered. After neither, the probe is whoever comes
-// next.
+// report applies the result of a call that has entered. After neither, the next call is the probe.
 func (c *circuit) report(now time.Time, turn uint64, v verdict, cause error) Change {
 	if turn != c.turn {
 		return Change{}

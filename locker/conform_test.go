@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/locker/lockertest"
 )
 
-// make1 returns a wrapper, or fails the test: make1(t)(locker.NewRetry(…)).
+// make1 returns a wrapper or fails the test: make1(t)(locker.NewRetry(…)).
 func make1[L locker.Locker](t testing.TB) func(L, error) L {
 	return func(l L, err error) L {
 		t.Helper()
@@ -22,7 +22,7 @@ func make1[L locker.Locker](t testing.TB) func(L, error) L {
 	}
 }
 
-// TestLockersConform: a node, a Local and every wrapper around a Local do what any Locker must do.
+// A node, a Local and every wrapper around a Local keep the contract of a Locker.
 func TestLockersConform(t *testing.T) {
 	for name, fresh := range map[string]func(t *testing.T) locker.Locker{
 		"Node":  soloNode,
@@ -93,7 +93,7 @@ func observing(t *testing.T, first, second locker.Locker, hook func(string, erro
 		Authority: locker.FirstLock, Observe: true, OnSecond: hook}))
 }
 
-// failing returns a Locker that refuses every good key.
+// failing returns a Locker that refuses every valid key.
 func failing(err error) locker.Locker {
 	return locker.Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
 		checked := new(locker.Local).Do(ctx, key, func(context.Context, mortise.Token) error { return nil })
@@ -104,7 +104,7 @@ func failing(err error) locker.Locker {
 	})
 }
 
-// ahead returns a Local that has given n tokens, so that its own differ from another's.
+// ahead returns a Local that has granted n tokens, so that its own differ from another's.
 func ahead(t testing.TB, n int) *locker.Local {
 	l := new(locker.Local)
 	for range n {
@@ -115,8 +115,7 @@ func ahead(t testing.TB, n int) *locker.Local {
 	return l
 }
 
-// TestWrappersLetEnterAgain what the Lockers under them let enter again, with the token of the
-// first time.
+// Wrappers let a call enter a lock again if the Lockers under them do, with the first token.
 func TestWrappersLetEnterAgain(t *testing.T) {
 	under := map[string]func(*testing.T) locker.Locker{"Node": soloNode,
 		"Local": func(*testing.T) locker.Locker { return new(locker.Local) }}

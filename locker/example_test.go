@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/locker"
 )
 
-// Orders is a service that needs locks, and does not say whose.
+// Orders is a service that needs locks and takes any Locker.
 type Orders struct {
 	locks locker.Locker
 	paid  map[string]mortise.Token
@@ -48,8 +48,8 @@ func Example() {
 	// order 42 is paid already
 }
 
-// Moving from an old lock service: instances that hold both locks exclude those that still hold
-// only the old one, and those that hold only the new one already.
+// The move from an old lock service: instances that hold both locks exclude those that still hold
+// only the old one, and those that already hold only the new one.
 func ExampleBoth() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -81,8 +81,8 @@ func ExampleBoth() {
 	// <nil>
 }
 
-// Two tenants share a node. What one of them may hold and wait for at once is bounded, so that it
-// cannot use up what the other needs.
+// Two tenants share a node. Each may hold and wait for a limited number of locks at once, so
+// neither can use up what the other needs.
 func ExampleRouter() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -111,8 +111,8 @@ func ExampleRouter() {
 	// <nil> <nil>
 }
 
-// A nightly report that two instances may make at once if need be, but never nobody: without a
-// quorum each falls back to itself, and says so.
+// Two instances may make a nightly report at once, but at least one must. Without a quorum each
+// falls back to itself and reports that.
 func ExampleBreaker() {
 	ctx := context.Background()
 	down := locker.Func(func(context.Context, string, func(context.Context, mortise.Token) error) error {
@@ -141,8 +141,8 @@ func ExampleBreaker() {
 	// <nil>
 }
 
-// TryLock as a Locker, asked again for a while: whoever comes later may pass, so it suits work that
-// anybody may do.
+// TryLock as a Locker, retried for a while. Later callers may overtake, so it suits work that any
+// instance may do.
 func ExampleRetry() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

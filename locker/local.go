@@ -9,34 +9,33 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Local is a Locker whose locks are those of this value: for tests, for programs with one instance,
-// and for fallbacks. The zero value is ready. It is safe for concurrent use; it must not be copied.
+// Local is a Locker with locks in memory, for tests, for programs with one instance, and for
+// fallbacks. The zero value is ready to use. It is safe for concurrent use and must not be copied.
 //
-// Callers of one key are served in the order in which they came. One whose context ends leaves the
-// queue at once, and a lock that reaches it in that moment goes on to the next. A local lock cannot
-// be lost: the context of fn ends with the caller's, or when fn has returned, with
-// [mortise.ErrUnlocked] as its cause. A call with the context of fn, for the key that it runs
-// under, enters the lock again, as with a node, and the last to return unlocks. Unlike a node, a
-// Local does not find callers that wait for each other in a circle: their contexts end that. A key
-// that nobody uses costs nothing.
+// Callers of one key are served in order. A caller whose context ends leaves the queue at once; if
+// it is granted the lock at that moment, the lock passes to the next. A local lock cannot be lost:
+// the context of fn ends with the caller's, or when fn has returned, with [mortise.ErrUnlocked] as
+// its cause. A call with the context of fn, for the same key, enters the lock again, as with a
+// node, and the last call to return unlocks. Unlike a node, a Local does not detect deadlocks: they
+// last until a context ends. A key that is not in use costs nothing.
 //
-// Tokens rise, over all keys, from 1 in each Local. So they are below every token of a node, on
-// purpose: a resource that has seen the token of a node refuses the holder of a Local, and no Local
-// can leave behind a token above which no node ever comes.
+// The tokens of each Local rise across all keys, beginning at 1. They are below every token of a
+// node on purpose: a resource that has seen the token of a node refuses the holder of a Local, and
+// a Local never leaves a token behind that blocks a node.
 type Local struct {
 	mu    sync.Mutex
-	keys  map[string]*list.List // of *waiter, the longest waiting first; a key that is here is held
+	keys  map[string]*list.List // of *waiter, the longest waiting first; a key in the map is held
 	token mortise.Token         // the last that was granted
 }
 
 // waiter is a call that has to wait.
 type waiter struct {
-	granted chan struct{} // closed under mu, when the lock is this call's
-	token   mortise.Token // written before that
+	granted chan struct{} // closed under mu when this call gets the lock
+	token   mortise.Token // set before granted is closed
 }
 
-// Do waits its turn for key, runs fn and unlocks, also if fn panics. It returns fn's error; or,
-// without having run fn, mortise.ErrBadKey, or an error that wraps the context's and says how many
+// Do waits its turn for key, runs fn and unlocks, even if fn panics. It returns the error of fn. If
+// fn has not run, the error is mortise.ErrBadKey, or wraps the context's and reports how many calls
 // were ahead.
 func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	h, err := l.enter(ctx, key)
@@ -45,22 +44,22 @@ func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context,
 	}
 	defer l.exit(h)
 	ctx, end := context.WithCancelCause(context.WithValue(ctx, insideKey{}, &inside{h, insideOf(ctx)}))
-	defer end(mortise.ErrUnlocked) // before the unlock: whoever comes next finds this context ended
+	defer end(mortise.ErrUnlocked) // before the unlock: the next holder finds this context ended
 	return fn(mortise.ContextWithToken(ctx, h.token), h.token)
 }
 
-// hold is a lock that is held, and how many calls are in it.
+// hold is a held lock and the number of its calls.
 type hold struct {
 	local *Local
 	key   string
 	token mortise.Token
-	calls int // under local.mu; 0: it is over
+	calls int // under local.mu; zero means that the hold is over
 }
 
-// insideKey is the key under which a context carries the holds under which it stands.
+// insideKey is the context key of the holds under which a context stands.
 type insideKey struct{}
 
-// inside is a hold under which a context stands, and those around it.
+// inside is a hold under which a context stands, and the enclosing ones.
 type inside struct {
 	*hold
 	outer *inside
@@ -71,8 +70,7 @@ func insideOf(ctx context.Context) *inside {
 	return in
 }
 
-// enter returns the hold of key under which ctx stands, with one call more in it, or else one of
-// its own.
+// enter adds a call to the hold of key under which ctx stands, or waits for a hold of its own.
 func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -92,7 +90,7 @@ func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	return &hold{local: l, key: key, token: token, calls: 1}, nil
 }
 
-// again counts one call more, unless the hold is over: its context may have been kept.
+// again counts one more call, unless the hold is over: its context may outlive it.
 func (h *hold) again() bool {
 	h.local.mu.Lock()
 	defer h.local.mu.Unlock()
@@ -112,7 +110,7 @@ func (l *Local) exit(h *hold) {
 	}
 }
 
-// lock waits its turn, and returns the token of a lock that is held, or an error.
+// lock waits its turn and returns the token, or an error.
 func (l *Local) lock(ctx context.Context, key string) (mortise.Token, error) {
 	l.mu.Lock()
 	queue, taken := l.keys[key]
@@ -142,7 +140,8 @@ func (l *Local) lock(ctx context.Context, key string) (mortise.Token, error) {
 		ended(ctx), ahead-1)
 }
 
-// leave takes a waiter out of the queue of key. If the lock has reached it, it goes on to the next.
+// leave removes a waiter from the queue of key. If it was granted the lock, the next waiter gets
+// it.
 func (l *Local) leave(key string, place *list.Element) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +153,7 @@ func (l *Local) leave(key string, place *list.Element) {
 	}
 }
 
-// pass gives the lock of key, which is held, to the next waiter, or forgets the key.
+// pass gives the held lock of key to the next waiter, or removes the key.
 func (l *Local) pass(key string) {
 	queue := l.keys[key]
 	next := queue.Front()

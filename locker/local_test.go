@@ -19,8 +19,8 @@ type work = func(context.Context, mortise.Token) error
 
 func nothing(context.Context, mortise.Token) error { return nil }
 
-// holdUntil runs Do in the background; the lock is held until free is called, which returns what Do
-// does.
+// holdUntil runs Do in the background. The lock is held until free is called, which returns the
+// result of Do.
 func holdUntil(t *testing.T, l Locker, key string) (free func() error) {
 	t.Helper()
 	release, done := make(chan struct{}), make(chan error, 1)
@@ -65,8 +65,8 @@ func TestLocalServesInOrder(t *testing.T) {
 	})
 }
 
-// TestLocalHandOverCrossesCancel: the lock is handed to a waiter whose context ends before it runs.
-// It must not run, and the next must.
+// The lock passes to a waiter whose context ends before it runs. That waiter must not run, and the
+// next must.
 func TestLocalHandOverCrossesCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Local
@@ -105,8 +105,8 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 	})
 }
 
-// TestLocalUnderChance: callers with impatient contexts, on times that fall together. Exclusion and
-// rising tokens hold, whoever had the time was served, and nothing stays behind.
+// Callers have short contexts, and their times coincide. Exclusion and rising tokens hold, every
+// caller with enough time is served, and nothing is left behind.
 func TestLocalUnderChance(t *testing.T) {
 	crossed := 0
 	for seed := range uint64(300) {
@@ -174,7 +174,7 @@ func TestLocalGivingUpLeavesTheQueue(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		if n := l.keys["k"].Len(); n != 0 {
-			t.Errorf("%d of those who gave up still stand in the queue", n)
+			t.Errorf("%d waiters that gave up still stand in the queue", n)
 		}
 		if err := free(); err != nil || l.names() != 0 {
 			t.Errorf("%v, %d names are left", err, l.names())
@@ -182,8 +182,8 @@ func TestLocalGivingUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// TestLocalIsEnteredAgain under itself, through any number of other locks, as long as it is held;
-// the last call to return unlocks.
+// A lock is entered again under itself, through any number of other locks, as long as it is held.
+// The last call to return unlocks.
 func TestLocalIsEnteredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l, other Local
@@ -232,7 +232,7 @@ func TestLocalIsEnteredAgain(t *testing.T) {
 	})
 }
 
-// TestLocalEnds: the context of fn ends with it, and a goroutine that ends in fn unlocks.
+// The context of fn ends with it, and runtime.Goexit in fn unlocks.
 func TestLocalEnds(t *testing.T) {
 	var l Local
 	var kept context.Context

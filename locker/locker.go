@@ -10,17 +10,18 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Locker runs work under a lock. *mortise.Node is one.
+// Locker runs work under a lock. *mortise.Node implements it.
 //
-// Do waits for the lock of key, runs fn at most once, unlocks, also when fn panics, and returns.
-// The context of fn is a child of ctx; it ends when the lock is lost, if the Locker can lose locks.
-// token is above the token of every earlier lock of that key by this Locker. ctx bounds the wait:
-// when it ends, Do returns soon, with an error that wraps the context's. An error that Do returns
-// without having run fn means that nothing is held, now or later; if fn has run, the error wraps
-// what fn returned, and what went wrong in unlocking. A key that Node would refuse is refused with
-// [mortise.ErrBadKey]. A call with the context of fn, for the key that it runs under, enters the
-// lock again in a Node and a Local; other Lockers may let it wait until its context ends.
-// Implementations are safe for concurrent use.
+// Do waits for the lock of key, runs fn at most once, unlocks, even if fn panics, and returns. The
+// context of fn is a child of ctx; it ends when the lock is lost, if the Locker can lose locks.
+// token is above the token of every earlier lock of that key by this Locker.
+//
+// ctx bounds the wait: when it ends, Do returns soon, with an error that wraps the context's. An
+// error without a run of fn means that nothing is held, now or later. If fn has run, the error
+// wraps the error of fn and any error of unlocking. A key that a Node would refuse fails with
+// [mortise.ErrBadKey]. A call with the context of fn, for the same key, enters the lock again in a
+// Node and a Local; other Lockers may block it until its context ends. Implementations are safe for
+// concurrent use.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
@@ -35,7 +36,7 @@ var (
 	_ Locker = Func(nil)
 )
 
-// Func is a function as a Locker. It has to keep what Locker says; lockertest checks it.
+// Func is a function as a Locker. It must keep the contract of Locker; lockertest checks it.
 type Func func(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 
 // Do calls f.
@@ -58,14 +59,14 @@ func checkKey(key string) error {
 	return nil
 }
 
-// badKey says what is wanted, and shows no more of a key than a line has room for.
+// badKey describes valid keys, and shows a limited part of a bad one.
 func badKey(key string) error {
 	return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", mortise.ErrBadKey, key,
 		maxKeyBytes)
 }
 
-// ended returns why ctx has ended, so that errors.Is finds both the context's own error and a cause
-// of the caller's.
+// ended returns why ctx has ended, so that errors.Is finds both the context's own error and the
+// caller's cause.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {
@@ -74,21 +75,21 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// mistakes collects what is wrong with a configuration, one error a mistake.
+// mistakes collects the mistakes of a configuration, one error each.
 type mistakes []error
 
 func (m *mistakes) add(field, format string, args ...any) {
 	*m = append(*m, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
 }
 
-// need reports a Locker that is missing.
+// need reports a missing Locker.
 func (m *mistakes) need(field string, l Locker) {
 	if l == nil {
 		m.add(field, "is missing")
 	}
 }
 
-// err returns all of them as one error, or nil.
+// err returns all mistakes as one error, or nil.
 func (m mistakes) err() error {
 	if len(m) == 0 {
 		return nil
@@ -96,7 +97,7 @@ func (m mistakes) err() error {
 	return fmt.Errorf("locker: the configuration has %d mistake(s):\n%w", len(m), errors.Join(m...))
 }
 
-// unmade is the error of a wrapper that lacks what its function would have given it.
+// unmade is the error of a wrapper that its constructor did not make.
 func unmade(kind string) error {
 	return fmt.Errorf("locker: this %s was not made by New%s", kind, kind)
 }

@@ -10,33 +10,33 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// RetryConfig says what a Retry asks, and how often. The zero value of every field but Locker means
-// the documented default.
+// RetryConfig configures a Retry. The zero value of every field but Locker means the documented
+// default.
 type RetryConfig struct {
-	// Locker is who is asked. Required.
+	// Locker is the Locker to call. Required.
 	Locker Locker
 
-	// Attempts is how often it is asked in one call of Do, the first time included: 1 to 1000.
-	// Default: 5.
+	// Attempts is how often one call of Do calls it, including the first time: 1 to 1000. Default:
+	// 5.
 	Attempts int
 
 	// Pause is the longest pause after the first attempt; it doubles with each further one, up to
-	// MaxPause. Every pause is drawn evenly between 0 and that, so that those who failed together
-	// do not come back together. 1ms to 1h. Default: 20ms.
+	// MaxPause. Every pause is random between 0 and that bound, so that calls that failed together
+	// do not retry together. 1ms to 1h. Default: 20ms.
 	Pause time.Duration
 
-	// MaxPause is where the doubling stops: Pause to 1h. Default: 2s, or Pause if that is longer.
+	// MaxPause bounds the doubling: Pause to 1h. Default: 2s, or Pause if that is longer.
 	MaxPause time.Duration
 
-	// Temporary says of an error that [Temporary] does not know whether to try again: for another
-	// Locker's own. It is never asked about an error of a call in which fn has begun, or which
-	// [Final] knows. It may be called by several goroutines at once. Default: no other error.
+	// Temporary reports whether to retry after an error that [Temporary] does not know, such as one
+	// of another lock service. It is never called for an error of a call in which fn has begun, nor
+	// for one that [Final] knows. Several goroutines may call it at once. Default: no other error.
 	Temporary func(error) bool
 }
 
-// Retry is a Locker that asks another one again when that fails for a moment. It never asks again
-// once fn has begun, whatever the error: so fn runs at most once. The wait in the queue is not
-// repeated: a call that waits, waits in the Locker. It is safe for concurrent use.
+// Retry is a Locker that calls another one again after a temporary error. It never retries once fn
+// has begun, whatever the error, so fn runs at most once. Waiting in a queue happens in the Locker
+// and is not repeated. It is safe for concurrent use.
 type Retry struct{ config RetryConfig }
 
 // NewRetry returns a Retry, or an error that names every mistake of the configuration.
@@ -67,26 +67,26 @@ func NewRetry(c RetryConfig) (*Retry, error) {
 	return &Retry{c}, nil
 }
 
-// Temporary reports whether an error means that the same call may succeed a moment later:
-// mortise.ErrNotReady, ErrHeld, ErrOverloaded (which *LimitError is too), ErrQueueFull and
-// ErrNoRoom. A node's Do returns the last three of these, its TryLock all. It does not know whether
-// fn has run: only a wrapper around fn does.
+// Temporary reports whether the same call may succeed a moment later: after mortise.ErrNotReady,
+// ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and ErrNoRoom. A node's Do
+// returns the last three of these, its TryLock all. Temporary cannot know whether fn has run; only
+// a wrapper around fn does.
 func Temporary(err error) bool {
 	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull,
 		mortise.ErrNoRoom)
 }
 
-// Final reports whether an error is one that asking again cannot help, or must not:
-// mortise.ErrBadKey, ErrBadRequest, ErrLost, ErrUnlocked, ErrLeaving and ErrClosed, *DeadlockError,
-// the end of a context, and ErrOpen and ErrWait, which have had their time.
+// Final reports whether a retry after an error is useless or wrong: after mortise.ErrBadKey,
+// ErrBadRequest, ErrLost, ErrUnlocked, ErrLeaving and ErrClosed, *DeadlockError, the end of a
+// context, and ErrOpen and ErrWait, whose time is used up.
 func Final(err error) bool {
 	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLost, mortise.ErrUnlocked,
 		mortise.ErrLeaving, mortise.ErrClosed,
 		context.Canceled, context.DeadlineExceeded, ErrOpen, ErrWait)
 }
 
-// deadlocked reports whether a request would have waited for its own caller: only that can end it,
-// by unlocking what it holds.
+// deadlocked reports whether a request would have waited for its own caller, which must unlock
+// first.
 func deadlocked(err error) bool {
 	_, ok := errors.AsType[*mortise.DeadlockError](err)
 	return ok
@@ -101,9 +101,9 @@ func is(err error, any ...error) bool {
 	return false
 }
 
-// Do asks the Locker until fn has begun, an error is not temporary, the attempts are used up, or
-// ctx ends. It returns what the last attempt returned, with the number of attempts if there were
-// several; after the end of ctx, an error that wraps the context's and the last.
+// Do calls the Locker until fn has begun, an error is not temporary, the attempts are used up, or
+// ctx ends. It returns the result of the last attempt, with the number of attempts if there were
+// several. After the end of ctx the error wraps the context's and the last one.
 func (r *Retry) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if r.config.Locker == nil {
 		return unmade("Retry")
@@ -122,24 +122,24 @@ func (r *Retry) Do(ctx context.Context, key string, fn func(ctx context.Context,
 	}
 }
 
-// again reports whether to ask again after an error that kept fn from beginning.
+// again reports whether to retry after an error that kept fn from beginning.
 func (r *Retry) again(err error) bool {
 	return Temporary(err) || !Final(err) && r.config.Temporary != nil && r.config.Temporary(err)
 }
 
-// longest returns how long the pause after that many attempts may be.
+// longest returns the bound of the pause after that many attempts.
 func (r *Retry) longest(tried int) time.Duration {
 	longest := r.config.Pause
 	for range tried - 1 {
 		if longest >= r.config.MaxPause {
 			break
 		}
-		longest *= 2 // at most twice an hour: it cannot overflow
+		longest *= 2 // below 2h, so it cannot overflow
 	}
 	return min(longest, r.config.MaxPause)
 }
 
-// pause waits for a random part of longest, and reports whether ctx still stands.
+// pause waits for a random part of longest, and reports whether ctx is still alive.
 func pause(ctx context.Context, longest time.Duration) bool {
 	timer := time.NewTimer(rand.N(longest + 1))
 	defer timer.Stop()

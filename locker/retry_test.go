@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// refuser returns a Locker that returns errs one after the other without running fn, then locks,
-// and counts its calls.
+// refuser returns a Locker that returns errs one after the other without running fn, then locks. It
+// counts its calls.
 func refuser(calls *int, errs ...error) Locker {
 	var l Local
 	return Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
@@ -34,13 +34,13 @@ func retry(t *testing.T, c RetryConfig) *Retry {
 	return r
 }
 
-// TestRetryKnowsWhatIsTemporary: by the errors of a node, and of others only by
-// RetryConfig.Temporary, which cannot overrule what is final.
+// Errors of a node are classified by Retry; RetryConfig.Temporary decides on others and cannot
+// override Final.
 func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	foreign := errors.New("foreign")
 	for _, c := range []struct {
 		err  error
-		any  bool // Temporary says yes to everything
+		any  bool // Temporary returns true for every error
 		want int  // calls
 	}{
 		{mortise.ErrNotReady, false, 2}, {&mortise.HeldError{}, false, 2}, {mortise.ErrOverloaded, false, 2},
@@ -70,8 +70,8 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	}
 }
 
-// TestFnRunsOnceWhateverTheLockerDoes: it runs fn and returns a temporary error, runs it twice, or
-// runs it after it has returned.
+// The Locker runs fn and returns a temporary error, runs it twice, or runs it after Do has
+// returned.
 func TestFnRunsOnceWhateverTheLockerDoes(t *testing.T) {
 	var late []work
 	for name, l := range map[string]Locker{
@@ -119,7 +119,7 @@ func TestLockerThatRunsNothingIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestRetryPauses: pauses are drawn below bounds that double up to MaxPause, over the whole width.
+// Pauses are random below bounds that double up to MaxPause, over the whole range.
 func TestRetryPauses(t *testing.T) {
 	bounds := []time.Duration{10, 20, 40, 50, 50}
 	var widest, narrowest [5]time.Duration
@@ -181,8 +181,8 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestWrappersPutTheToken where TokenFrom finds it, also for a fake that does not, and whose caller
-// stands under another lock.
+// Wrappers put the token where TokenFrom finds it, also for a fake that does not, and under another
+// lock.
 func TestWrappersPutTheToken(t *testing.T) {
 	plain := Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
 		return fn(ctx, 5)

@@ -10,30 +10,30 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ErrNoRoute says that no route of a Router has a prefix of the key: fn did not run, and nothing is
-// held.
+// ErrNoRoute means that no route of a Router has a prefix of the key: fn did not run, and nothing
+// is held.
 var ErrNoRoute = errors.New("locker: no route for this key")
 
-// Route says who locks the keys that begin with Prefix, and how many at once.
+// Route assigns the keys that begin with Prefix to a Locker, with limits.
 type Route struct {
-	// Prefix is how the keys begin, byte by byte: "tenant-1/" with the slash, or the keys of
-	// tenant-10 belong to it too. "" takes every key that no other route does. At most 512 bytes,
-	// and each once in a Router.
+	// Prefix is a byte-wise prefix of keys. Write "tenant-1/" with the slash, or it includes the
+	// keys of tenant-10. "" matches every key that no other route matches. At most 512 bytes, and
+	// each prefix once per Router.
 	Prefix string
 
-	// Locker is who locks them. Several routes may have the same. Required.
+	// Locker locks these keys. Several routes may share one. Required.
 	Locker Locker
 
 	// MaxHolds is how many calls of this route may hold a lock at once, on this instance. Required,
 	// 1 or more.
 	MaxHolds int
 
-	// MaxWaiting is how many calls of this route may wait for their lock at once, on this instance;
-	// one that gets it without a queue waits for the moment that this takes. Required, 1 or more.
+	// MaxWaiting is how many calls of this route may wait for a lock at once, on this instance. A
+	// call that finds the lock free counts until it has it. Required, 1 or more.
 	MaxWaiting int
 }
 
-// LimitError says that a call was one more than its Route allows: fn did not run, and nothing is
+// LimitError reports that a call exceeded a limit of its Route: fn did not run, and nothing is
 // held. errors.Is reports it as mortise.ErrOverloaded.
 type LimitError struct {
 	Route string // the Prefix
@@ -50,17 +50,17 @@ func (e *LimitError) Error() string {
 func (e *LimitError) Is(target error) bool { return target == mortise.ErrOverloaded }
 
 // Router is a Locker that passes each call to the route with the longest Prefix of its key. A call
-// beyond a limit of its route never waits, it gets a *LimitError: MaxWaiting is looked at when it
-// comes, MaxHolds then and when it is granted its lock, which is then given back. So one route has
-// at most MaxHolds + MaxWaiting requests in its Locker, and no number of callers of it can delay
-// another's. Calls within calls count one by one; since nobody waits for a limit, they cannot wait
-// for themselves. It is safe for concurrent use.
+// beyond a limit of its route never waits: it fails with a *LimitError. MaxWaiting is checked when
+// the call arrives. MaxHolds is checked then, and again when the lock is granted, which is then
+// given back. So one route has at most MaxHolds + MaxWaiting requests in its Locker, and however
+// many callers it has, they cannot delay another route. Nested calls count separately; as no call
+// waits for a limit, they cannot wait for themselves. It is safe for concurrent use.
 type Router struct {
 	routes  map[string]*lane
-	lengths []int // of the prefixes, the longest first, each once
+	lengths []int // of the prefixes, without duplicates, the longest first
 }
 
-// lane is a route and who is on it.
+// lane is a route and the counts of its calls.
 type lane struct {
 	Route
 	mu             sync.Mutex
@@ -101,8 +101,8 @@ func NewRouter(routes ...Route) (*Router, error) {
 	return r, nil
 }
 
-// Do passes the call to the Locker of its route. It returns what that returns; or, without having
-// run fn, a *LimitError, ErrNoRoute or mortise.ErrBadKey.
+// Do passes the call to the Locker of its route and returns the result. If fn has not run, the
+// error may also be a *LimitError, ErrNoRoute or mortise.ErrBadKey.
 func (r *Router) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if r.routes == nil {
 		return unmade("Router")
@@ -117,7 +117,7 @@ func (r *Router) Do(ctx context.Context, key string, fn func(ctx context.Context
 	if err := l.enter(key); err != nil {
 		return err
 	}
-	holds := false // counts as holding until Do returns: only then is the lock free again
+	holds := false // a call counts as holding until Do returns, because only then is the lock free again
 	defer func() { l.leave(holds) }()
 	a := attempt{admit: func() error {
 		err := l.grant(key)
@@ -155,7 +155,7 @@ func (l *lane) enter(key string) error {
 	return nil
 }
 
-// grant counts a waiting call as holding, or refuses it; then it goes on as waiting until it
+// grant counts a waiting call as holding, or refuses it; a refused call counts as waiting until it
 // leaves.
 func (l *lane) grant(key string) error {
 	l.mu.Lock()

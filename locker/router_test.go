@@ -52,9 +52,8 @@ func TestRouterTakesTheLongestPrefix(t *testing.T) {
 	}
 }
 
-// TestRouterKeepsTenantsApart: one tenant comes with 10,000 callers for one key that is held for an
-// hour, on a service that takes 150 requests in all. The other tenant is served at once, every
-// time.
+// One tenant has 10,000 callers for one key that is held for an hour, on a service that takes 150
+// requests in all. The other tenant is served at once, every time.
 func TestRouterKeepsTenantsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -113,12 +112,12 @@ func quiet(t *testing.T, r *Router) {
 	t.Helper()
 	for prefix, l := range r.routes {
 		if l.waits != 0 || l.holding != 0 {
-			t.Errorf("route %q counts %d waiting and %d holding, and nobody is there", prefix, l.waits, l.holding)
+			t.Errorf("route %q counts %d waiting and %d holding, but there are no calls", prefix, l.waits, l.holding)
 		}
 	}
 }
 
-// TestRouterLimitsHolds, when a call comes and when it is granted its lock, which is then free for
+// MaxHolds is checked when a call arrives and when its lock is granted; a refused lock is free for
 // others.
 func TestRouterLimitsHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -164,7 +163,7 @@ func TestRouterLimitsHolds(t *testing.T) {
 	})
 }
 
-// TestRouterForgetsWhoGoes by an error, a panic, or an ended context.
+// A call that ends by an error, a panic or its context is no longer counted.
 func TestRouterForgetsWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := router(t, Route{"", new(Local), 1, 1})

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// What Via says of a call. They are words for logs, too.
+// The results of Via, also for logs.
 const (
 	Primary   = "primary"    // a Breaker's Locker holds the lock
-	Fallback  = "fallback"   // a Breaker's Fallback holds it: who holds it of the Locker is not excluded
+	Fallback  = "fallback"   // a Breaker's Fallback holds it: holders of the Locker are not excluded
 	FirstOnly = "first only" // the First of a Both with Observe holds it, the Second does not
 )
 
-// viaKey is the key under which a context carries what Via returns.
+// viaKey is the context key of the result of Via.
 type viaKey struct{}
 
-// Via returns, to fn, which way its call took through the Breakers and Boths of its Locker,
-// outermost first: nothing for a Both that holds both locks, but then what there is to say of First
-// (and, without Observe, of Second). Of several calls within each other it speaks of the innermost
-// that went through this package. The slice is the caller's.
+// Via returns, in fn, the path of its call through the Breakers and Boths of its Locker, outermost
+// first. A Both that holds both locks adds nothing of its own, only the path of First (and, without
+// Observe, of Second). In nested calls the innermost call through this package counts. The caller
+// owns the slice.
 //
 //	if slices.Contains(locker.Via(ctx), locker.Fallback) { … }
 func Via(ctx context.Context) []string {
@@ -26,13 +26,13 @@ func Via(ctx context.Context) []string {
 	return slices.Clone(ways)
 }
 
-// via returns a child of ctx that has come these ways too. Contexts come up from the lock to fn, so
-// the outermost wrapper is the last to ask.
+// via returns a child of ctx with these path elements added in front. The innermost wrapper runs
+// first, and the outermost last.
 func via(ctx context.Context, ways ...string) context.Context {
 	return context.WithValue(ctx, viaKey{}, slices.Concat(ways, Via(ctx)))
 }
 
-// noVia returns ctx for a call that has not gone any way yet, although the call around it may have.
+// noVia returns ctx without the path of an enclosing call.
 func noVia(ctx context.Context) context.Context {
 	if ctx.Value(viaKey{}) == nil {
 		return ctx

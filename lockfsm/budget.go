@@ -51,17 +51,14 @@ func (m *Machine) Usage() Usage {
 	return Usage{Bytes: m.charged(), Budget: m.charter.Limits.GroupBytes}
 }
 
-// charged returns the charges of the whole state.
 func (m *Machine) charged() uint64 {
 	return m.bulk + uint64(m.counts.Sessions)*sessionCharge + uint64(m.counts.Entries)*entryCharge +
 		uint64(m.counts.Locks)*lockCharge +
 		uint64(m.data)*dataCharge
 }
 
-// content returns the charge for that many bytes of content.
 func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 
-// ownCharge is the charge of a session without its requests.
 func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
 
 // restCharge is what the group pays for the parts that few requests have. It depends on their
@@ -82,7 +79,6 @@ func (r *rest) charge(owner Number, value int, delayMS uint32) uint64 {
 	return restCharge + content(value)
 }
 
-// requestCharge is what a session pays for the request that e leads.
 func (e *entry) requestCharge() uint64 {
 	if e.rest == nil {
 		return entryCharge + lockCharge + content(len(e.lock.key))
@@ -121,7 +117,6 @@ func (c *view) hasRest() bool {
 	return c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0
 }
 
-// chargeOf returns the charge for the request of c.
 func (c *view) chargeOf() uint64 {
 	if !c.hasRest() {
 		return entryCharge + lockCharge + content(len(c.key))
@@ -153,7 +148,6 @@ func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
 	return 0, 0
 }
 
-// noRoomToOpen reports whether the group has no room for a session with that record.
 func (m *Machine) noRoomToOpen(record []byte) bool {
 	return m.charged()+sessionCharge+content(len(record)) > m.charter.Limits.GroupBytes
 }
@@ -205,10 +199,8 @@ func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
 	return m.overGroupBudget(more - less)
 }
 
-// overBudget reports whether a budget is exceeded.
 func overBudget(code Code, _ uint64) bool { return code != 0 }
 
-// charges computes all charges anew.
 func (c *checker) charges() {
 	m := c.m
 	sum := uint64(0)

@@ -35,7 +35,6 @@ func (f *filler) open(record []byte) Code {
 	return r.Code
 }
 
-// acquire asks for a lock in the session at place i.
 func (f *filler) acquire(i int, c Command) Code {
 	f.numbers[i]++
 	c.Kind, c.Session, c.Number = Acquire, f.sessions[i], f.numbers[i]

@@ -132,7 +132,6 @@ func (c *Capture) beginLocks() {
 	*b = binary.AppendUvarint(*b, uint64(c.locks))
 }
 
-// end detaches the capture from the machine.
 func (c *Capture) end() {
 	b := c.chunk()
 	*b = append(*b, c.tail...)
@@ -147,7 +146,6 @@ func (c *Capture) appendID(b []byte, id uint64) []byte {
 	return b
 }
 
-// chunk returns the chunk to append to.
 func (c *Capture) chunk() *[]byte {
 	if len(c.chunks[len(c.chunks)-1]) > chunkBytes-roomBytes {
 		c.chunks = append(c.chunks, make([]byte, 0, chunkBytes))

@@ -214,7 +214,6 @@ func (c *checker) queue(l *lock) int {
 	return n
 }
 
-// request checks an entry against its request.
 func (c *checker) request(e *entry) {
 	lead := e.lead()
 	stuck := lead.stuck()
@@ -244,7 +243,6 @@ func (e *entry) unwanted() bool {
 	return !slices.ContainsFunc(e.all(new([1]*entry)), func(each *entry) bool { return each.lock.edge != nil })
 }
 
-// inside computes anew which entries are inside.
 func (c *checker) inside(l *lock) {
 	taken, least := uint64(0), uint32(math.MaxUint32)
 	leasts := uint32(0)

@@ -20,7 +20,6 @@ const maxLinks = 64
 // here: the permits of a third may suffice. Where the search has left such a question open,
 // circle_permits.go answers it.
 
-// search is the backward search from one new request.
 type search struct {
 	m     *Machine
 	above map[*entry]bool // the requests under which it is made

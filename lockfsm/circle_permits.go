@@ -29,7 +29,6 @@ type game struct {
 	steps   int
 }
 
-// player is a request in a game.
 type player struct {
 	e           *entry // nil for the new request
 	rows        []*row // its queues; of the new request, those that exist
@@ -40,7 +39,6 @@ type player struct {
 	ended       bool
 }
 
-// row is one queue in a game.
 type row struct {
 	lock    *lock
 	scanned Revision // all entries up to this place are in the game
@@ -123,7 +121,6 @@ func (g *game) gather() bool {
 	return g.steps <= permitSteps
 }
 
-// scan adds the entries of a queue up to e.
 func (g *game) scan(l *lock, e *entry) {
 	r := g.row(l)
 	top := r.scanned

@@ -79,7 +79,6 @@ func drawn(r *rand.Rand, id SessionID, n Number, live []contestant) Command {
 	return c
 }
 
-// contestant is a request of the game that playOut simulates.
 type contestant struct {
 	session     SessionID
 	number      Number

@@ -145,7 +145,6 @@ func (r *reader) header(h *Header) {
 	h.Number = Number(r.max(uint64(MaxNumber), "number"))
 }
 
-// fields reads what follows the header, up to the end.
 func (r *reader) fields(v *view) {
 	switch v.Kind {
 	case Stamp:
@@ -278,7 +277,6 @@ func (r *reader) nonce() (n Nonce) {
 	return n
 }
 
-// opener reads what a session belongs to.
 func (r *reader) opener() (o Opener) {
 	copy(o.Instance[:], r.take(uint64(len(o.Instance)), "opener"))
 	if r.flags(1, "opener") == 1 {

@@ -2,7 +2,6 @@ package lockfsm
 
 import "testing"
 
-// TestEntriesAreTheQueues compares what observers see with the machine's own results.
 func TestEntriesAreTheQueues(t *testing.T) {
 	m, err := New(Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9,
 		Limits: DefaultLimits()})

@@ -17,7 +17,7 @@ const (
 	Began Happening = 1
 	// Ended: that hold is over; Cause is why.
 	Ended Happening = 2
-	// Left: the holder is gone for Cause, and the hold stays for its delay.
+	// Left: its holder is gone, Cause is why, and the hold stays for its delay.
 	Left Happening = 3
 	// Wrote: the data of Key is now How.Data. Without a value there is none since its revision.
 	Wrote Happening = 4
@@ -73,7 +73,7 @@ const (
 // small, and become Events only when they are read.
 type recent struct {
 	events []happened
-	from   uint64 // the number of events before the first one in the log
+	from   uint64 // the number of events before the first one written here
 }
 
 type happened struct {

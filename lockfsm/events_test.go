@@ -55,7 +55,6 @@ func (t *twin) holds() map[twinHold]bool {
 	return all
 }
 
-// happened computes the events of a command from the holds before and after it.
 func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	cause := map[Kind]Cause{Expire: Expired, Close: Closed, Evict: Evicted, Acquire: TakenUp}[by.Kind]
 	switch {

@@ -75,7 +75,6 @@ func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool
 // request besides. One request is always returned.
 const inspectBytes = 256 << 10
 
-// info describes l with its queue from e on.
 func (l *lock) info(e *entry, most int, room *int) LockInfo {
 	i := LockInfo{Key: l.key, Waiting: int(l.waiting)}
 	if l.data != nil {

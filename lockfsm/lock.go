@@ -7,7 +7,7 @@ import "math"
 //
 // The entries that fit beside each other, counted from the front, are inside: nothing in this queue
 // keeps them waiting. An entry fits if all permits taken, with its own, are at most the lowest
-// total that an inside entry names. So an exclusive entry is alone, readers stand beside readers,
+// total that it or an inside entry names. So an exclusive entry is alone, readers stand beside readers,
 // and a semaphore gives out as many permits as it has. The first entry that does not fit ends the
 // row. So a writer stops later readers, and a small request never passes a large one. An entry
 // stays inside until it is removed.
@@ -35,7 +35,6 @@ func shares(permits, of uint32) bool {
 	return of > 1 && 0 < permits && permits <= of
 }
 
-// terms returns how many permits the entry takes, and out of how many.
 func (e *entry) terms() (permits, of uint32) {
 	switch {
 	case e.of != 0:
@@ -51,7 +50,6 @@ func (l *lock) fits(permits, of uint32) bool {
 	return l.taken == 0 || uint64(l.taken)+uint64(permits) <= uint64(min(l.least, of))
 }
 
-// takes reports whether the request of c would be inside at once.
 func (l *lock) takes(c *view) bool {
 	e := entry{permits: c.permits, of: c.of}
 	return l.edge == nil && l.fits(e.terms())
@@ -121,7 +119,6 @@ func (l *lock) discharge(e *entry) {
 	}
 }
 
-// entries returns the length of the queue.
 func (l *lock) entries() (n int) {
 	n = int(l.waiting)
 	for e := l.first; e != nil && e.inside; e = e.after {
@@ -132,7 +129,6 @@ func (l *lock) entries() (n int) {
 	return n
 }
 
-// holder returns the first entry that holds the lock, or nil.
 func (l *lock) holder() *entry {
 	for e := l.first; e != nil && e.inside; e = e.after {
 		if e.token != 0 {

@@ -172,7 +172,6 @@ func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result
 	}
 }
 
-// bump takes the next revision.
 func (m *Machine) bump() Revision {
 	m.rev++
 	return m.rev

@@ -41,7 +41,6 @@ func (c *crowdOf) apply(command Command) Code {
 	return c.m.Apply(1, 1, b).Code
 }
 
-// acquire acquires one more lock, for each session in turn.
 func (c *crowdOf) acquire() {
 	i := c.locks % len(c.sessions)
 	if c.apply(Command{Kind: Acquire, Session: c.sessions[i], Number: c.next[i],
@@ -52,7 +51,6 @@ func (c *crowdOf) acquire() {
 	c.locks++
 }
 
-// exchange releases a random held lock and acquires another.
 func (c *crowdOf) exchange(r *rand.Rand) {
 	at := r.IntN(len(c.held))
 	k := c.held[at]

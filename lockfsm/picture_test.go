@@ -169,7 +169,6 @@ func sameResult(a, b Result) bool {
 		(a.Data == nil || fmt.Sprint(*a.Data) == fmt.Sprint(*b.Data))
 }
 
-// describe returns a result as text, with its holder.
 func describe(r Result) string {
 	if r.Holder == nil {
 		return fmt.Sprintf("%+v", r)

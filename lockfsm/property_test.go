@@ -14,7 +14,6 @@ type step struct {
 	command     []byte
 }
 
-// encode returns c as Apply takes it.
 func encode(t testing.TB, c Command) []byte {
 	t.Helper()
 	command, rest, err := Next(c.Append(nil))
@@ -52,7 +51,6 @@ func TestTwin(t *testing.T) {
 	}
 }
 
-// outcome is the code that a kind of command had.
 type outcome struct {
 	kind Kind
 	code Code
@@ -153,7 +151,6 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 	return log
 }
 
-// again returns the machine that m's snapshot describes.
 func again(t *testing.T, m *Machine) *Machine {
 	t.Helper()
 	snapshot := m.Snapshot(nil)

@@ -52,14 +52,12 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	return e
 }
 
-// join enters a request into its session.
 func (s *session) join(e *entry) {
 	s.requests[e.number] = e
 	s.append(e)
 	s.own(e)
 }
 
-// leave undoes join.
 func (s *session) leave(e *entry) {
 	s.unlink(e)
 	s.disown(e)
@@ -74,7 +72,6 @@ func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision) *entry 
 	return e
 }
 
-// enqueue enters e into its lock's queue.
 func (m *Machine) enqueue(e *entry) {
 	l := e.lock
 	m.lockChanges(l)
@@ -154,7 +151,6 @@ func (e *entry) all(room *[1]*entry) []*entry {
 	return room[:]
 }
 
-// lead returns the first entry of e's request.
 func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
 // fire ends a command that removed entries or ended the grace. It visits the surviving touched

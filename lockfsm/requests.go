@@ -95,7 +95,6 @@ func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 	return 0
 }
 
-// report writes the present state of a request into its result.
 func (m *Machine) report(e *entry, res *Result) {
 	c := e.change()
 	res.Code, res.Token, res.Watch = Granted, c.Token, c.Watch
@@ -169,7 +168,6 @@ func (m *Machine) evict(c *view, res *Result) {
 	m.fire()
 }
 
-// holds returns the request that holds a lock with a token, or nil.
 func (m *Machine) holds(key []byte, token Token) *entry {
 	l := m.locks[string(key)]
 	if l == nil || token == 0 {

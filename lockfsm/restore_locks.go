@@ -54,7 +54,6 @@ func (r *locksReader) locks() {
 	r.list()
 }
 
-// data reads the data of a lock.
 func (r *locksReader) data(l *lock) {
 	first := uint64(r.m.charter.firstRevision())
 	revision := r.sum(first, uint64(r.m.rev), "data's revision")

@@ -55,7 +55,6 @@ func (a *arguments) duration(name string, otherwise time.Duration) time.Duration
 	return v
 }
 
-// ranges parses "1-3,5".
 func (a *arguments) ranges(name string) []Range {
 	var all []Range
 	text := a.value(name, "")

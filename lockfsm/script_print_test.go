@@ -66,7 +66,6 @@ func (s *script) result(r Result) string {
 	return b.String()
 }
 
-// usage prints the charges.
 func (s *script) usage() string {
 	u := s.m.Usage()
 	text := fmt.Sprintf("group: %d of %d bytes\n", u.Bytes, u.Budget)
@@ -76,7 +75,6 @@ func (s *script) usage() string {
 	return text
 }
 
-// events prints the event log.
 func (s *script) events() string {
 	first := s.m.position(s.m.recent.from)
 	events, _, _ := s.m.Since(first, "", eventsKept)
@@ -151,7 +149,6 @@ func terms(e *entry) (text string) {
 	return text
 }
 
-// state prints the whole state.
 func (s *script) state() string {
 	m := s.m
 	var b strings.Builder

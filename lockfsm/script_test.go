@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// script executes the lines of one transcript.
 type script struct {
 	m       *Machine
 	founded Charter
@@ -97,7 +96,6 @@ func (s *script) restore() string {
 	return fmt.Sprintf("restored from %d bytes\n", len(snapshot)) + s.state()
 }
 
-// raw applies bytes given in hexadecimal, as one log entry.
 func (s *script) raw(a *arguments) string {
 	b, err := hex.DecodeString(strings.Join(a.words, ""))
 	a.words = nil

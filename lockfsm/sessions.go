@@ -246,7 +246,6 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 	m.fire()
 }
 
-// delay returns the shortest delay of the session's holds.
 func (s *session) delay() time.Duration {
 	shortest := MaxDelay
 	for e := s.first; e != nil; e = e.next {
@@ -355,7 +354,6 @@ func (s *session) unlink(e *entry) {
 	}
 }
 
-// own enters a request that has an owner into the lookup by owner.
 func (s *session) own(e *entry) {
 	if e.rest == nil || e.rest.owner == 0 {
 		return

@@ -76,7 +76,6 @@ func (m *Machine) Snapshot(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
 }
 
-// inOrder returns the locks in the order of their places.
 func (m *Machine) inOrder() iter.Seq[*lock] {
 	return func(yield func(*lock) bool) {
 		for l := m.firstLock; l != nil && yield(l); l = l.next {
@@ -84,7 +83,6 @@ func (m *Machine) inOrder() iter.Seq[*lock] {
 	}
 }
 
-// appendHeader appends what stands before the sessions.
 func (m *Machine) appendHeader(b []byte) []byte {
 	b = append(b, snapshotMagic...)
 	b = binary.AppendUvarint(b, snapshotVersion)
@@ -164,7 +162,6 @@ func (d *Data) appendTo(b []byte, first uint64) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(d.Value))), d.Value...)
 }
 
-// appendTail appends what stands after the locks.
 func (m *Machine) appendTail(b []byte) []byte {
 	b = binary.AppendUvarint(binary.AppendUvarint(b, m.past), uint64(len(m.ends.events)))
 	first := uint64(m.charter.firstRevision())

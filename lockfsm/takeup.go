@@ -91,7 +91,6 @@ func (m *Machine) takeUp(s *session, c *view, res *Result) {
 	}
 }
 
-// move moves a request to another session.
 func (m *Machine) move(e *entry, to *session, number, owner Number) {
 	m.refund(e)
 	e.session.leave(e)

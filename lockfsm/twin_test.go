@@ -91,7 +91,6 @@ func (t *twin) state(e twinEntry) Change {
 	return c
 }
 
-// before lists the requests before a place in the queue of a key.
 func (t *twin) before(key string, place Revision) (all []twinEntry) {
 	for _, e := range t.entries {
 		if slices.Contains(e.keys, key) && e.place < place {
@@ -101,7 +100,6 @@ func (t *twin) before(key string, place Revision) (all []twinEntry) {
 	return all
 }
 
-// fit reports whether all requests of a row fit beside each other.
 func fit(row []twinEntry) bool {
 	taken, least := uint64(0), uint64(1<<40)
 	for _, e := range row {
@@ -148,7 +146,6 @@ func (t *twin) settle() {
 	}
 }
 
-// wanted reports whether a request waits in a queue in which e stands.
 func (t *twin) wanted(e twinEntry) bool {
 	return slices.ContainsFunc(t.entries, func(o twinEntry) bool {
 		return slices.ContainsFunc(o.keys, func(key string) bool {
@@ -159,7 +156,6 @@ func (t *twin) wanted(e twinEntry) bool {
 
 func (t *twin) drop(gone func(twinEntry) bool) { t.entries = slices.DeleteFunc(t.entries, gone) }
 
-// apply is Machine.Apply for a command that decodes.
 func (t *twin) apply(term uint64, c Command) Result {
 	r := Result{Kind: c.Kind, Session: c.Session, Epoch: c.Epoch, Number: c.Number}
 	if t.failed || c.Rules > t.charter.Rules {
@@ -300,7 +296,6 @@ func (t *twin) put(c Command, r *Result) {
 	r.Data = &now
 }
 
-// takeUp moves a hold to another session.
 func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 	own := 0
 	for _, o := range t.entries {

@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// openSessions returns a world with n sessions, oldest first.
 func openSessions(t testing.TB, n int) (*world, []SessionID) {
 	c := smallCharter()
 	c.Limits.Sessions = 20_000

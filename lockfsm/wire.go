@@ -85,7 +85,6 @@ func (r *reader) count(size int, what string) int {
 	return int(r.max(uint64(len(r.b)/size), what))
 }
 
-// end fails if anything is left.
 func (r *reader) end() {
 	if r.fault == "" && len(r.b) > 0 {
 		r.fail("trailing bytes")

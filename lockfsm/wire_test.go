@@ -298,7 +298,6 @@ func TestPeekDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// manyKeys returns n keys, ascending.
 func manyKeys(n int) (keys []string) {
 	for i := range n {
 		keys = append(keys, fmt.Sprintf("%04d", i))

@@ -36,7 +36,6 @@ func (w *world) do(c Command, want Code) Result {
 	return r
 }
 
-// session opens a session and attaches it at epoch 1.
 func (w *world) session(nonce byte) SessionID {
 	w.t.Helper()
 	id := w.do(Command{Kind: Open, Nonce: Nonce{nonce}, Record: []byte{nonce}}, Done).Session

@@ -12,57 +12,56 @@ import (
 	"github.com/mortise-lock/mortise/internal/memnet"
 )
 
-// Cluster is a set of whole nodes in this process, on a network in memory. Make one with New. All
-// methods are safe for concurrent use. Those that wait fail the test if what they wait for does not
-// come, so call them on the test's own goroutine, as t.Fatal demands.
+// Cluster is a set of whole nodes in this process, on a network in memory. New creates it. All
+// methods are safe for concurrent use. Methods that wait end the test with t.Fatal if the wait
+// fails, so call them on the test's own goroutine.
 type Cluster struct {
 	t       testing.TB
 	options Options
 	net     *memnet.Network
-	mark    string // names this cluster in the labels of the goroutines of its nodes
+	mark    string // identifies the goroutines of this cluster's nodes by their label
 
-	mu     sync.Mutex // guards what follows, and the fields of its places; never held across a wait
+	mu     sync.Mutex // guards what follows, and the fields of places; never held across a wait
 	places []*place
-	cuts   map[route]bool // what the test has cut
-	closed map[route]bool // what the network lets nothing through, for that or for a pause
+	cuts   map[route]bool // the directions that the test has cut
+	closed map[route]bool // the directions that are closed in the network, by a cut or a pause
 }
 
-// Options are for what New does not do by itself. The zero value is what New uses.
+// Options change the defaults of New. The zero value is what New uses.
 type Options struct {
-	// Configure changes the configuration that node i is started with, each time it is. What it
-	// finds there is what New would use: a SessionTTL of 2 s, no Grace, no encryption, a Logger
-	// that writes into the test's output. It may set everything but Bind, Advertise, Join and
-	// JoinFunc, which are the network's. Setting Secret or TLS switches Insecure off. Default:
-	// none.
+	// Configure changes the configuration of node i before each of its starts. It receives the
+	// configuration of New: a SessionTTL of 2 s, no Grace, no encryption, and a Logger that writes
+	// to the test's output. It may set everything except Bind, Advertise, Join and JoinFunc, which
+	// the network needs. Setting Secret or TLS clears Insecure. Default: none.
 	Configure func(i int, c *mortise.Config)
 
-	// Patience is how long a method that waits goes on before it fails the test. Default: 1 min.
+	// Patience is how long a waiting method waits before it fails the test. Default: 1 min.
 	Patience time.Duration
 
-	// MayHold allows locks to be held, and calls to wait for locks, when the test ends. Default:
-	// false, which fails the test then.
+	// MayHold allows held locks and waiting calls at the end of the test. Default: false, which
+	// fails the test.
 	MayHold bool
 }
 
-// place is one node's part of the network, and the node that lives there.
+// place is one node's part of the network, and its current node.
 type place struct {
 	host    string
 	machine *machine
 
-	node   *mortise.Node // the last that was started
+	node   *mortise.Node // the last one that was started
 	life   *life
 	config mortise.Config
 	paused bool
 }
 
-// nodesMax is the largest cluster.
-const nodesMax = 256
+// maxNodes bounds the size of a cluster.
+const maxNodes = 256
 
 // New starts a cluster of n nodes, 1 to 256, and waits until all are ready. They are closed at the
-// end of the test, which fails if a lock is held then, a call waits for one, or anything that a
-// node has started goes on. n nodes of a user's own would have n of Config.Replicas, or, if they
-// are more than 16, the first three in Config.Founders; up to three of them vote. A cluster of one
-// is a node without Join.
+// end of the test, which fails if a lock is held then, a call waits for one, or a goroutine of a
+// node remains. The nodes are configured with n as Config.Replicas, or, if there are more than 16,
+// with the first three as Config.Founders; up to three of them vote. A cluster of one is a node
+// without Join.
 //
 //	cluster := mortisetest.New(t, 3)
 func New(t testing.TB, n int) *Cluster {
@@ -72,11 +71,13 @@ func New(t testing.TB, n int) *Cluster {
 
 // NewWith is New with options.
 //
-//	cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(i int, c *mortise.Config) { c.SessionTTL = time.Second }})
+//	cluster := mortisetest.NewWith(t, 3, mortisetest.Options{
+//		Configure: func(i int, c *mortise.Config) { c.SessionTTL = time.Second },
+//	})
 func NewWith(t testing.TB, n int, o Options) *Cluster {
 	t.Helper()
-	if n < 1 || n > nodesMax {
-		t.Fatalf("mortisetest: a cluster of %d nodes: want 1 to %d", n, nodesMax)
+	if n < 1 || n > maxNodes {
+		t.Fatalf("mortisetest: a cluster of %d nodes: want 1 to %d", n, maxNodes)
 	}
 	if o.Patience == 0 {
 		o.Patience = time.Minute
@@ -95,13 +96,13 @@ func NewWith(t testing.TB, n int, o Options) *Cluster {
 	return c
 }
 
-// Len returns how many nodes the cluster has, killed ones among them.
+// Len returns the number of nodes, including killed ones.
 //
 //	for i := range cluster.Len() { go work(cluster.Node(i)) }
 func (c *Cluster) Len() int { return len(c.places) }
 
-// Node returns node i, counted from 0. Of one that was killed it is what was killed: its calls
-// return ErrClosed. After Start it is another.
+// Node returns node i, counted from 0. Calls on a killed node return ErrClosed. After Start, Node
+// returns the new one.
 //
 //	lock, err := cluster.Node(0).Lock(ctx, "orders/42")
 func (c *Cluster) Node(i int) *mortise.Node {
@@ -144,7 +145,8 @@ func (c *Cluster) config(i int) mortise.Config {
 	c.options.Configure(i, &changed)
 	if changed.Bind != own.Bind || changed.Advertise != "" || !slices.Equal(changed.Join, own.Join) ||
 		changed.JoinFunc != nil {
-		c.t.Fatalf("mortisetest: Options.Configure of node %d has set Bind, Advertise, Join or JoinFunc: leave them, the nodes find each other on a network in memory", i)
+		c.t.Fatalf("mortisetest: Options.Configure of node %d has set Bind, Advertise, Join or JoinFunc: leave them, "+
+			"the nodes find each other on a network in memory", i)
 	}
 	if changed.Logger == nil {
 		changed.Logger = slog.Default()

@@ -5,9 +5,9 @@ import "slices"
 // route is a direction between two nodes.
 type route struct{ from, to int }
 
-// Isolate cuts the given nodes off from all others, silently: nothing that is sent arrives, and
-// nobody is told. Among themselves they go on to reach each other. What was sent waits until Heal,
-// as TCP would send it again.
+// Isolate cuts the given nodes off from all others, silently: nothing that is sent arrives, and no
+// error is reported. They still reach each other. Data that was sent waits until Heal, as TCP would
+// retransmit it.
 //
 //	cluster.Isolate(cluster.Leader())
 //	cluster.Isolate(0, 1) // of five: two on one side, three on the other
@@ -24,7 +24,7 @@ func (c *Cluster) Isolate(nodes ...int) {
 	c.rewire()
 }
 
-// Cut cuts two nodes off from each other, silently. Both reach everybody else.
+// Cut cuts two nodes off from each other, silently. Both still reach all other nodes.
 //
 //	cluster.Cut(0, 1)
 func (c *Cluster) Cut(i, j int) {
@@ -35,9 +35,9 @@ func (c *Cluster) Cut(i, j int) {
 	c.rewire()
 }
 
-// CutOneWay stops what one node sends to another, silently. What the other sends goes on to arrive.
+// CutOneWay stops what one node sends to another, silently. The other direction still works.
 //
-//	cluster.CutOneWay(0, 1) // 0 is not heard by 1, and hears it
+//	cluster.CutOneWay(0, 1) // 1 receives nothing from 0, and 0 still hears 1
 func (c *Cluster) CutOneWay(from, to int) {
 	c.t.Helper()
 	c.place(from)
@@ -46,7 +46,8 @@ func (c *Cluster) CutOneWay(from, to int) {
 	c.rewire()
 }
 
-// Heal ends all cuts. Who was cut off comes back by itself, in a second or a few: see Ready.
+// Heal ends all cuts. Nodes that were cut off reconnect by themselves, within a few seconds: see
+// Ready.
 //
 //	cluster.Heal()
 func (c *Cluster) Heal() {
@@ -64,7 +65,7 @@ func (c *Cluster) cut(routes ...route) {
 	}
 }
 
-// rewire brings the network to what is cut, and who is paused.
+// rewire applies the cuts and pauses to the network.
 func (c *Cluster) rewire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

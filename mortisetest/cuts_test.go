@@ -20,7 +20,7 @@ func TestIsolateAndHeal(t *testing.T) {
 		cluster.Await("k", 1, 1)
 		cluster.Isolate(old)
 		if now := cluster.Leader(); now == old {
-			t.Error("who is cut off is taken for the leader")
+			t.Error("a node that is cut off is taken for the leader")
 		}
 		theirs := <-granted
 		wantGone(t, mine)
@@ -31,7 +31,7 @@ func TestIsolateAndHeal(t *testing.T) {
 	})
 }
 
-// wantGone is wantLost where Unlock would find nobody to ask.
+// wantGone is wantLost for a lock whose Unlock would find no leader.
 func wantGone(t *testing.T, l *mortise.Lock) {
 	t.Helper()
 	if err := l.Err(); !errors.Is(err, mortise.ErrLost) {
@@ -39,8 +39,7 @@ func wantGone(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// TestSides: two of five, the leader among them, behind a cut. The three go on, the two grant
-// nothing.
+// Two of five nodes, including the leader, are cut off. The three go on, and the two grant nothing.
 func TestSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 5,
@@ -68,7 +67,7 @@ func TestSides(t *testing.T) {
 	})
 }
 
-// TestCut: between a follower and the leader. The third one reaches both, and there is no election.
+// A cut between a follower and the leader: the third node reaches both, and there is no election.
 func TestCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -91,8 +90,8 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// TestCutOneWay: a request of a node that is only deaf stands in the queue, one of a node that is
-// only mute does not.
+// A request of a node that receives nothing is queued; a request of a node whose messages are lost
+// is not.
 func TestCutOneWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -117,8 +116,7 @@ func TestCutOneWay(t *testing.T) {
 	})
 }
 
-// TestACutOutlivesAPauseAndALife: Resume and Start do not heal what was cut, and Heal does not wake
-// who is paused.
+// Resume and Start do not heal a cut, and Heal does not wake a paused node.
 func TestACutOutlivesAPauseAndALife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -149,7 +147,7 @@ func TestACutOutlivesAPauseAndALife(t *testing.T) {
 		cluster.Pause(a)
 		cluster.Kill(a)
 		cluster.Start(a)
-		mine := lock(t, cluster.Node(a), "k") // a new process is not paused, and its clock goes
+		mine := lock(t, cluster.Node(a), "k") // a new process is not paused, and its clock runs
 		time.Sleep(5 * ttl)                   // fake time
 		unlock(t, mine)
 	})

@@ -11,17 +11,17 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// label is the key of the label that every goroutine has that a node has started, and those that
-// they start.
+// label is the key of the profiler label of every goroutine that a node has started, directly or
+// not.
 const label = "mortisetest"
 
-// settle bounds what may still be under way when a test ends: an unlock that nobody waited for, a
+// settle bounds the time for work that is still in progress when a test ends: an UnlockSoon, or a
 // call whose context has just ended.
 const settle = 5 * time.Second
 
-// end is the end of the test.
+// end checks and closes the cluster at the end of the test.
 func (c *Cluster) end() {
-	if !c.options.MayHold && !c.t.Failed() { // after a failure they are what the failure left
+	if !c.options.MayHold && !c.t.Failed() { // after a failure, held locks are expected
 		c.nothingHeld()
 	}
 	for i, p := range c.places {
@@ -33,22 +33,23 @@ func (c *Cluster) end() {
 		}
 	}
 	if left := c.goroutines(); left != "" {
-		c.t.Errorf("mortisetest: all nodes are closed, and these goroutines of theirs go on:\n%s", left)
+		c.t.Errorf("mortisetest: all nodes are closed, but these of their goroutines remain:\n%s", left)
 	}
 }
 
-// nothingHeld fails the test for every node that runs and holds locks, or on which calls wait for
+// nothingHeld fails the test for every running node that holds locks, or on which calls wait for
 // one.
 func (c *Cluster) nothingHeld() {
 	for _, i := range c.awake() {
 		var s mortise.Status
 		if !soon(func() bool { s = c.Node(i).Status(); return s.Held+s.Waiters == 0 || s.Err != nil }) {
-			c.t.Errorf("mortisetest: at the end of the test node %d holds %d locks and %d calls wait for one%s: unlock what was locked, or set Options.MayHold", i, s.Held, s.Waiters, c.keysOf(i))
+			c.t.Errorf("mortisetest: at the end of the test node %d holds %d locks and %d calls wait for one%s: "+
+				"unlock what was locked, or set Options.MayHold", i, s.Held, s.Waiters, c.keysOf(i))
 		}
 	}
 }
 
-// keysOf tells what a node holds or waits for, if there is a leader to say so.
+// keysOf lists what a node holds or waits for, if there is a leader to ask.
 func (c *Cluster) keysOf(i int) string {
 	leader := c.leader()
 	if leader < 0 {
@@ -74,7 +75,7 @@ func (c *Cluster) keysOf(i int) string {
 	return " (" + strings.Join(keys, ", ") + ")"
 }
 
-// goroutines returns the stacks of the goroutines that the nodes have left behind, once those that
+// goroutines returns the stacks of the goroutines that the nodes have left behind, after those that
 // are about to end have ended.
 func (c *Cluster) goroutines() string {
 	var left string

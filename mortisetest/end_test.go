@@ -16,9 +16,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// recorder is a test that notes how it fails instead of failing.
+// recorder is a test that records its failures instead of failing.
 type recorder struct {
-	testing.TB // of the real test; what is not overridden below goes there
+	testing.TB // the real test, for methods that are not overridden below
 	ctx        context.Context
 	cancel     context.CancelFunc
 
@@ -27,7 +27,7 @@ type recorder struct {
 	cleanups []func()
 }
 
-// record runs a test to its end, its cleanups among it, and returns how it has failed.
+// record runs a test to its end, including its cleanups, and returns its failures.
 func record(t testing.TB, test func(t testing.TB)) []string {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &recorder{TB: t, ctx: ctx, cancel: cancel}
@@ -73,7 +73,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 
 func (r *recorder) Fatal(args ...any) { r.Fatalf("%s", fmt.Sprint(args...)) }
 
-// wantFailures fails unless the recorded failures are as many as the parts, and each has its part.
+// wantFailures fails unless there is one recorded failure per part, and each contains its part.
 func wantFailures(t *testing.T, what string, got []string, parts ...string) {
 	t.Helper()
 	if len(got) != len(parts) {
@@ -132,12 +132,12 @@ func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
 	}
 }
 
-// TestAGoroutineThatStaysFailsTheTest: outside of a bubble too, and beside another cluster.
+// A remaining goroutine fails the test, outside of a bubble too, and beside another cluster.
 func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
 	t.Parallel() // it waits for settle
 	stop := make(chan struct{})
 	defer close(stop)
-	New(t, 1) // its goroutines are not the other's
+	New(t, 1) // its goroutines do not count for the other cluster
 	got := record(t, func(t testing.TB) {
 		c := New(t, 1)
 		pprof.Do(context.Background(), pprof.Labels(label, c.mark), func(context.Context) { // as in Start
@@ -147,16 +147,16 @@ func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
 	wantFailures(t, "a goroutine that stays", got, "TestAGoroutineThatStaysFailsTheTest")
 }
 
-// TestWhatDoesNotComeFailsTheTest: every wait ends, and says what it was for.
+// Every wait ends, and reports what it waited for.
 func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 	for name, test := range map[string]struct {
 		wait func(c *Cluster)
 		want string
 	}{
 		"Await": {func(c *Cluster) { c.Await("k", 1, 2) },
-			`"k" is held by 1 and waited for by 2 (last seen: held by 0, 0 waiting)`},
+			`"k" has 1 holders and 2 waiters (last seen: held by 0, 0 waiting)`},
 		"AwaitHolder": {func(c *Cluster) { c.AwaitHolder("k", 1) }, `node 1 holds "k"`},
-		"AwaitHolder, of one who waits": {func(c *Cluster) {
+		"AwaitHolder, of a waiter": {func(c *Cluster) {
 			l, _ := c.Node(0).Lock(context.Background(), "k")
 			go func() { _, _ = c.Node(1).Lock(context.Background(), "k") }()
 			c.Await("k", 1, 1)
@@ -177,19 +177,19 @@ func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 	}
 }
 
-// TestMistakesAreTold: a call that makes no sense ends the test, and says what to do.
+// An invalid call ends the test with the remedy.
 func TestMistakesAreTold(t *testing.T) {
 	for want, test := range map[string]func(testing.TB){
-		"a cluster of 0 nodes: want 1 to 256": func(t testing.TB) { New(t, 0) },
-		"there is no node 1":                  func(t testing.TB) { New(t, 1).Node(1) },
-		"node 0 runs; Kill it before":         func(t testing.TB) { New(t, 1).Start(0) },
-		"Kill: node 0 does not run":           func(t testing.TB) { c := New(t, 1); c.Kill(0); c.Kill(0) },
-		"Pause: node 0 does not run":          func(t testing.TB) { c := New(t, 1); c.Kill(0); c.Pause(0) },
-		"Pause: node 0 is paused: true":       func(t testing.TB) { c := New(t, 1); c.Pause(0); c.Pause(0) },
-		"Resume: node 0 is paused: false":     func(t testing.TB) { New(t, 1).Resume(0) },
-		"Leap by -1s":                         func(t testing.TB) { New(t, 1).Leap(0, -time.Second) },
-		"Drift at -1":                         func(t testing.TB) { New(t, 1).Drift(0, -1) },
-		"no node but the leader runs":         func(t testing.TB) { New(t, 1).Follower() },
+		"a cluster of 0 nodes: want 1 to 256":     func(t testing.TB) { New(t, 0) },
+		"there is no node 1":                      func(t testing.TB) { New(t, 1).Node(1) },
+		"node 0 is running: call Kill first":      func(t testing.TB) { New(t, 1).Start(0) },
+		"Kill: node 0 is not running":             func(t testing.TB) { c := New(t, 1); c.Kill(0); c.Kill(0) },
+		"Pause: node 0 is not running":            func(t testing.TB) { c := New(t, 1); c.Kill(0); c.Pause(0) },
+		"Pause: node 0: paused is already true":   func(t testing.TB) { c := New(t, 1); c.Pause(0); c.Pause(0) },
+		"Resume: node 0: paused is already false": func(t testing.TB) { New(t, 1).Resume(0) },
+		"Leap by -1s":                             func(t testing.TB) { New(t, 1).Leap(0, -time.Second) },
+		"Drift at -1":                             func(t testing.TB) { New(t, 1).Drift(0, -1) },
+		"no node except the leader is running":    func(t testing.TB) { New(t, 1).Follower() },
 		"Config.SessionTTL": func(t testing.TB) {
 			NewWith(t, 1,
 				configured(func(c *mortise.Config) { c.SessionTTL = 1 }))

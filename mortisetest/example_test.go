@@ -14,9 +14,9 @@ import (
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-// standIn is a testing.TB for examples, which have none. In a test it is the test's t.
+// standIn is a testing.TB for examples, which have none. In a test, pass t.
 type standIn struct {
-	testing.TB // nil: what is not below is not needed
+	testing.TB // nil: only the methods below are needed
 	ctx        context.Context
 	cancel     context.CancelFunc
 	failed     bool
@@ -47,7 +47,7 @@ func (t *standIn) Errorf(format string, args ...any) {
 }
 func (t *standIn) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// A lock is lost, its holder is told, and the next one has it.
+// A lock is lost, its holder learns of it, and the next one has it.
 func Example() {
 	t := newT() // in a test: its own t
 	defer t.end()
@@ -73,7 +73,7 @@ func Example() {
 	// unlocked: <nil>
 }
 
-// The configuration is the user's own, but for what makes the network.
+// The test may set the whole configuration, except for the network.
 func ExampleNewWith() {
 	t := newT() // in a test: its own t
 	defer t.end()
@@ -95,13 +95,13 @@ func ExampleNewWith() {
 	// unlocked: <nil>
 }
 
-// A holder is stopped, for longer than its lease. It does not know that another has the lock: only
-// the token protects what it writes to.
+// A holder is stopped for longer than its lease. It does not know that another node has the lock:
+// only the token protects the resource.
 func ExampleCluster_Pause() {
 	t := newT() // in a test: its own t
 	defer t.end()
 	cluster := mortisetest.New(t, 3)
-	var mark fence.Mark // of the resource
+	var mark fence.Mark // belongs to the resource
 
 	mine, err := cluster.Node(0).Lock(t.Context(), "orders/42")
 	if err != nil {
@@ -127,7 +127,7 @@ func ExampleCluster_Pause() {
 	// unlocked: <nil>
 }
 
-// The leader's process is killed. The others go on; when it is started again it is one of three, as
+// The leader's process is killed and the others go on. After its restart it is one of three, as
 // before.
 func ExampleCluster_Kill() {
 	t := newT() // in a test: its own t
@@ -167,7 +167,7 @@ func ExampleCluster_Await() {
 			<-done
 			_ = lock.Unlock(context.Background())
 		}()
-		cluster.Await("orders/42", 1, i) // it holds the lock, or stands in the queue
+		cluster.Await("orders/42", 1, i) // it holds the lock, or is in the queue
 	}
 	for _, standing := range cluster.Await("orders/42", 1, 2).Queue {
 		fmt.Println(standing.Value)

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// life is what one start of a node has of the network. It ends before the node does: a process that
-// was killed says nothing more.
+// life is the network access of one start of a node. It ends before the node does, because a killed
+// process sends nothing more.
 type life struct {
 	over atomic.Bool
 	dial func(ctx context.Context, address string) (net.Conn, error)
@@ -22,15 +22,15 @@ type life struct {
 // Dial connects, as long as the process lives.
 func (l *life) Dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := l.dial(ctx, address)
-	if err == nil && l.over.Load() { // asked after the fact: what is connected from now on, Kill does not see
+	if err == nil && l.over.Load() { // check after dialing: Kill does not see connections that come later
 		_ = conn.Close()
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ENETDOWN}
 	}
 	return conn, err
 }
 
-// quiet is the log of a node, as long as the process lives: what a node says about its own end, no
-// dead process would.
+// quiet is the log of a node, as long as the process lives. It drops what a node logs about its own
+// end, because a dead process would not log it.
 type quiet struct {
 	slog.Handler
 	life *life
@@ -49,15 +49,15 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.life} }
 
-// Start starts node i again, which was killed, closed or has left, with the same name and address,
+// Start restarts node i after it was killed, closed or has left, with the same name and address,
 // and returns it. It does not wait until the node is ready: see Ready. Without Config.Dir it is a
-// new instance, as a process is that was restarted.
+// new instance, like a restarted process.
 //
 //	cluster.Start(1)
 func (c *Cluster) Start(i int) *mortise.Node {
 	c.t.Helper()
 	if old := c.Node(i); old.Err() == nil {
-		c.t.Fatalf("mortisetest: Start: node %d runs; Kill it before", i)
+		c.t.Fatalf("mortisetest: Start: node %d is running: call Kill first", i)
 	} else if err := old.Close(); err != nil { // it may have failed by itself, or be about to end
 		c.t.Errorf("mortisetest: close node %d: %v", i, err)
 	}
@@ -86,9 +86,9 @@ func (c *Cluster) start(i int) *mortise.Node {
 	return node
 }
 
-// Kill ends node i as kill -9 ends a process: its connections are reset, and it says no goodbye.
-// Its locks stay taken until its session runs out, one SessionTTL later at most. What a dead
-// process would not do, the test's own code must not do: calls on the node return ErrClosed.
+// Kill ends node i as kill -9 ends a process: its connections are reset, and its session is not
+// closed. Its locks stay taken until its session expires, at most one SessionTTL later. The test's
+// code goes on, and calls on the node return ErrClosed.
 //
 //	cluster.Kill(1)
 func (c *Cluster) Kill(i int) {
@@ -99,7 +99,7 @@ func (c *Cluster) Kill(i int) {
 	p.paused = false
 	c.mu.Unlock()
 	if node.Err() != nil {
-		c.t.Fatalf("mortisetest: Kill: node %d does not run: %v", i, node.Err())
+		c.t.Fatalf("mortisetest: Kill: node %d is not running: %v", i, node.Err())
 	}
 	l.over.Store(true)
 	c.net.Crash(p.host)

@@ -43,8 +43,7 @@ func TestKillAndStart(t *testing.T) {
 	})
 }
 
-// TestADeadNodeSaysNothing: what a node logs at its end would mislead whoever reads the log of a
-// Kill.
+// What a node logs at its end would mislead the reader of the log of a Kill.
 func TestADeadNodeSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lines
@@ -66,7 +65,7 @@ func TestADeadNodeSaysNothing(t *testing.T) {
 	})
 }
 
-// lines counts what is logged.
+// lines counts log lines.
 type lines struct {
 	mu sync.Mutex
 	n  int
@@ -85,8 +84,8 @@ func (l *lines) count() int {
 	return l.n
 }
 
-// TestMostAreKilled: without a majority nothing is granted and nobody leads; when they are back the
-// group heals by itself.
+// Without a majority nothing is granted and no node leads. When the nodes are back the group heals
+// by itself.
 func TestMostAreKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -103,8 +102,7 @@ func TestMostAreKilled(t *testing.T) {
 	})
 }
 
-// TestLeaveAndStart: a node that has left by itself, as at the end of a deployment, can be started
-// again too.
+// A node that has left, as at the end of a deployment, can be started again too.
 func TestLeaveAndStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -119,8 +117,8 @@ func TestLeaveAndStart(t *testing.T) {
 	})
 }
 
-// TestConfigure: what Options.Configure says holds at every start; with a directory the whole group
-// survives its end.
+// Options.Configure applies to every start. With a directory, the group survives the end of all its
+// nodes.
 func TestConfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, asked := t.TempDir(), 0
@@ -148,7 +146,7 @@ func TestConfigure(t *testing.T) {
 	})
 }
 
-// TestAlone: a cluster of one is the quickest, and can do all that needs no others.
+// A cluster of one starts fastest, and can do everything that needs no other node.
 func TestAlone(t *testing.T) {
 	both(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 1)

@@ -7,16 +7,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// machine has the boot-time clock of the machine on which a node runs. It outlives the node, as a
-// machine does. The clock follows package time, so a bubble's clock inside of one; it can leap, run
-// fast or slow, and be hidden: a program that is stopped does not see it move.
+// machine is the boot-time clock of the machine of a node, and outlives the node. The clock follows
+// package time, in a bubble the bubble's. It can leap, run fast or slow, and be hidden: a stopped
+// program does not see it move.
 type machine struct {
 	mu     sync.Mutex // guards all below
 	since  time.Time
-	base   clock.Time // what the clock showed then
+	base   clock.Time // what the clock showed at since
 	rate   float64
 	hidden bool
-	seen   clock.Time // what the program saw last, while the clock is hidden
+	seen   clock.Time // the last time that the program saw, while the clock is hidden
 }
 
 func newMachine() *machine { return &machine{since: time.Now(), base: clock.Time(time.Hour), rate: 1} }
@@ -31,7 +31,7 @@ func (m *machine) Now() clock.Time {
 	return m.now()
 }
 
-// now is what the clock shows; the caller holds mu.
+// now returns the time of the clock; the caller holds mu.
 func (m *machine) now() clock.Time {
 	return m.base.Add(time.Duration(float64(time.Since(m.since)) * m.rate))
 }
@@ -43,15 +43,14 @@ func (m *machine) leap(d time.Duration) {
 	m.base = m.base.Add(d)
 }
 
-// run lets the clock go on at another rate.
+// run sets the rate of the clock.
 func (m *machine) run(rate float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.base, m.since, m.rate = m.now(), time.Now(), rate
 }
 
-// hide stops what the program sees of the clock; with false it sees where the clock has come to
-// meanwhile.
+// hide freezes the time that the program sees; with false the program sees the true time again.
 func (m *machine) hide(hidden bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

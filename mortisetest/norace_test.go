@@ -2,5 +2,5 @@
 
 package mortisetest_test
 
-// large is how many nodes a large cluster has.
+// large is the number of nodes of a large cluster.
 const large = 64

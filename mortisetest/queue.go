@@ -9,27 +9,27 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// tellTime is how long a wait for a holder goes on for its node to have been told. It takes a
-// moment; one that was started anew since, or that is cut off, is never told.
+// tellTime bounds the wait until a holder's node has learned of its hold. That takes a moment; a
+// node that was restarted or is cut off never learns of it.
 const tellTime = 2 * time.Second
 
-// Await waits until exactly so many requests hold key and so many wait for it, and returns its
-// queue. The nodes of those who hold it have been told by then, if they can be: what is lost from
-// now on was held. A hold that only Request.LockDelay keeps counts as one.
+// Await waits until exactly held requests hold key and waiting requests wait for it, and returns
+// its queue. By then the holders' nodes have learned of their holds, if they are reachable: a later
+// loss is the loss of a lock. A hold that only Request.LockDelay keeps counts as one.
 //
 //	go second(cluster.Node(1))
-//	cluster.Await("orders/42", 1, 1) // the second stands in the queue now
-//	cluster.Await("orders/42", 0, 0) // nobody has it, nobody wants it
+//	cluster.Await("orders/42", 1, 1) // the second is in the queue now
+//	cluster.Await("orders/42", 0, 0) // not held, and no waiters
 func (c *Cluster) Await(key string, held, waiting int) mortise.KeyInfo {
 	c.t.Helper()
-	return c.await(fmt.Sprintf("%q is held by %d and waited for by %d", key, held, waiting), key,
+	return c.await(fmt.Sprintf("%q has %d holders and %d waiters", key, held, waiting), key,
 		func(k mortise.KeyInfo) bool {
 			return k.Held == held && k.Waiting == waiting
 		})
 }
 
-// AwaitHolder waits until node i holds key, alone or with others, and has been told, as Await does.
-// It returns the queue. A hold that only Request.LockDelay keeps has no holder.
+// AwaitHolder waits until node i holds key, alone or with others, and has learned of it, as for
+// Await. It returns the queue. A hold that only Request.LockDelay keeps has no holder.
 //
 //	cluster.AwaitHolder("orders/42", 1)
 func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
@@ -50,11 +50,11 @@ func holding(s mortise.Standing, name string) bool {
 	return s.Holder == name && s.Token != 0 && !s.Expired
 }
 
-// await asks the leader, whoever that is, until the queue of key is as wanted.
+// await asks the present leader until the queue of key is as wanted.
 func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
 	c.t.Helper()
 	var queue mortise.KeyInfo
-	last, since := "no leader has answered", time.Time{} // since: the queue is as wanted
+	last, since := "no leader has answered", time.Time{} // since is when the queue became as wanted
 	c.until(func() string { return fmt.Sprintf("%s (last seen: %s)", what, last) }, func() bool {
 		leader := c.leader()
 		if leader < 0 {
@@ -80,8 +80,8 @@ func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise
 }
 
 // told reports whether every node that holds the key of a queue knows as many of its holds as the
-// group does. A grant is on its way for a moment: whoever lost the lease of a node within it would
-// find a request that waits. A node that is cut off or paused cannot be told.
+// group does. A grant takes a moment to arrive; a lease that is lost in between would hit a waiting
+// request. A node that is cut off or paused is ignored.
 func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) bool {
 	for _, i := range c.awake() {
 		name := c.name(i)
@@ -97,11 +97,11 @@ func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) b
 	return true
 }
 
-// tokens counts the holds that the group has of a node.
+// tokens counts the group's holds of a node.
 func (c *Cluster) tokens(ctx context.Context, leader int, name string) (int, error) {
 	found := map[mortise.Token]bool{} // a hold of several keys stands in the queue of each
 	for key, err := range c.Node(leader).List(ctx, "") {
-		if err == nil && key.Held > len(key.Queue) { // List tells only of the first
+		if err == nil && key.Held > len(key.Queue) { // List returns only the first holders
 			key, err = c.Node(leader).Peek(ctx, key.Key)
 		}
 		if err != nil {
@@ -116,7 +116,7 @@ func (c *Cluster) tokens(ctx context.Context, leader int, name string) (int, err
 	return len(found), nil
 }
 
-// name returns what node i is called.
+// name returns the Name of node i.
 func (c *Cluster) name(i int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,6 +2,6 @@
 
 package mortisetest_test
 
-// large is how many nodes a large cluster has: enough that Founders are set, and few, since the
-// race detector makes each handshake ten times as long.
+// large is the number of nodes of a large cluster: enough that Founders are set, and few, because
+// the race detector makes each handshake ten times as long.
 const large = 20

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-// startLimit is what the start of a cluster may take until all are ready.
+// startLimit bounds the time from the start of a cluster until all nodes are ready.
 const startLimit = 2 * time.Second
 
 func TestStartsInRealTime(t *testing.T) {
@@ -23,18 +23,18 @@ func TestStartsInRealTime(t *testing.T) {
 			mortisetest.New(t, n)
 			took := time.Since(began)
 			t.Logf("%d nodes are ready after %v", n, took)
-			if n <= 3 && took > 5*startLimit { // real time: five times the limit; more nodes than cores are for bubbles
+			if n <= 3 && took > 5*startLimit { // real time: five times the limit; larger clusters run in bubbles
 				t.Errorf("%d nodes were ready only after %v", n, took)
 			}
 		})
 	}
 }
 
-// largeLimit is what the start of a large cluster may take in real time.
+// largeLimit bounds the start of a large cluster in real time.
 const largeLimit = 5 * time.Second
 
-// 48 nodes in one process were never ready when each asked all others. Here they have a secret, so
-// each connection costs two handshakes.
+// 48 nodes in one process never became ready when each asked all others. Here they have a secret,
+// so each connection costs two handshakes.
 func TestStartsALargeClusterInRealTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short")
@@ -64,7 +64,7 @@ func TestStartsInABubble(t *testing.T) {
 				mortisetest.New(t, n)
 				took := time.Since(began)
 				t.Logf("%d nodes are ready after %v of fake time", n, took)
-				if took > 2*startLimit { // what is random in it has no hard limit
+				if took > 2*startLimit { // its random parts have no hard limit
 					t.Errorf("%d nodes were ready only after %v", n, took)
 				}
 			})

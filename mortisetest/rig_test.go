@@ -10,10 +10,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ttl is the SessionTTL of a cluster that was not told another.
+// ttl is the default SessionTTL of a cluster.
 const ttl = 2 * time.Second
 
-// both runs a test inside a bubble, and outside of one unless -short is given.
+// both runs a test inside a bubble and, unless -short is given, outside of one.
 func both(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Run("bubble", func(t *testing.T) { synctest.Test(t, test) })
@@ -44,7 +44,7 @@ func tryFor(t *testing.T, node *mortise.Node, key string, d time.Duration) (*mor
 	return node.Lock(ctx, key)
 }
 
-// later locks key on another goroutine. A nil lock says that it was not granted.
+// later locks key on another goroutine. A nil lock means that it was not granted.
 func later(t *testing.T, node *mortise.Node, key string) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() {
@@ -67,7 +67,7 @@ func unlock(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// wantLost fails unless l is lost, and says so to whoever waits on Done.
+// wantLost fails unless l is lost and its Done is closed.
 func wantLost(t *testing.T, l *mortise.Lock) {
 	t.Helper()
 	if err := l.Err(); !errors.Is(err, mortise.ErrLost) {

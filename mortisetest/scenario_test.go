@@ -16,12 +16,10 @@ import (
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-// This file is what the tests of a service can look like: a worker that writes a report for as long
-// as it has the lock, a store that compares tokens, and what must hold of the two when the lock is
-// lost.
+// This file shows how the tests of a service can look. A worker writes a report as long as it has
+// the lock, a store compares tokens, and the tests check both when the lock is lost.
 
-// store is what the workers write to. It refuses whoever comes with an older token than it has
-// seen.
+// store is the resource of the workers. It refuses a token that is older than one it has seen.
 type store struct {
 	mark fence.Mark
 
@@ -48,15 +46,15 @@ func (s *store) wrote(worker string) bool {
 	return slices.Contains(s.pages, worker)
 }
 
-// refusals tells who was refused, each time.
+// refusals lists the refused workers, once per refusal.
 func (s *store) refusals() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.refused)
 }
 
-// work is the code under test: it writes a page every 100 ms, until its context ends, which it does
-// when the lock is lost.
+// work is the code under test: it writes a page every 100 ms until its context ends, at the latest
+// with the lock.
 func work(ctx context.Context, locks locker.Locker, s *store, worker string) error {
 	return locks.Do(ctx, "reports/daily", func(ctx context.Context, token mortise.Token) error {
 		for ctx.Err() == nil {
@@ -72,9 +70,9 @@ func work(ctx context.Context, locks locker.Locker, s *store, worker string) err
 	})
 }
 
-// twoWorkers runs a worker on each of two nodes and lets happen to the first, while it has the
-// lock, what the test is about. The second one is ended when it has written for a while. It returns
-// what the first one's work returned, and the store.
+// twoWorkers runs a worker on each of two nodes. While the first has the lock, it applies the event
+// of the test to it. The second ends after it has written for a while. twoWorkers returns the error
+// of the first worker, and the store.
 func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first int, s *store)) (error, *store) {
 	cluster, s := mortisetest.New(t, 3), new(store)
 	first, second := cluster.Follower(), cluster.Leader()
@@ -104,12 +102,12 @@ func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first in
 	return err, s
 }
 
-// TestMyWorkerStopsWhenItsLockIsLost: its context tells it, in time, and nothing has to be refused.
+// The worker learns of the loss from its context in time, and nothing has to be refused.
 func TestMyWorkerStopsWhenItsLockIsLost(t *testing.T) {
 	for name, happen := range map[string]func(cluster *mortisetest.Cluster, first int, s *store){
 		"its lease runs out": func(cluster *mortisetest.Cluster, first int, _ *store) { cluster.Lose(first) },
 		"it is cut off":      func(cluster *mortisetest.Cluster, first int, _ *store) { cluster.Isolate(first) },
-		"somebody ended it": func(cluster *mortisetest.Cluster, first int, _ *store) {
+		"an operator ended it": func(cluster *mortisetest.Cluster, first int, _ *store) {
 			held := cluster.AwaitHolder("reports/daily", first).Queue[0]
 			_, err := cluster.Node(first).ForceUnlock(context.Background(), "reports/daily", held.Token, "it hangs")
 			if err != nil {
@@ -131,15 +129,15 @@ func TestMyWorkerStopsWhenItsLockIsLost(t *testing.T) {
 	}
 }
 
-// TestMyPausedWorkerIsRefused: a worker that cannot know of its loss writes on, and the store
-// refuses it. The same test with a store that does not compare tokens would fail.
+// A worker that cannot notice its loss continues to write, and the store refuses it. With a store
+// that does not compare tokens this test would fail.
 func TestMyPausedWorkerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err, s := twoWorkers(t, func(cluster *mortisetest.Cluster, first int, s *store) {
 			cluster.Pause(first)
 			cluster.Until("the second worker writes", func() bool { return s.wrote("second") })
 			cluster.Until("the first worker is refused", func() bool { return len(s.refusals()) > 0 })
-			cluster.Resume(first) // its unlock could not be answered before
+			cluster.Resume(first) // before, its unlock could not be answered
 		})
 		if !errors.Is(err, fence.ErrStale) || fmt.Sprint(s.refusals()) != "[first]" {
 			t.Errorf("it ended with %v; refused were %v", err, s.refusals())
@@ -147,7 +145,7 @@ func TestMyPausedWorkerIsRefused(t *testing.T) {
 	})
 }
 
-// TestMyWorkerAlone: what has nothing to do with the cluster needs none. It runs in microseconds.
+// A test without cluster events needs no cluster, and runs in microseconds.
 func TestMyWorkerAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

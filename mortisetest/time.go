@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// Pause stops node i as SIGSTOP, a long collection of garbage or a closed lid stop a process: until
-// Resume its clock stands still for it and nothing reaches it or leaves it. So its locks look held
-// to it (Lock.Err is nil) for as long as it is paused, whoever has them by then: this is the holder
-// against whom a resource compares tokens. The code of the test is not stopped: what it does with
-// the node meanwhile is what the node would do in the moment in which it was stopped, or in the
-// first one after Resume.
+// Pause stops node i like SIGSTOP, a long garbage collection or a closed lid. Until Resume, the
+// node's clock stands still and nothing reaches it or leaves it. So its locks look held to it
+// (Lock.Err is nil) while it is paused, even if another node holds them by then. To protect from
+// such a holder, a resource compares tokens. The code of the test is not stopped: its calls on the
+// node behave as at the moment of the pause, or as right after Resume.
 //
 //	cluster.Pause(0)
 func (c *Cluster) Pause(i int) {
@@ -18,7 +17,7 @@ func (c *Cluster) Pause(i int) {
 	c.setPaused("Pause", i, true)
 }
 
-// Resume lets node i go on after Pause. Its boot-time clock has counted the time.
+// Resume continues node i after Pause. Its boot-time clock has advanced meanwhile.
 //
 //	cluster.Resume(0)
 func (c *Cluster) Resume(i int) {
@@ -31,25 +30,25 @@ func (c *Cluster) setPaused(doing string, i int, paused bool) {
 	c.t.Helper()
 	p := c.place(i)
 	if err := c.Node(i).Err(); err != nil {
-		c.t.Fatalf("mortisetest: %s: node %d does not run: %v", doing, i, err)
+		c.t.Fatalf("mortisetest: %s: node %d is not running: %v", doing, i, err)
 	}
 	c.mu.Lock()
 	was := p.paused
 	p.paused = paused
 	c.mu.Unlock()
 	if was == paused {
-		c.t.Fatalf("mortisetest: %s: node %d is paused: %v", doing, i, was)
+		c.t.Fatalf("mortisetest: %s: node %d: paused is already %v", doing, i, was)
 	}
-	p.machine.hide(paused) // the clock first, so that what has waited for Resume is met by a node that knows the time
+	p.machine.hide(paused) // first the clock: on Resume the node must know the time before data arrives
 	c.rewire()
 }
 
-// Lose lets the lease of node i run out: every lock that it holds is lost, Lock.Err says so at once
-// and Lock.Done is closed, the next in the queue is granted the lock, and the node goes on with an
-// empty hand. It is the boot-time clock that leaps by one SessionTTL, as if the process had been
-// stopped for so long and nobody had waited. A lock with Request.LockDelay stays taken for that
-// long. It is the same for the mortise.Sessions of the node, but that their Done may be closed up
-// to a third of their TTL later.
+// Lose makes the lease of node i expire. Every lock that it holds is lost: Lock.Err reports it at
+// once, Lock.Done is closed, and the next in the queue is granted the lock. The node goes on
+// without its locks. Lose advances the boot-time clock by one SessionTTL, as if the process had
+// been stopped for that time. A lock with Request.LockDelay stays taken for that delay. The
+// mortise.Sessions of the node lose their locks too, but their Done may be closed up to a third of
+// their TTL later.
 //
 //	cluster.Lose(0)
 func (c *Cluster) Lose(i int) {
@@ -61,8 +60,8 @@ func (c *Cluster) Lose(i int) {
 	c.Leap(i, ttl)
 }
 
-// Leap moves the boot-time clock of node i forward by d at once: the machine has slept, and nobody
-// has missed it. A node that is paused sees it when it is resumed.
+// Leap advances the boot-time clock of node i by d at once, as if the machine had slept. A paused
+// node sees it after Resume.
 //
 //	cluster.Leap(0, time.Hour)
 func (c *Cluster) Leap(i int, d time.Duration) {
@@ -74,8 +73,8 @@ func (c *Cluster) Leap(i int, d time.Duration) {
 	c.rouse(i)
 }
 
-// Drift lets the boot-time clock of node i run at a rate from now on: 1 is right, 1.01 is 1% fast,
-// which is as much as mortise promises to stand.
+// Drift sets the rate of the boot-time clock of node i: 1 is right, 1.01 is 1% fast, the most that
+// mortise tolerates.
 //
 //	cluster.Drift(0, 1.01)
 func (c *Cluster) Drift(i int, rate float64) {
@@ -86,10 +85,10 @@ func (c *Cluster) Drift(i int, rate float64) {
 	c.place(i).machine.run(rate)
 }
 
-// rouse lets node i look at its clock now. It would do so by itself, at the latest when its next
+// rouse makes node i read its clock now. Otherwise it would do so at the latest when its next
 // renewal is due.
 func (c *Cluster) rouse(i int) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = c.Node(i).Ready(ended) // asking is enough
+	_ = c.Node(i).Ready(ended) // the call alone makes it read the clock
 }

@@ -35,7 +35,7 @@ func TestLose(t *testing.T) {
 	})
 }
 
-// TestLoseTellsAtOnce: nobody has to ask, and no time has to pass.
+// Lose takes effect at once, without a call and without passing time.
 func TestLoseTellsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -50,8 +50,8 @@ func TestLoseTellsAtOnce(t *testing.T) {
 	})
 }
 
-// TestLoseWithADelay: the lock stays taken for its Request.LockDelay, as after the end of its
-// holder, and can be taken up.
+// The lock stays taken for its Request.LockDelay, as after the end of its holder, and can be
+// resumed.
 func TestLoseWithADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -72,8 +72,8 @@ func TestLoseWithADelay(t *testing.T) {
 	})
 }
 
-// TestAwaitAHolderThatCannotBeTold: a node that was started anew is shown as the holder until the
-// session of its life before runs out. Await does not wait for that.
+// A restarted node is shown as the holder until the session of its earlier incarnation expires.
+// Await does not wait for that.
 func TestAwaitAHolderThatCannotBeTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 3,
@@ -116,7 +116,7 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// TestAShortPauseCostsNothing: less than two thirds of the SessionTTL, and nobody has the lock
+// A pause shorter than two thirds of the SessionTTL costs no lock, and no other node has the lock
 // meanwhile.
 func TestAShortPauseCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -131,8 +131,7 @@ func TestAShortPauseCostsNothing(t *testing.T) {
 	})
 }
 
-// TestNothingLeavesAPausedNode: what is asked of it while it is paused reaches the group only
-// afterwards.
+// Calls on a paused node reach the group only after Resume.
 func TestNothingLeavesAPausedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -170,8 +169,8 @@ func TestLeap(t *testing.T) {
 	})
 }
 
-// TestDrift: a holder that is cut off knows of its loss before the next one is granted the lock,
-// unless its clock runs too slowly.
+// A holder that is cut off notices its loss before the next one is granted the lock, unless its
+// clock runs too slowly.
 func TestDrift(t *testing.T) {
 	for _, rate := range []float64{1, 0.99, 0.5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -195,7 +194,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// TestTenMinutesInABubble: a lock that is held for ten minutes, and lost at their end.
+// A lock is held for ten minutes, and lost at their end.
 func TestTenMinutesInABubble(t *testing.T) {
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -213,8 +212,8 @@ func TestTenMinutesInABubble(t *testing.T) {
 	t.Logf("ten minutes took %v", time.Since(began))
 }
 
-// TestAwaitMeansThatTheHolderKnows: what is lost right after AwaitHolder was held. If the grant
-// were still on its way, the call would go on to wait.
+// A lock that is lost right after AwaitHolder was held. If the grant were still on its way, the
+// call would go on to wait.
 func TestAwaitMeansThatTheHolderKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Ready waits until the given nodes are ready: mortise.Node.Ready. None given: all that run and are
-// not paused.
+// Ready waits until the given nodes are ready (mortise.Node.Ready). Without arguments it waits for
+// all that are running and not paused.
 //
 //	cluster.Start(1)
 //	cluster.Ready()
@@ -25,8 +25,8 @@ func (c *Cluster) Ready(nodes ...int) {
 	}
 }
 
-// Leader waits until a node leads the group, and returns which. One that is cut off or paused, and
-// does not know yet that another leads, is not taken for the leader.
+// Leader waits until a node leads the group, and returns its index. A former leader that is cut off
+// or paused does not count.
 //
 //	cluster.Kill(cluster.Leader())
 func (c *Cluster) Leader() int {
@@ -39,10 +39,10 @@ func (c *Cluster) Leader() int {
 	return leader
 }
 
-// Follower waits until a node leads the group, and returns one that does not, runs and is not
-// paused: the first one behind the leader, of those counted from 0 again after the last.
+// Follower waits until a node leads the group, and returns another one that is running and not
+// paused: the first after the leader, in cyclic order.
 //
-//	holder := cluster.Follower() // whose end costs no election
+//	holder := cluster.Follower() // its end costs no election
 func (c *Cluster) Follower() int {
 	c.t.Helper()
 	leader, awake := c.Leader(), c.awake()
@@ -51,12 +51,12 @@ func (c *Cluster) Follower() int {
 			return i
 		}
 	}
-	c.t.Fatal("mortisetest: no node but the leader runs")
+	c.t.Fatal("mortisetest: no node except the leader is running")
 	return -1
 }
 
-// leader returns who leads the group, or -1 if it finds nobody. Who says that it leads, and answers
-// a question that a majority must hear of, does unless another one of a later term says so too.
+// leader returns the index of the leader, or -1 if there is none. A node leads if it reports so and
+// answers a query that a majority must confirm, unless another node reports a later term.
 func (c *Cluster) leader() int {
 	leader, term := -1, uint64(0)
 	for _, i := range c.awake() {
@@ -79,9 +79,9 @@ func (c *Cluster) leader() int {
 	return leader
 }
 
-// Until waits until is returns true, and fails the test with what was waited for if it does not in
-// time. It asks again and again, at first every millisecond, later every 50: in a bubble that costs
-// nothing, outside of one it is no sleep that hopes.
+// Until waits until is returns true, and fails the test with what if that takes longer than
+// Patience. It calls is repeatedly, at first every millisecond, later every 50 ms; in a bubble the
+// waiting costs nothing.
 //
 //	cluster.Until("the worker has stopped", func() bool { return worker.stopped.Load() })
 func (c *Cluster) Until(what string, is func() bool) {
@@ -101,7 +101,7 @@ func (c *Cluster) until(what func() string, is func() bool) {
 	}
 }
 
-// awake lists the nodes that run and are not paused.
+// awake lists the nodes that are running and not paused.
 func (c *Cluster) awake() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

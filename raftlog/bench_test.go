@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// sink is an Applier that counts bytes and wakes whoever waits for them.
+// sink is an Applier that counts bytes and wakes the benchmark that waits for them.
 type sink struct {
 	mu      sync.Mutex // guards applied; cond waits on it
 	cond    sync.Cond
@@ -63,7 +63,7 @@ func startSink(b *testing.B) (*Log, *sink) {
 
 const benchBatch = 64
 
-// One caller that waits for each batch to be applied: two hops between goroutines and one entry.
+// One caller waits for each batch to be applied: two goroutine switches and one entry.
 func BenchmarkProposeApply(b *testing.B) {
 	l, s := startSink(b)
 	batch := make([]byte, benchBatch)
@@ -74,7 +74,7 @@ func BenchmarkProposeApply(b *testing.B) {
 	}
 }
 
-// Many callers, each waiting for its own batch: what group commit makes of it.
+// Many callers each wait for their own batch, with group commit.
 func BenchmarkProposeApplyParallel(b *testing.B) {
 	l, s := startSink(b)
 	batch := make([]byte, benchBatch)

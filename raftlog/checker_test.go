@@ -6,8 +6,8 @@ import (
 	"hash/fnv"
 )
 
-// checker watches all replicas of a run from outside and knows the one legal history: what it has
-// seen applied anywhere is committed, for ever.
+// checker observes all replicas of a run and keeps the only legal history: an entry that any
+// replica has applied is committed forever.
 type checker struct {
 	entries map[uint64]committed // by index
 	last    uint64               // highest index applied anywhere
@@ -34,7 +34,7 @@ func (k *checker) fault(format string, args ...any) {
 	}
 }
 
-// role: one leader in each term.
+// role checks that each term has one leader.
 func (k *checker) role(id uint64, r Role) {
 	if !r.Leading {
 		return
@@ -45,8 +45,8 @@ func (k *checker) role(id uint64, r Role) {
 	k.leaders[r.Term] = id
 }
 
-// applied: equal entries at equal indexes; each batch in the term it was proposed for, once, in
-// order, none left out.
+// applied checks that entries at equal indexes are equal, and that each batch is applied once, in
+// order, without gaps, in the term that it was proposed for.
 func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	if seen, ok := k.entries[index]; ok {
 		if seen.term != term || seen.data != string(data) || seen.state != state {
@@ -70,8 +70,8 @@ func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	}
 }
 
-// configured: equal configurations at equal indexes, each newer than the one before, with somebody
-// to vote, and with what was said of everybody in it.
+// configured checks that configurations at equal indexes are equal, each newer than the previous
+// one, with a voter and with the contexts of all members.
 func (k *checker) configured(id uint64, before, now Configuration) {
 	got := fmt.Sprintf("%d %d %d %d %v", now.Index, now.Voters, now.Outgoing, now.Learners, now.Members)
 	if want, ok := k.configs[now.Index]; ok && got != want {
@@ -83,12 +83,12 @@ func (k *checker) configured(id uint64, before, now Configuration) {
 	}
 	for _, m := range now.Members {
 		if string(m.Context) != fmt.Sprint("replica ", m.ID) {
-			k.fault("replica %d knows of replica %d only %q", id, m.ID, m.Context)
+			k.fault("replica %d has only the context %[3]q of replica %[2]d", id, m.ID, m.Context)
 		}
 	}
 }
 
-// batch is what the runs propose: its term, and its number among those accepted in that term.
+// batch is a batch of the runs: its term, and its number among those accepted in that term.
 type batch struct{ term, number uint64 }
 
 const batchBytes = 16
@@ -102,7 +102,7 @@ func decodeBatch(b []byte) batch {
 	return batch{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 }
 
-// machine is the state machine of the runs: a hash over all that was applied.
+// machine is the state machine of the runs: a hash of everything that was applied.
 type machine struct {
 	index, state uint64
 }

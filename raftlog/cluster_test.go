@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// cluster is a group of Cores on one goroutine, with a network and disks that are as bad as its
-// random source wants. One seed is one run.
+// cluster is a group of Cores on one goroutine, with faults of network and disks from its random
+// source. One seed is one run.
 type cluster struct {
 	t        *testing.T
 	config   CoreConfig
@@ -22,17 +22,17 @@ type cluster struct {
 	random   *rand.Rand
 	replicas []*replica
 	wire     []*raftpb.Message
-	twice    []*raftpb.Message // what was to travel a second way, too
+	twice    []*raftpb.Message // messages that were also given as duplicates
 	snaps    []*raftpb.Message
 	cut      map[[2]uint64]bool // one way
 	sum      hash.Hash64
-	log      []string // of the whole run, if wanted
+	log      []string // of the whole run; nil means none is kept
 	verbose  bool
-	lose     func(*raftpb.Message) bool // what the network always loses
-	reshapes bool                       // who belongs to the group changes
-	next     uint64                     // ID that was never used, if it does
-	hideLoss bool                       // tell nobody that a snapshot was lost (a planted fault)
-	slowly   bool                       // snapshots are taken and prepared while other things happen
+	lose     func(*raftpb.Message) bool // messages that the network always loses
+	reshapes bool                       // the configuration changes
+	next     uint64                     // next unused ID, if reshapes is set
+	hideLoss bool                       // report no lost snapshot (a mutant)
+	slowly   bool                       // snapshots are taken and prepared between other steps
 }
 
 func newCluster(t *testing.T, seed uint64, voters int, change ...func(*CoreConfig)) *cluster {
@@ -98,7 +98,7 @@ func (c *cluster) leader() *replica {
 	return best
 }
 
-// deliver hands one message over, as bytes would have.
+// deliver encodes and delivers one message.
 func (c *cluster) deliver(m *raftpb.Message) bool {
 	r := c.replica(m.GetTo())
 	if r == nil || r.core == nil || c.cut[[2]uint64{m.GetFrom(), m.GetTo()}] {
@@ -140,7 +140,7 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 			r.now = r.now.Add(100 * testTick) // it was stopped for a while
 		}
 		if r.save != nil && r.core.hang.saveTicks > c.config.ElectionTicks {
-			r.sync() // a leader offers its lead by now; a disk that hangs for longer has tests of its own
+			r.sync() // a leader has offered its lead by now; longer hangs have their own tests
 		}
 		r.core.Tick(r.now)
 		r.turn()
@@ -162,7 +162,7 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 	}
 }
 
-// work is what callers want: batches and confirmations, sometimes several in one turn.
+// work makes requests of callers: batches and confirmations, sometimes several in one turn.
 func (c *cluster) work(r *replica) {
 	for range 1 + c.random.IntN(5) {
 		r.propose()
@@ -200,8 +200,7 @@ func (c *cluster) passSnapshot(loss float64) {
 	}
 }
 
-// settle heals everything and runs in good order until nothing is under way and ticks rounds have
-// passed.
+// settle ends all faults and runs until nothing is under way and ticks rounds have passed.
 func (c *cluster) settle(rounds int) {
 	clear(c.cut)
 	for _, r := range c.replicas {
@@ -212,7 +211,7 @@ func (c *cluster) settle(rounds int) {
 	c.pass(rounds)
 }
 
-// pass lets time pass for all, over the network as it is, with disks that work.
+// pass lets time pass for all replicas, with working disks and the present network.
 func (c *cluster) pass(ticks int) {
 	for range ticks {
 		for _, r := range c.replicas {
@@ -226,7 +225,7 @@ func (c *cluster) pass(ticks int) {
 	}
 }
 
-// drain delivers everything that is under way, in order.
+// drain delivers all messages under way, in order.
 func (c *cluster) drain() {
 	rounds := 0
 	for busy := true; busy; {
@@ -252,8 +251,7 @@ func (c *cluster) drain() {
 	}
 }
 
-// elect runs until a leader leads that neither hands its lead over nor goes at once, as one that is
-// being removed does.
+// elect runs until there is a leader that is neither transferring its lead nor being removed.
 func (c *cluster) elect() *replica {
 	c.t.Helper()
 	for range 100 {
@@ -265,7 +263,7 @@ func (c *cluster) elect() *replica {
 			return c.leader()
 		}
 	}
-	c.t.Fatal("nobody leads after 100 ticks of perfect network")
+	c.t.Fatal("no replica leads after 100 ticks of a perfect network")
 	return nil
 }
 

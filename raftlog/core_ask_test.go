@@ -9,9 +9,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// distance is a network in which each message takes two ticks, which makes a round trip 100 ms, and
-// in which some are lost. Time passes in fifths of a tick, and each replica's ticks have a phase of
-// their own.
+// distance is a network in which each message takes two ticks, so a round trip is 100 ms, and in
+// which some messages are lost. Time passes in fifths of a tick, and each replica's ticks have
+// their own phase.
 type distance struct {
 	c      *cluster
 	random *rand.Rand
@@ -56,9 +56,9 @@ func (d *distance) step() {
 	}
 }
 
-// failover returns how many ticks pass from the end of a leader until another leads. If it is gone,
-// the others see the end of its streams; else they only hear nothing more. deaf hears nothing at
-// all.
+// failover returns how many ticks pass from the end of a leader until another leads. If gone is set
+// the others see the end of its streams; otherwise they only see silence. The replica deaf receives
+// nothing.
 func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, deaf uint64) float64 {
 	c := newCluster(t, seed, voters, func(cfg *CoreConfig) { cfg.ElectionTicks, cfg.HeartbeatTicks = 20, 4 })
 	l := c.elect()
@@ -77,7 +77,7 @@ func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, de
 		d.step()
 	}
 	if l = c.leader(); l == nil || l.id == deaf {
-		return failover(t, seed+1000, voters, gone, loss, deaf) // it was deposed by so many losses
+		return failover(t, seed+1000, voters, gone, loss, deaf) // it was deposed because of the losses
 	}
 	c.lose = func(m *raftpb.Message) bool { return m.GetTo() == deaf }
 	d.late = slices.DeleteFunc(d.late, func(m delayed) bool { return m.m.GetTo() == deaf })
@@ -103,7 +103,7 @@ func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, de
 	return 0
 }
 
-// failovers returns how long many failovers took: the mean, and what one of twenty exceeds.
+// failovers returns the mean and the 95th percentile of the duration of many failovers.
 func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (mean, most float64) {
 	const seeds = 150
 	var took []float64
@@ -118,9 +118,9 @@ func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (
 	return mean, most
 }
 
-// At a round trip of 100 ms two voters that see the end of their leader stand together, and one
-// gives way. Where messages are lost they ask again. An election takes two round trips more than
-// seeing the end of the leader, and one more until an entry of the new term is committed.
+// At a round trip of 100 ms two voters that see the end of their leader are candidates at the same
+// time, and one yields. If messages are lost they ask again. An election takes two round trips
+// after the end of the leader is seen, and one more until an entry of the new term is committed.
 func TestElectionsAtADistance(t *testing.T) {
 	for _, tc := range []struct {
 		gone       bool
@@ -134,15 +134,15 @@ func TestElectionsAtADistance(t *testing.T) {
 	} {
 		for _, voters := range []int{3, 5} {
 			if mean, most := failovers(t, voters, tc.gone, tc.loss, 0); mean > tc.mean || most > tc.most {
-				t.Errorf("it takes %.1f ticks, one of twenty more than %.1f, want %v and %v at most", mean, most,
+				t.Errorf("failover takes %.1f ticks, 95th percentile %.1f, want at most %v and %v", mean, most,
 					tc.mean, tc.most)
 			}
 		}
 	}
 }
 
-// A voter that asks and cannot win, since it hears no answer, keeps no other from winning: it takes
-// no longer than an election in which none gives way.
+// A candidate that cannot win, since it receives no answers, does not keep another from winning:
+// the election takes no longer than one in which none yields.
 func TestADeafCandidateWinsNothing(t *testing.T) {
 	if mean, most := failovers(t, 5, true, 0, 1); mean > 55 || most > 70 {
 		t.Errorf("it takes %.1f ticks, one of twenty more than %.1f", mean, most)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// reshape wants a random change of a replica, which need not lead. A leader never goes itself
-// (voters rule 12): whoever is left could have less of the log than it, and could not be elected.
+// reshape requests a random change from a replica, which need not lead. It never removes the leader
+// itself: the others could have less of the log and could not be elected (rule 12 of
+// cluster/voters).
 func (c *cluster) reshape(r *replica) {
 	config, ch := r.core.config, Change{}
 	stay := func(ids []uint64) []uint64 {
@@ -45,8 +46,8 @@ func (c *cluster) reshape(r *replica) {
 	r.turn()
 }
 
-// changeRun is chaos in which who belongs to the group changes all the time, and peace after it:
-// one more change, and all that belong to the group have the same of everything.
+// changeRun is chaos in which the configuration keeps changing. After it, without faults, one more
+// change succeeds and all members have the same state.
 func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 	t.Helper()
 	c := newCluster(t, seed, 1+int(seed%3), func(cfg *CoreConfig) {
@@ -68,7 +69,7 @@ func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 		id := c.next
 		c.next++
 		if !lead.core.Change(lead.role.Term, add(id)) {
-			t.Fatalf("seed %d: nothing goes on and no change is taken: %+v", seed, lead.core.Survey())
+			t.Fatalf("seed %d: nothing is pending and no change is accepted: %+v", seed, lead.core.Survey())
 		}
 		c.join(id)
 		lead.turn()
@@ -85,8 +86,8 @@ func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 	return c.sum.Sum64(), len(c.check.configs)
 }
 
-// settled checks that whoever a leader takes for settled knows the leader's configuration to be
-// committed, also after a crash.
+// settled checks that each replica that a leader reports as settled knows that the leader's
+// configuration is committed, also after a crash.
 func (c *cluster) settled() {
 	for _, l := range c.replicas {
 		if l.core == nil {
@@ -103,7 +104,7 @@ func (c *cluster) settled() {
 	}
 }
 
-// rests checks that the replicas of the leader's configuration have nothing more to do.
+// rests checks that all replicas of the leader's configuration are idle.
 func (c *cluster) rests(lead *replica) {
 	c.t.Helper()
 	s := lead.core.Survey()

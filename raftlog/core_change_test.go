@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// add is the change that adds a replica, with what is said of it.
+// add returns the change that adds a replica with a context.
 func add(id uint64) Change { return Change{Add: &testMembers(id)[0]} }
 
 // join starts an empty replica.
@@ -25,7 +25,7 @@ func (c *cluster) join(id uint64) *replica {
 func (c *cluster) change(l *replica, ch Change) {
 	c.t.Helper()
 	if !l.core.Change(l.role.Term, ch) {
-		c.t.Fatalf("the leader does not take %+v: %+v, %+v", ch, l.core.Status(), l.core.Survey())
+		c.t.Fatalf("the leader does not accept %+v: %+v, %+v", ch, l.core.Status(), l.core.Survey())
 	}
 	l.turn()
 	c.settle(3)
@@ -59,8 +59,9 @@ func (c *cluster) others(than *replica) (list []*replica) {
 	return list
 }
 
-// Rules 9 and 10: one becomes three by two learners and one joint change, three become one by
-// demoting who lives on and removing who goes, each known by the same words to everybody.
+// Rules 9 and 10 of cluster/voters: one voter becomes three by two learners and one joint change.
+// Three become one by demoting a replica that stays and removing one that leaves. All replicas know
+// the same contexts.
 func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c, l := lone(t)
 	for id := uint64(2); id <= 3; id++ {
@@ -74,7 +75,7 @@ func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c.change(l, Change{Demote: []uint64{2}, Remove: []uint64{3}})
 	out := c.replicas[2]
 	c.isolate(3)
-	c.replicas = c.replicas[:2] // it need not have heard
+	c.replicas = c.replicas[:2] // it need not have applied its removal
 	c.agree([]uint64{1}, []uint64{2})
 	c.change(l, Change{Remove: []uint64{2}})
 	c.replicas = c.replicas[:1]
@@ -85,8 +86,8 @@ func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c.verify()
 }
 
-// A replacement is one change: at no time do two or four vote, but for the joint configuration, in
-// which both majorities must agree.
+// A replacement is one change: there are never two or four voters, except in the joint
+// configuration, in which both majorities must agree.
 func TestReplacementIsOneJointChange(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -110,8 +111,7 @@ func TestReplacementIsOneJointChange(t *testing.T) {
 	c.verify()
 }
 
-// What no configuration can become is not proposed: raft would panic when it is applied, on every
-// replica.
+// An invalid change is not proposed: raft would panic when it is applied, on every replica.
 func TestNonsenseIsNotProposed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -144,7 +144,7 @@ func TestNonsenseIsNotProposed(t *testing.T) {
 	c.verify()
 }
 
-// One at a time, by the leader of the term only, and not while the lead may go.
+// One change at a time, only by the leader of the term, and not during a transfer of the lead.
 func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -177,7 +177,7 @@ func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 		t.Error("a change is taken while the lead is being handed over")
 	}
 	c.settle(5)
-	// The other way round: the change is there, and the lead goes before the next Turn.
+	// The reverse: the change waits, and a transfer begins before the next Turn.
 	l = c.elect()
 	last := l.core.last
 	if !l.core.Change(l.role.Term, add(10)) {
@@ -195,8 +195,7 @@ func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 	c.verify()
 }
 
-// A leader knows what is committed, and what is pending, when its first own entry is applied, and
-// not before.
+// A leader does not know what is committed and pending before its first own entry is applied.
 func TestNoChangeBeforeLeads(t *testing.T) {
 	c := newCluster(t, 3, 1)
 	r := c.replicas[0]
@@ -216,10 +215,10 @@ func TestNoChangeBeforeLeads(t *testing.T) {
 	c.verify()
 }
 
-// Raft puts an empty entry in the place of a change that it refuses, and tells nobody.
+// Raft silently replaces a change that it refuses by an empty entry.
 func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c, l := lone(t)
-	// Something else in flight, of which only raft knows, and that is applied first.
+	// Another change in flight, known only to raft, which is applied first.
 	if err := l.core.node.ProposeConfChange(&raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode,
 		8), Context: added(testMembers(8)[0])}); err != nil {
 		t.Fatal(err)
@@ -237,7 +236,7 @@ func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 		t.Fatalf("raft did not refuse: %+v", l.config)
 	}
 	if l.core.Survey().Pending {
-		t.Error("a change that was refused is pending for ever")
+		t.Error("a change that was refused is pending forever")
 	}
 	c.change(l, add(9))
 	if !l.config.has(9) {
@@ -246,9 +245,8 @@ func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c.verify()
 }
 
-// An own empty entry that is proposed before a change is not taken for what raft puts in its place,
-// and the entry by which raft leaves a joint configuration, which is empty and raft's own, not for
-// one of ours.
+// An own empty entry before a change is not mistaken for raft's replacement of that change. Raft's
+// own empty entry that leaves a joint configuration is not mistaken for one of the Core.
 func TestNudgeIsNoRefusal(t *testing.T) {
 	c, l := lone(t)
 	c.join(2)
@@ -283,7 +281,7 @@ func TestNudgeIsNoRefusal(t *testing.T) {
 	c.verify()
 }
 
-// What was pending in one term is nothing to the next lead, also of the same replica.
+// A change that was pending in one term does not affect the next lead, also of the same replica.
 func TestPendingGoesWithTheTerm(t *testing.T) {
 	c := newCluster(t, 5, 3)
 	l := c.elect()

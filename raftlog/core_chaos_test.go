@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// chaosRun is one seed: faults of all kinds, then peace, in which everybody must agree and go on.
-// It returns the hash of all that happened.
+// chaosRun runs one seed: faults of all kinds, then none, after which all replicas must agree and
+// make progress. It returns the hash of the run.
 func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 	t.Helper()
 	defer func() {
@@ -31,17 +31,17 @@ func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 	for range steps {
 		c.chaos(loss, true)
 	}
-	// Peace: a leader, one more batch, and the same state everywhere.
+	// Without faults: a leader, one more batch, and the same state everywhere.
 	lead := c.elect()
 	before := lead.machine.index
 	if !lead.propose() {
-		t.Errorf("the leader takes no batch in peace: %+v", lead.core.Status())
+		t.Errorf("the leader accepts no batch without faults: %+v", lead.core.Status())
 	}
 	lead.confirm(seed)
 	lead.turn()
 	c.settle(30)
 	if _, open := lead.asked[seed]; open {
-		t.Errorf("a round stays unconfirmed in peace")
+		t.Errorf("a round stays unconfirmed without faults")
 	}
 	for _, r := range c.replicas {
 		if r.core == nil {

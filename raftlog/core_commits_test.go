@@ -6,7 +6,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// appendsSeen counts the appends with and without entries, and the answers to both.
+// appendsSeen counts appends with and without entries, and their answers.
 type appendsSeen struct{ full, empty, answers int }
 
 func (s *appendsSeen) note(m *raftpb.Message) bool {
@@ -21,8 +21,8 @@ func (s *appendsSeen) note(m *raftpb.Message) bool {
 	return false
 }
 
-// A lock costs each follower one append and the leader one answer from each. What has been
-// committed is told by the next append, and by the next tick if there is none.
+// A lock costs one append and one answer for each follower. The next append carries the commit
+// index, or the next tick if there is no append.
 func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	const locks = 20
 	c := newCluster(t, 1, 3)
@@ -55,8 +55,8 @@ func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	c.verify()
 }
 
-// Entries that are lost without a sign are missed by whoever gets the next append, which may be an
-// empty one.
+// If entries are lost silently, the follower detects it by the next append, which may be an empty
+// one.
 func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -75,8 +75,7 @@ func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c.verify()
 }
 
-// After a sign that messages were lost a replica is probed, and until it has answered it gets
-// nothing else.
+// After a sign of loss a replica is probed, and is sent nothing else until it answers.
 func TestAProbeDoesNotWait(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -87,7 +86,7 @@ func TestAProbeDoesNotWait(t *testing.T) {
 	var seen appendsSeen
 	c.lose = func(m *raftpb.Message) bool { return m.GetTo() == probed.id && seen.note(m) }
 	l.now = l.now.Add(testTick)
-	l.core.Tick(l.now) // a heartbeat, whose answer makes raft probe
+	l.core.Tick(l.now) // a heartbeat; its answer makes raft probe
 	l.turn()
 	c.drain()
 	if seen.empty != 1 {
@@ -96,7 +95,7 @@ func TestAProbeDoesNotWait(t *testing.T) {
 	c.verify()
 }
 
-// What was kept back in one lead is nobody's in the next.
+// Appends that were kept in one lead are not sent in the next.
 func TestNothingIsKeptBackForALaterLead(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

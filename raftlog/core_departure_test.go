@@ -9,20 +9,20 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// beyond reports whether a message has an entry behind an index, or says that the one there is
-// committed.
+// beyond reports whether a message has an entry behind an index, or a commit index of at least
+// that.
 func beyond(m *raftpb.Message, index uint64) bool {
 	n := len(m.GetEntries())
 	return n > 0 && m.GetEntries()[n-1].GetIndex() > index || m.GetCommit() >= index
 }
 
-// votes reports whether one has a vote by what another has applied.
+// votes reports whether one replica has a vote in the configuration that another has applied.
 func votes(in, who *replica) bool {
 	return slices.Contains(in.config.Voters, who.id) || slices.Contains(in.config.Outgoing, who.id)
 }
 
-// A leader takes a vote away and dies when only the replica that has lost it knows. The others are
-// a majority and still need its vote, so it must not have more of the log than they have.
+// A leader removes a vote and dies when only the replica that has lost it knows. The others are a
+// majority and still need its vote, so it must not have more of the log than they have.
 func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	for _, demoted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("demoted=%v", demoted), func(t *testing.T) {
@@ -65,8 +65,8 @@ func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	}
 }
 
-// A replica that is elected while it loses its vote leads until that is carried out. A batch that
-// it was handed meanwhile must not stay in its log alone: the others still need its vote.
+// A replica that is elected while it loses its vote leads until the change is applied. A batch that
+// is proposed meanwhile must not stay only in its log: the others still need its vote.
 func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 2)
 	l := c.elect()
@@ -85,7 +85,7 @@ func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	out.core.Campaign()
 	out.turn()
 	c.until(func() bool { return out.role.Leading })
-	for range 10 { // the learner first, which has to hear of each entry by itself
+	for range 10 { // the learner first, which needs each entry separately
 		for i := 0; i < len(c.wire); {
 			if c.wire[i].GetTo() == l.id {
 				i++
@@ -115,7 +115,7 @@ func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c.verify()
 }
 
-// The same, of a replica whose log has its removal when it is elected.
+// The same for a replica whose log has its removal when it is elected.
 func TestALeaderThatFindsItsRemovalLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	l := c.elect()
@@ -147,7 +147,7 @@ func TestALeaderThatFindsItsRemovalLeavesTheOthersAble(t *testing.T) {
 	out.turn()
 	c.pass(1)
 	if votes(out, out) {
-		t.Fatalf("it votes still: %+v", out.config)
+		t.Fatalf("it still votes: %+v", out.config)
 	}
 	c.lose = nil
 	if next := c.elect(); next == out {

@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// twiceIn returns what was to travel a second way while time passed.
+// twiceIn returns the duplicates of a number of ticks.
 func (c *cluster) twiceIn(ticks int) []*raftpb.Message {
 	c.twice = nil
 	c.pass(ticks)
@@ -25,8 +25,8 @@ func kinds(messages []*raftpb.Message) (all []raftpb.MessageType) {
 	return all
 }
 
-// What an election and the beginning of a lead wait for travels twice. A network that loses nothing
-// carries no duplicates after that.
+// Messages of an election and of the beginning of a lead are duplicated. A network without loss has
+// no duplicates after that.
 func TestAnElectionTravelsTwice(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -34,18 +34,18 @@ func TestAnElectionTravelsTwice(t *testing.T) {
 		raftpb.MsgPreVote, raftpb.MsgPreVoteResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgApp, raftpb.MsgAppResp,
 	} {
 		if !slices.Contains(kinds(c.twice), kind) {
-			t.Errorf("%v travels once", kind)
+			t.Errorf("%v has no duplicate", kind)
 		}
 	}
 	c.pass(2 * unsettledTicks)
 	l.propose()
 	l.turn()
 	if more := c.twiceIn(unsettledTicks); len(more) > 0 {
-		t.Errorf("in a calm network %v travel twice", kinds(more))
+		t.Errorf("in a network without loss %v are duplicated", kinds(more))
 	}
 }
 
-// A gap in the heartbeats has the two replicas send twice for a while, and no others.
+// After a gap in the heartbeats the two replicas send duplicates for a while, and no others do.
 func TestAGapHasMessagesTravelTwice(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -58,19 +58,19 @@ func TestAGapHasMessagesTravelTwice(t *testing.T) {
 	more := c.twiceIn(unsettledTicks / 2)
 	for _, kind := range []raftpb.MessageType{raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp} {
 		if !slices.Contains(kinds(more), kind) {
-			t.Errorf("%v travels once behind a gap", kind)
+			t.Errorf("after a gap %v has no duplicate", kind)
 		}
 	}
 	if slices.ContainsFunc(more, func(m *raftpb.Message) bool { return !between(m) }) {
-		t.Error("messages of a pair without a gap travel twice")
+		t.Error("messages of a pair without a gap are duplicated")
 	}
 	c.pass(unsettledTicks)
 	if more := c.twiceIn(unsettledTicks); len(more) > 0 {
-		t.Errorf("long after the gap %v travel twice", kinds(more))
+		t.Errorf("long after the gap %v are duplicated", kinds(more))
 	}
 }
 
-// A replica that is gone costs nothing, and a leader with many callers no more than it may.
+// A replica that is gone causes no duplicates, and a leader with many callers is bounded.
 func TestDuplicatesAreBounded(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -88,7 +88,7 @@ func TestDuplicatesAreBounded(t *testing.T) {
 			}
 		}
 		if sent > maxDuplicatesPerTick {
-			t.Errorf("replica %d sends %d messages twice in a tick", r.id, sent)
+			t.Errorf("replica %d duplicates %d messages in a tick", r.id, sent)
 		}
 	}
 	c.pass(1)
@@ -96,17 +96,16 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	l.core.Propose(l.role.Term, make([]byte, maxDuplicateBytes))
 	l.turn()
 	if slices.Contains(kinds(c.twice), raftpb.MsgApp) {
-		t.Error("a large entry travels twice")
+		t.Error("a large entry is duplicated")
 	}
 	c.others(l)[0].crash(false)
 	c.pass(2 * unsettledTicks)
 	if more := c.twiceIn(unsettledTicks); len(more) > 0 {
-		t.Errorf("%v travel twice to a replica that is gone", kinds(more))
+		t.Errorf("%v are duplicated to a replica that is gone", kinds(more))
 	}
 }
 
-// The log hands over what travels twice behind what it sends once, and only if there is a second
-// way.
+// The log calls SendDuplicates after Send, and only if it is set.
 func TestTheLogSendsDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var twice []raftpb.MessageType

@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A leader whose streams have ended is followed within a few ticks, not after an election timeout,
-// in whatever order its voters notice.
+// A leader whose streams have ended has a successor within a few ticks, not after an election
+// timeout, in whatever order its voters notice.
 func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	var took []int
 	for _, voters := range []int{3, 5} {
@@ -20,13 +20,13 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 			l.propose()
 			l.turn()
 			random := rand.New(rand.NewPCG(seed, 1))
-			for range random.IntN(6) { // some of it is on its way
+			for range random.IntN(6) { // some messages are delivered
 				if len(c.wire) > 0 {
 					c.deliver(take(&c.wire, 0))
 				}
 			}
 			l.crash(false)
-			// the end comes behind the last frame
+			// the end comes after the last frame
 			c.wire = slices.DeleteFunc(c.wire, func(m *raftpb.Message) bool { return m.GetFrom() == l.id })
 			heirs := c.others(l)
 			random.Shuffle(len(heirs), func(i, j int) { heirs[i], heirs[j] = heirs[j], heirs[i] })
@@ -42,7 +42,7 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 			ticks := 0
 			for c.leader() == nil {
 				if ticks++; ticks > 100 {
-					t.Fatalf("seed %d: nobody leads", seed)
+					t.Fatalf("seed %d: no replica leads", seed)
 				}
 				c.pass(1)
 			}
@@ -56,11 +56,11 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	slices.Sort(took)
 	t.Logf("ticks until another leads: median %d, worst %d (election timeout 10)", took[len(took)/2], took[len(took)-1])
 	if slow := took[len(took)*95/100]; slow > 4 {
-		t.Errorf("one of twenty took more than %d ticks", slow)
+		t.Errorf("the 95th percentile is above %d ticks", slow)
 	}
 }
 
-// A living leader keeps its lead, whoever thinks that it is gone, once or again and again.
+// A leader that is alive keeps its lead, even if others call Gone for it, once or repeatedly.
 func TestAFalseAlarmMovesNothing(t *testing.T) {
 	for seed := range uint64(50) {
 		c := newCluster(t, seed, 5)

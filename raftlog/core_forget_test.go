@@ -2,8 +2,8 @@ package raftlog
 
 import "testing"
 
-// A learner whose leader has died says so after a while, as a voter does: raft by itself would let
-// it name the dead one for ever. It knows the next one, or the same, as soon as it is heard of.
+// A learner forgets a dead leader after a while, as a voter does: raft alone would report the dead
+// one forever. It knows the next leader, or the same one, with its first message.
 func TestALearnerForgetsADeadLeader(t *testing.T) {
 	c, l := lone(t)
 	learner := c.join(2)
@@ -18,10 +18,10 @@ func TestALearnerForgetsADeadLeader(t *testing.T) {
 	}
 	c.pass(11)
 	if learner.role.Leader != 0 {
-		t.Errorf("after two election timeouts the learner still names a dead leader: %+v", learner.role)
+		t.Errorf("after two election timeouts the learner still reports a dead leader: %+v", learner.role)
 	}
 	c.settle(2)
 	if learner.role.Leader != l.id {
-		t.Errorf("the leader is heard of again, and the learner has the role %+v", learner.role)
+		t.Errorf("the leader sends again, and the learner has the role %+v", learner.role)
 	}
 }

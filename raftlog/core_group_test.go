@@ -30,8 +30,8 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 	}
 }
 
-// While many are under way, few wait for company: until they are as many, or something is applied,
-// or a tick has passed.
+// While a large entry is under way a few batches linger: until they are as large, or an entry is
+// applied, or a tick has passed.
 func TestFewWaitForCompany(t *testing.T) {
 	const crowd = crowdBytes / batchBytes
 	offer := func(r *replica, batches int) {
@@ -52,10 +52,10 @@ func TestFewWaitForCompany(t *testing.T) {
 		},
 	} {
 		c, r := lone(t)
-		offer(r, crowd) // the disk is busy with these
+		offer(r, crowd) // the disk is busy with this entry
 		offer(r, 1)
 		if got := r.core.Status(); got.InFlight != 1 || got.Queued != batchBytes {
-			t.Errorf("behind a crowd one did not wait: %+v", got)
+			t.Errorf("behind a large entry a batch did not wait: %+v", got)
 		}
 		leave(c, r)
 		if got := r.core.Status(); got.Queued != 0 {
@@ -68,14 +68,14 @@ func TestFewWaitForCompany(t *testing.T) {
 	offer(r, crowd-1)
 	offer(r, 1)
 	if got := r.core.Status(); got.InFlight != 2 {
-		t.Errorf("among few one had to wait: %+v", got)
+		t.Errorf("behind a small entry a batch had to wait: %+v", got)
 	}
 	c.drain()
 	c.verify()
 }
 
-// What is patient goes with the next batch that is not, when it is no longer patient, or with the
-// next tick, and never behind its place.
+// A deferrable batch goes with the next batch that is not, or when it is no longer deferrable, or
+// with the next tick. It keeps its place in the order.
 func TestThePatientRideWithTheNext(t *testing.T) {
 	number := func(waiting []byte) uint64 { return decodeBatch(waiting).number }
 	for what, end := range map[string]func(r *replica, patient *bool){
@@ -114,7 +114,7 @@ func TestThePatientRideWithTheNext(t *testing.T) {
 	}
 }
 
-// Among many nobody is asked for patience: an entry is shared anyway.
+// Large entries are not deferred: they are shared anyway.
 func TestACrowdIsNotPatient(t *testing.T) {
 	asked := 0
 	_, r := lone(t, func(cfg *CoreConfig) {
@@ -176,8 +176,8 @@ func TestEntryIsNotAliasedToTheBatch(t *testing.T) {
 	}
 }
 
-// A batch decided on in term 2 is thrown away with the lead, and does not surface when the same
-// replica leads again.
+// A batch of term 2 is discarded with the lead, and does not reappear when the same replica leads
+// again.
 func TestBatchNeverEntersAnotherTerm(t *testing.T) {
 	c := newCluster(t, 5, 3)
 	l := c.elect()
@@ -220,8 +220,9 @@ func TestBatchNeverEntersAnotherTerm(t *testing.T) {
 	c.verify()
 }
 
-// Role changes within one turn, between two outputs: what is queued in between must go, too.
-func TestQueueGoesWithATermThatNobodySaw(t *testing.T) {
+// The role changes within one turn, between two outputs: a batch that is queued in between must be
+// discarded, too.
+func TestQueueIsDiscardedWithATermBetweenTurns(t *testing.T) {
 	c := newCluster(t, 5, 3, func(cfg *CoreConfig) { cfg.EntriesInFlight = 1 })
 	l := c.elect()
 	term := l.role.Term

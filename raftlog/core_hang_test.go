@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// run lets time pass for all, with every disk working but one.
+// run lets time pass for all, with every disk working except one.
 func (c *cluster) runWithHungDisk(hung *replica, ticks int, stop func() bool) int {
 	for n := range ticks {
 		if stop() {
@@ -54,12 +54,12 @@ func TestLeaderWithHungDiskHandsOver(t *testing.T) {
 	c.verify()
 }
 
-func TestLeaderWithHungDiskRetiresIfNobodyTakesOver(t *testing.T) {
+func TestLeaderWithHungDiskRetiresWithoutASuccessor(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
 	l.propose()
 	l.turn()
-	c.lose = func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow } // offers of the lead
+	c.lose = func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow } // which offers the lead
 	n := c.runWithHungDisk(l, 100, func() bool { return l.failed != nil })
 	if !errors.Is(l.failed, ErrHung) || n < 19 || n > 22 {
 		t.Errorf("after %d ticks: %v, want ErrHung after two election timeouts", n, l.failed)
@@ -70,8 +70,8 @@ func TestLeaderWithHungDiskRetiresIfNobodyTakesOver(t *testing.T) {
 	c.verify()
 }
 
-// Once in each election timeout raft takes its mark of activity from everybody. An offer of the
-// lead that is made just then must find somebody, too.
+// Once in each election timeout raft clears RecentActive of all replicas. A transfer that begins
+// just then must find a successor, too.
 func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -83,12 +83,12 @@ func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 		l.now = l.now.Add(testTick)
 		l.core.Tick(l.now)
 		if l.core.successor() == 0 {
-			t.Fatal("nobody is known to be alive between a heartbeat and its answer")
+			t.Fatal("no successor is known between a heartbeat and its answer")
 		}
 		l.turn()
 		c.drain()
 	}
-	// The one with most of the log; not the one that has been silent.
+	// The one with most of the log, and not a silent one.
 	for range 2 {
 		other := c.replicas[behind.id%3]
 		if other == l {
@@ -118,15 +118,14 @@ func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c.verify()
 }
 
-// A lone voter has nobody to hand over to: retiring would end the group for the sake of a slow
-// disk.
+// A lone voter has no successor: if it retired, a slow disk would end the group.
 func TestLoneVoterWaitsForItsDisk(t *testing.T) {
 	c, r := lone(t)
 	r.propose()
 	r.turn()
 	c.runWithHungDisk(r, 200, func() bool { return false })
 	if r.failed != nil || !r.role.Leading {
-		t.Fatalf("a lone voter gave up: %v", r.failed)
+		t.Fatalf("a lone voter retired: %v", r.failed)
 	}
 	c.drain()
 	if c.check.next[2] != 1 {
@@ -135,7 +134,7 @@ func TestLoneVoterWaitsForItsDisk(t *testing.T) {
 	c.verify()
 }
 
-// A disk that is slow and makes progress is not hung, however much waits for it.
+// A slow disk that makes progress is not hung, however much waits for it.
 func TestSlowDiskIsNotHung(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -148,14 +147,14 @@ func TestSlowDiskIsNotHung(t *testing.T) {
 		}
 	}
 	if l.failed != nil || !l.role.Leading || l.role.Term != 2 {
-		t.Errorf("a leader with a slow disk lost its lead: %+v, %v", l.role, l.failed)
+		t.Errorf("a leader with a slow disk has lost its lead: %+v, %v", l.role, l.failed)
 	}
 	c.verify()
 }
 
-// HAZARDS 0.1, kept for ever: why a raft ID lives once, with one log. A voter that forgets its vote
-// (here: restarts empty under its ID) votes twice in one term, two replicas lead in it, and each
-// commits a different entry at the same index. Nothing in raft can notice.
+// Why a raft ID is used only once, with one log. A voter that loses its vote (here by an empty
+// restart under its ID) votes twice in one term. Two replicas lead in that term, and each commits a
+// different entry at the same index. Raft cannot detect that.
 func TestLostVote(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	a, forgetful, b := c.replicas[0], c.replicas[1], c.replicas[2]
@@ -171,8 +170,8 @@ func TestLostVote(t *testing.T) {
 	if a.leading != 2 || c.check.next[2] != 1 {
 		t.Fatalf("replica 1 does not lead in term 2: %+v", a.role)
 	}
-	// The same ID with another, empty log: what Found refuses for a store, and birth must refuse
-	// for an ID.
+	// The same ID with another, empty log: Found prevents that for a store, and the founding of a
+	// group must prevent it for an ID.
 	forgetful.crash(false)
 	forgetful.store = newTestStore(t, 2, []uint64{1, 2, 3})
 	forgetful.start()
@@ -186,7 +185,7 @@ func TestLostVote(t *testing.T) {
 	}
 }
 
-// only lets two replicas talk until they have nothing to say.
+// only delivers messages between two replicas until there are none.
 func (c *cluster) only(a, b *replica) {
 	for busy := true; busy; {
 		busy = false

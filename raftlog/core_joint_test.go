@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// joint has a replacement begin, of which the leader has applied the joint configuration and no
-// more, and returns who goes.
+// joint begins a replacement and stops when the leader has applied only the joint configuration. It
+// returns the replica that is replaced.
 func (c *cluster) joint(l *replica) (out *replica) {
 	c.t.Helper()
 	c.join(4)
@@ -44,7 +44,7 @@ func (c *cluster) until(holds func() bool) {
 			c.deliver(take(&c.wire, 0))
 		}
 	}
-	c.t.Fatal("it never comes to that")
+	c.t.Fatal("the condition never holds")
 }
 
 func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
@@ -61,7 +61,7 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 	}
 	l.crash(false)
 	c.wire = nil
-	c.replicas = c.others(l) // for good
+	c.replicas = c.others(l) // permanently
 	next := c.elect()
 	c.settle(5)
 	if next.config.has(out.id) || len(next.config.Outgoing) > 0 || next.core.Survey().Pending {
@@ -71,8 +71,8 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 	c.verify()
 }
 
-// Raft leaves a joint configuration when it is applied, or when anything else is after it. If the
-// lead was being handed over then, in vain, there must be something else.
+// Raft leaves a joint configuration when it is applied, or when a later entry is applied. If a
+// transfer was under way then, and failed, there must be a later entry.
 func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -94,8 +94,7 @@ func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c.verify()
 }
 
-// A leader that is removed steps down, and goes on as whoever is in no configuration: it asks
-// nobody for a vote.
+// A leader that is removed steps down, and then does not ask for votes.
 func TestRemovedLeaderStepsDown(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -107,13 +106,13 @@ func TestRemovedLeaderStepsDown(t *testing.T) {
 	term := next.role.Term
 	c.settle(100)
 	if c.leader() != next || next == l || next.role.Term != term || len(next.config.Voters) != 2 {
-		t.Errorf("the removed one disturbs those that are left: %+v", c.leader().core.Status())
+		t.Errorf("the removed replica disturbs the remaining ones: %+v", c.leader().core.Status())
 	}
 	c.verify()
 }
 
-// All replicas have the same configuration, with the same said of everybody, however they came by
-// it: by the log, by a snapshot, by another's snapshot, by their own store.
+// All replicas have the same configuration with the same contexts, whether they got it from the
+// log, from a snapshot of their own or of another, or from their store.
 func TestConfigurationsAreEqual(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes, cfg.KeepEntries = 1<<20, 0 })
 	l := c.elect()
@@ -127,24 +126,24 @@ func TestConfigurationsAreEqual(t *testing.T) {
 	behind.crash(false)
 	want := l.config
 	if index := l.store.state.Snapshot.GetMetadata().GetIndex(); index < want.Index {
-		t.Errorf("the snapshot at %d, which somebody was sent, is older than the configuration %d", index, want.Index)
+		t.Errorf("the snapshot at %d, which was sent, is older than the configuration %d", index, want.Index)
 	}
 	for range 20 {
 		l.propose()
 		l.turn()
 		c.drain()
 	}
-	l.core.since = 1 << 30 // everything before is gone
+	l.core.since = 1 << 30 // so that a snapshot is due
 	l.propose()
 	l.turn()
 	c.drain()
 	if first, _ := l.core.view.FirstIndex(); first <= want.Index {
 		t.Fatalf("the log reaches back to %d", first)
 	}
-	c.settle(10) // starts the one that was away, too
+	c.settle(10) // also starts the one that was down
 	c.agree(want.Voters, want.Learners)
 	if !reflect.DeepEqual(c.replica(5).config, want) || !reflect.DeepEqual(behind.config, want) {
-		t.Errorf("want %+v, learner %+v, who was away %+v", want, c.replica(5).config, behind.config)
+		t.Errorf("want %+v, learner %+v, the one that was down %+v", want, c.replica(5).config, behind.config)
 	}
 	for _, r := range c.replicas {
 		r.crash(false)
@@ -155,7 +154,7 @@ func TestConfigurationsAreEqual(t *testing.T) {
 	c.verify()
 }
 
-// A learner that comes by the log alone has everything, too.
+// A learner that gets only the log has everything, too.
 func TestLearnerByTheLog(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes, cfg.KeepEntries = 1<<20, 1000 })
 	l := c.elect()
@@ -163,7 +162,7 @@ func TestLearnerByTheLog(t *testing.T) {
 	c.change(l, add(4))
 	c.settle(3)
 	taken := l.taken
-	f.crash(false) // after its first snapshot, without which nobody begins
+	f.crash(false) // after its first snapshot, which every replica needs
 	c.join(5)
 	if !l.core.Change(l.role.Term, add(5)) {
 		t.Fatal("the change is not taken")
@@ -179,8 +178,8 @@ func TestLearnerByTheLog(t *testing.T) {
 	c.verify()
 }
 
-// What a store or a leader says of who is who is read as strictly as the rest: it ends this replica
-// at most, with the right reason.
+// Invalid contexts from a store or a leader are detected: they end at most this replica, with the
+// right error.
 func TestBadEnvelope(t *testing.T) {
 	good := newTestStore(t, 1, []uint64{1, 2, 3}).state.Snapshot
 	config, state, err := open(good)
@@ -231,11 +230,11 @@ func TestBadEnvelope(t *testing.T) {
 	}
 }
 
-// A leader's disk may work while its entries travel, but not while the voters change. Here it loses
-// what a follower has, which has lost its vote meanwhile, and which it must ask, since it does not
-// know that.
-func TestNobodyHasMoreThanALeaderThatChangesVoters(t *testing.T) {
-	for _, again := range []bool{false, true} { // with a new lead in between, before which the change was not committed
+// A leader may write its disk while its entries travel, but not while the voters change. Here it
+// would lose entries that a follower has. That follower has lost its vote meanwhile, and the
+// leader, which does not know it, needs that vote.
+func TestNoReplicaHasMoreThanALeaderThatChangesVoters(t *testing.T) {
+	for _, again := range []bool{false, true} { // with a new lead, begun before the commit
 		c, l := lone(t)
 		f := c.join(2)
 		c.change(l, add(2))
@@ -272,7 +271,7 @@ func TestNobodyHasMoreThanALeaderThatChangesVoters(t *testing.T) {
 			}
 			last = l.core.last
 		}
-		l.propose() // behind it, and never durable at the leader
+		l.propose() // behind the change, and never durable at the leader
 		l.turn()
 		for range 20 {
 			if f.save != nil {
@@ -286,7 +285,7 @@ func TestNobodyHasMoreThanALeaderThatChangesVoters(t *testing.T) {
 			}
 		}
 		if f.core.last > l.core.durable {
-			t.Errorf("again %v: the follower has %d, of which the leader has lost all behind %d", again, f.core.last,
+			t.Errorf("again %v: the follower has entries up to %d, the leader has lost all behind %d", again, f.core.last,
 				l.core.durable)
 		}
 		l.crash(false)

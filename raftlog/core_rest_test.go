@@ -55,7 +55,7 @@ func TestALoneLeaderAtRestIsNotWoken(t *testing.T) {
 	}
 }
 
-// A leader that is given a learner counts time again, and the hour at rest is not counted as the
+// A leader that gets a learner has ticks again, and the hour at rest does not count as the
 // learner's silence.
 func TestARestEndsWithTheSecondReplica(t *testing.T) {
 	c := newCluster(t, 1, 1)

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The snapshot that is stored when a learner is added is older than its addition and does not name
-// it. Raft ignores such a snapshot, and the learner would never catch up.
+// The stored snapshot is older than the addition of a learner and does not name it. Raft ignores
+// such a snapshot, and the learner would never catch up.
 func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -29,8 +29,7 @@ func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 		!slices.Equal(got.Voters, []uint64{1, 2, 3}) {
 		t.Errorf("the leader's status names %v and %v", got.Voters, got.Learners)
 	}
-	// It becomes a voter in the place of another, in one joint change, and the group goes on with
-	// it.
+	// It replaces a voter in one joint change, and the group continues with it.
 	out := c.replicas[l.id%3]
 	c.change(l, Change{Promote: []uint64{4}, Remove: []uint64{out.id}})
 	c.settle(10)
@@ -66,8 +65,8 @@ func TestConfigurationSurvivesARestart(t *testing.T) {
 	}
 }
 
-// A follower that was away for longer than the log reaches back gets a snapshot; if that is lost,
-// another one.
+// A follower that was down for longer than the log reaches back is sent a snapshot, and another one
+// if that is lost.
 func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries, cfg.SnapshotBytes = 0, 256 })
 	l := c.elect()
@@ -143,8 +142,8 @@ func TestEntriesAreKeptBehindASnapshot(t *testing.T) {
 	}
 }
 
-// A snapshot of our own would be older than one that is on its way to the store, and would be saved
-// after it.
+// While another replica's snapshot is on its way to the store none is taken: it would be older, and
+// saved after it.
 func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
 	c, r := lone(t)
 	r.core.since = 1 << 30
@@ -160,7 +159,7 @@ func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
 	c.verify()
 }
 
-// Storage messages put together must leave the store as they would one by one.
+// Merged storage messages must have the same effect on the store as separate ones.
 func TestMergedSavesEqualSingleOnes(t *testing.T) {
 	random := newCluster(t, 4, 1).random
 	for range 2000 {

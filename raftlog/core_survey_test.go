@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// sees returns what a leader sees of a replica.
+// sees returns a leader's Progress of a replica.
 func (r *replica) sees(id uint64) Progress {
 	for _, p := range r.core.Survey().Replicas {
 		if p.ID == id {
@@ -18,8 +18,8 @@ func (r *replica) sees(id uint64) Progress {
 	return Progress{}
 }
 
-// voters rule 13: having the entry of a configuration is not knowing that it is committed. Whoever
-// has the one without the other is still in the configuration before.
+// Rule 13 of cluster/voters: a replica that has the entry of a configuration need not know that it
+// is committed. Until it does it uses the previous configuration.
 func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -50,7 +50,7 @@ func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 		t.Error("a follower is settled that does not know the configuration to be committed")
 	}
 	if !l.sees(other.id).Settled || !l.sees(l.id).Settled {
-		t.Errorf("those who know it are not settled: %+v", l.core.Survey())
+		t.Errorf("replicas that know it are not settled: %+v", l.core.Survey())
 	}
 	c.lose = nil
 	c.settle(2)
@@ -60,7 +60,7 @@ func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 	c.verify()
 }
 
-// What was settled for the leader before is not known to the next.
+// A new leader does not know what was settled for the previous one.
 func TestNewLeadSettlesAnew(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -80,8 +80,8 @@ func TestNewLeadSettlesAnew(t *testing.T) {
 	c.verify()
 }
 
-// A new leader gives everybody the whole time anew, and takes nobody for present because an earlier
-// lead heard of it.
+// A new lead counts each replica's silence from its own beginning, and counts none as active
+// because an earlier lead has heard from it.
 func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -115,7 +115,7 @@ func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	if p := l.sees(silent.id); p.Active || p.SilentFor != 7*testTick {
 		t.Errorf("after seven ticks: %+v", p)
 	}
-	// What was sent in an earlier term and arrives now says nothing of now.
+	// A message of an earlier term that arrives late does not count.
 	l.core.Step(&raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: &silent.id, To: &l.id,
 		Term: new(l.role.Term - 1)})
 	if p := l.sees(silent.id); p.Active {
@@ -137,11 +137,11 @@ func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	c.verify()
 }
 
-// Who comes into the configuration has not been silent before.
+// Silence does not count before a replica is added.
 func TestSilenceBeginsWithTheAddition(t *testing.T) {
 	c, l := lone(t)
 	c.settle(500)
-	c.change(l, add(2)) // who is not there
+	c.change(l, add(2)) // which is not running
 	if p := l.sees(2); p.Active || p.SilentFor > 4*testTick || p.CaughtUp || p.Full || p.Settled {
 		t.Errorf("of a new learner the leader sees %+v", p)
 	}

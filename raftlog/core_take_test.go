@@ -8,8 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// idle lets ticks pass in which everything works but the snapshots that the replicas are taking,
-// which stand still.
+// idle lets ticks pass in which everything progresses except snapshots under way.
 func (c *cluster) idle(ticks int) { c.runWithHungDisk(nil, ticks, func() bool { return false }) }
 
 // takes makes a replica begin a snapshot and returns what it began with.
@@ -26,7 +25,7 @@ func (r *replica) takes(t *testing.T) Take {
 	return r.capture.order
 }
 
-// What is applied while a snapshot is taken is not in it: entries, and a configuration. Both follow
+// Entries and a configuration that are applied while a snapshot is taken are not in it. Both follow
 // it in the log.
 func TestSnapshotIsOfItsBeginning(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
@@ -44,7 +43,7 @@ func TestSnapshotIsOfItsBeginning(t *testing.T) {
 	}
 	now := l.core.applied
 	if l.finish(); l.writing == nil || l.save != nil {
-		t.Fatalf("complete, and not being prepared: %v, %v", l.writing, l.save)
+		t.Fatalf("complete, but not being prepared: %v, %v", l.writing, l.save)
 	}
 	meta := l.writing.GetMetadata()
 	if meta.GetIndex() != order.Index || now < order.Index+6 || len(meta.GetConfState().GetLearners()) != 0 {
@@ -52,7 +51,7 @@ func TestSnapshotIsOfItsBeginning(t *testing.T) {
 	}
 	l.finish()
 	if l.save == nil || !l.save.Prepared || l.save.Snapshot.GetMetadata().GetIndex() != order.Index {
-		t.Fatalf("prepared, and not named by %v", l.save)
+		t.Fatalf("prepared, but not named by %v", l.save)
 	}
 	l.sync()
 	l.crash(false)
@@ -96,7 +95,7 @@ func TestLearnerOfALaterConfigurationGetsAnotherSnapshot(t *testing.T) {
 	c.verify()
 }
 
-// While a snapshot is being prepared everything is saved as ever, and nothing names it.
+// While a snapshot is being prepared other Saves continue, and none names it.
 func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -115,15 +114,15 @@ func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 		t.Errorf("applied %d, stored %v, another one begun: %v", l.core.applied, l.store.state.Snapshot.GetMetadata(),
 			l.capture != nil)
 	}
-	// A crash now leaves the snapshot before.
+	// After a crash now the previous snapshot is in effect.
 	l.crash(false)
 	l.start()
 	c.settle(30)
 	c.verify()
 }
 
-// Another replica's snapshot ends the one that is being taken, at any step of it, and the one after
-// that is taken as ever.
+// Another replica's snapshot ends the one that is being taken, at any stage, and the next one is
+// taken normally.
 func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	for _, step := range []takeStep{takeCapture, takePrepare, takeName} {
 		c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries = 0 })
@@ -184,8 +183,7 @@ func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	}
 }
 
-// A snapshot that takes the store long is no sign of anything; one that never becomes durable ends
-// the replica in the end.
+// A slow Prepare has no effect; one that never ends retires the replica.
 func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	limit := int(prepareLimit(0) / testTick)
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
@@ -193,24 +191,24 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	l.takes(t)
 	l.finish()
 	if c.idle(limit - 1); !l.role.Leading || l.failed != nil {
-		t.Fatalf("a leader gives up before its limit: %v, %v", l.role, l.failed)
+		t.Fatalf("a leader retires before its limit: %v, %v", l.role, l.failed)
 	}
 	if c.idle(20); l.role.Leading || !errors.Is(l.failed, ErrHung) {
 		t.Errorf("a leader that has handed over stays although its disk hangs: %v, %v", l.role, l.failed)
 	}
 	c.verify()
 
-	// Nobody takes the lead.
+	// No other voter takes the lead.
 	c = newCluster(t, 4, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l = c.elect()
 	l.takes(t)
 	l.finish()
 	c.lose = func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow }
 	if c.idle(limit + 5); !l.role.Leading || l.failed != nil {
-		t.Errorf("a leader that nobody succeeds gives up at once: %v, %v", l.role, l.failed)
+		t.Errorf("a leader without a successor retires at once: %v, %v", l.role, l.failed)
 	}
 	if c.idle(6); !errors.Is(l.failed, ErrHung) {
-		t.Errorf("a leader that nobody succeeds never gives up: %v, %v", l.role, l.failed)
+		t.Errorf("a leader without a successor never retires: %v, %v", l.role, l.failed)
 	}
 
 	// A follower.
@@ -223,10 +221,10 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	c.idle(2)
 	r.finish()
 	if c.idle(limit - 5); r.failed != nil {
-		t.Errorf("a follower gives up before its limit: %v", r.failed)
+		t.Errorf("a follower retires before its limit: %v", r.failed)
 	}
 	if c.idle(10); !errors.Is(r.failed, ErrHung) {
-		t.Errorf("a follower never gives up: %v", r.failed)
+		t.Errorf("a follower never retires: %v", r.failed)
 	}
 	c.verify()
 
@@ -235,15 +233,15 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	r.takes(t)
 	r.finish()
 	if c.idle(2 * limit); r.failed != nil || !r.role.Leading {
-		t.Errorf("a lone voter gave up: %v", r.failed)
+		t.Errorf("a lone voter retired: %v", r.failed)
 	}
 	if r.finish(); r.save == nil || !r.save.Prepared {
 		t.Error("it does not go on when the disk does")
 	}
 }
 
-// Replicas that apply the same log do not take their snapshots at the same moment, and none waits
-// for more than half as much again.
+// Replicas that apply the same log do not take their snapshots at the same time, and none delays by
+// more than half the bytes.
 func TestSnapshotsAreNotTakenTogether(t *testing.T) {
 	const bytes = 1 << 20
 	seen := map[int]bool{}

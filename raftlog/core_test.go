@@ -6,7 +6,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// lone returns a lone voter that leads, and has nothing to do.
+// lone returns a lone voter that leads and is idle.
 func lone(t *testing.T, change ...func(*CoreConfig)) (*cluster, *replica) {
 	t.Helper()
 	c := newCluster(t, 1, 1, change...)
@@ -30,8 +30,7 @@ func TestLoneVoterLeadsWithoutWaiting(t *testing.T) {
 	c.verify()
 }
 
-// Raft answers a lone voter's read request at once, with whatever it knew to be committed when it
-// started.
+// Raft answers a lone voter's read request at once, with the commit index of its start.
 func TestConfirmWaitsForOwnFirstEntry(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	r := c.replicas[0]
@@ -87,7 +86,7 @@ func TestRoundsAreForgottenWithTheLead(t *testing.T) {
 	l := c.elect()
 	l.confirm(1)
 	l.turn()
-	c.wire = nil // nobody hears of it
+	c.wire = nil // all messages are lost
 	c.isolate(l.id)
 	for range 40 {
 		l.now = l.now.Add(testTick)
@@ -95,7 +94,7 @@ func TestRoundsAreForgottenWithTheLead(t *testing.T) {
 		l.turn()
 	}
 	if l.role.Leading {
-		t.Fatal("an isolated leader leads on")
+		t.Fatal("an isolated leader still leads")
 	}
 	c.settle(60)
 	if len(l.done) != 0 {
@@ -104,7 +103,7 @@ func TestRoundsAreForgottenWithTheLead(t *testing.T) {
 	c.verify()
 }
 
-// isolate cuts all ways to and from a replica.
+// isolate cuts all connections of a replica.
 func (c *cluster) isolate(id uint64) {
 	for _, r := range c.replicas {
 		c.cut[[2]uint64{id, r.id}], c.cut[[2]uint64{r.id, id}] = true, true
@@ -150,7 +149,7 @@ func TestTicksFollowElapsedTime(t *testing.T) {
 	if got := f.core.NextTick().Sub(f.now); got != testTick {
 		t.Errorf("after half a tick the next is due at %v, want %v", got, testTick)
 	}
-	for range 50 { // a follower that is never run for less than a minute
+	for range 50 { // a follower that stalls for a minute each time
 		f.now = f.now.Add(6000 * testTick)
 		f.core.Tick(f.now)
 		f.turn()
@@ -172,7 +171,7 @@ func TestTicksFollowElapsedTime(t *testing.T) {
 	f.core.Tick(f.now.Add(-1000)) // a clock that goes back is no tick
 }
 
-// Promises (votes, acknowledgements) wait for the disk; what is no promise does not.
+// Votes and acknowledgements wait for the disk; other messages do not.
 func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	f := c.replicas[0]
@@ -201,7 +200,7 @@ func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 		LogTerm: new(uint64(1)),
 		Commit:  new(uint64(2)), Entries: []*raftpb.Entry{{Index: new(uint64(2)), Term: new(uint64(5)),
 			Data: batch{5, 0}.encode()}}})
-	// A repetition needs no save of its own, and must wait behind the first all the same.
+	// A repeated message needs no Save, but must still wait behind the first.
 	step(&raftpb.Message{Type: raftpb.MsgApp.Enum(), Term: new(uint64(5)), Index: new(uint64(2)),
 		LogTerm: new(uint64(5)), Commit: new(uint64(2))})
 	step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), Term: new(uint64(5)), Commit: new(uint64(2))})

@@ -7,8 +7,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// To file a snapshot takes as long behind a log of a million entries as behind a few thousand: the
-// owner does it, and all wait meanwhile.
+// To store a snapshot takes no longer behind a million entries than behind a few thousand, since it
+// blocks the owner.
 func TestASnapshotIsFiledInATimeThatTheLogDoesNotMatterFor(t *testing.T) {
 	const keep, small, large = 4096, 1 << 13, 1 << 19
 	filing := func(entries int) time.Duration {

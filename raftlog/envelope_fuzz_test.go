@@ -8,17 +8,16 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// FuzzEnvelope: whatever stands in front of a state, it is refused or means what it says when it is
-// written again. voters and learners are the low and the high bits that say which of the IDs 1 to 8
-// raft knows.
+// FuzzEnvelope: any bytes before a state are refused, or encode to the same bytes again. voters and
+// learners are bit sets of the IDs 1 to 8 in raft's configuration.
 func FuzzEnvelope(f *testing.F) {
 	f.Add(enclose(1, testMembers(1, 2, 3), []byte("state")), uint64(1), byte(7), byte(0))
 	f.Add(enclose(5, testMembers(1, 2), nil), uint64(9), byte(1), byte(2))
 	f.Add(enclose(9, []Member{{ID: 4}, {ID: 8}}, nil), uint64(9), byte(8), byte(128))
 	f.Add(enclose(9, testMembers(1, 2), nil), uint64(8), byte(1), byte(2))    // of the future
-	f.Add(enclose(1, testMembers(2, 1), nil), uint64(1), byte(3), byte(0))    // in no order
+	f.Add(enclose(1, testMembers(2, 1), nil), uint64(1), byte(3), byte(0))    // not sorted
 	f.Add(enclose(1, testMembers(1), nil)[:15], uint64(1), byte(1), byte(0))  // cut
-	f.Add([]byte("a state without an envelope"), uint64(1), byte(1), byte(0)) // of a time before
+	f.Add([]byte("a state without an envelope"), uint64(1), byte(1), byte(0)) // not an envelope
 	f.Fuzz(func(t *testing.T, data []byte, index uint64, voters, learners byte) {
 		conf := &raftpb.ConfState{}
 		for i := range uint64(8) {
@@ -43,8 +42,8 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzEntryContext: whatever stands in an entry that changes the configuration, it is refused or
-// names one member, who would be named so.
+// FuzzEntryContext: any context of a configuration entry is refused, or names one member and
+// encodes to the same bytes again.
 func FuzzEntryContext(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(added(testMembers(7)[0]))

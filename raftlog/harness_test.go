@@ -13,14 +13,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// party is a group of Logs in a bubble, joined by a network that loses what it is told to.
+// party is a group of Logs in a bubble, with a network that loses what the test selects.
 type party struct {
 	t    *testing.T
 	mu   sync.Mutex // guards the rest
 	logs map[uint64]*Log
 	apps map[uint64]*recorder
 	lose func(m *raftpb.Message) bool
-	snap func(m *raftpb.Message, done func(bool)) // nil: deliver and report it
+	snap func(m *raftpb.Message, done func(bool)) // nil means deliver and report it
 }
 
 // startParty starts voters 1 to n, with change applied to each Config.
@@ -82,7 +82,7 @@ func (p *party) send(ms []*raftpb.Message) {
 		app := p.apps[m.GetFrom()]
 		p.mu.Unlock()
 		if app == nil {
-			continue // it is starting, or its store is another's
+			continue // it is starting, or has another's store
 		}
 		app.view(func(r *recorder) { r.open = true })
 		if m.GetType() == raftpb.MsgApp {
@@ -119,7 +119,7 @@ func (p *party) losing(lose func(m *raftpb.Message) bool) {
 	p.lose = lose
 }
 
-// lead waits until somebody leads and returns it.
+// lead waits until a replica leads and returns it.
 func (p *party) lead() (*Log, *recorder) {
 	p.t.Helper()
 	for range 100 {
@@ -131,11 +131,11 @@ func (p *party) lead() (*Log, *recorder) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	p.t.Fatal("nobody leads after 5 s")
+	p.t.Fatal("no replica leads after 5 s")
 	return nil, nil
 }
 
-// recorder is an Applier that writes down what it is told, and fails when it is told to.
+// recorder is an Applier that records its calls, and fails on request.
 type recorder struct {
 	log *Log
 
@@ -155,14 +155,14 @@ type recorder struct {
 	onTake       func() error
 	onStep       func(left int)
 	onJoin       func()
-	steps        int // of a capture, beside the last one
+	steps        int // of a capture, before the last one
 	stepped      int
-	enough       bool // the step under way is the last one, however many are left
+	enough       bool // the present step is the last one
 	onRestore    func() error
 	onRole       func(Role)
 	onRetired    func()
 	onConfigured func(Configuration)
-	panics       string // the call that does
+	panics       string // the call that panics
 }
 
 func (r *recorder) enter(call string) func() {
@@ -218,7 +218,7 @@ func (r *recorder) Snapshot() (Capture, error) {
 	return &capturing{r, r.text, r.steps}, nil
 }
 
-// capturing is a snapshot of a recorder.
+// capturing is a recorder's Capture.
 type capturing struct {
 	r    *recorder
 	text string
@@ -293,14 +293,14 @@ func (r *recorder) leads(term uint64) bool {
 	return len(r.led) > 0 && r.led[len(r.led)-1] == term
 }
 
-// view returns what is recorded, for a test to look at.
+// view calls look under the recorder's lock.
 func (r *recorder) view(look func(*recorder)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	look(r)
 }
 
-// disk is a Store that takes its time, blocks, fails or panics as it is told.
+// disk is a Store that is slow, blocks, fails or panics on request.
 type disk struct {
 	*MemoryStore
 	mu      sync.Mutex // guards the rest
@@ -313,7 +313,7 @@ type disk struct {
 	writing func(ctx context.Context) error // what Prepare does
 	written *raftpb.Snapshot                // by Prepare
 	named   int                             // snapshots that were prepared
-	preps   int                             // that run now
+	preps   int                             // calls of Prepare under way
 	inline  bool
 	loadErr error
 }
@@ -352,7 +352,7 @@ func (d *disk) Save(b Batch) error {
 	return d.MemoryStore.Save(b)
 }
 
-// Prepare refuses to run twice at once.
+// Prepare fails if two calls run at once.
 func (d *disk) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	d.mu.Lock()
 	d.preps++

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// have returns the index and the voters of the configurations that a recorder was told of, and the
-// last one.
+// have returns the index and the voters of the configurations of a recorder, and the last one.
 func (r *recorder) have() (list string, last Configuration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -22,12 +21,12 @@ func (r *recorder) have() (list string, last Configuration) {
 	return list, last
 }
 
-// inStep is each batch beside the change that was asked for right after it: what is fed together
-// may be proposed in either order. The start may have been told before the test began to listen.
+// inStep lists the accepted orders: a batch and a change of the same turn may be proposed in either
+// order. The first configuration may be reported before the test begins.
 var inStep = regexp.MustCompile(`^(<1>)?(a<2>|<2>a)(b<2>|<2>b)(c<2>|<2>c)$`)
 
-// Every Applier is told of every configuration, the first one with the state that it starts from,
-// in order with what is applied.
+// Every Applier gets every configuration, in order with Apply, and the first one with its initial
+// state.
 func TestConfiguredIsCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, nil)
@@ -51,7 +50,7 @@ func TestConfiguredIsCalled(t *testing.T) {
 		}
 		p.start(2, store, nil)
 		if got, _ := p.apps[2].have(); got != "" {
-			t.Errorf("a replica that knows nobody was told of %s", got)
+			t.Errorf("a replica without members was given the configuration %s", got)
 		}
 		l.Propose(2, []byte("a"))
 		if !l.Change(2, add(2)) {
@@ -79,8 +78,8 @@ func TestConfiguredIsCalled(t *testing.T) {
 	})
 }
 
-// What is decided for another term, or by one that does not lead, is forgotten; so is what is not
-// the newest, and what follows.
+// A change for another term, or on a replica that does not lead, is dropped. So is a change that a
+// newer one replaces, or that follows a pending one.
 func TestChangeIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -111,7 +110,7 @@ func TestChangeIsForgotten(t *testing.T) {
 	})
 }
 
-// The survey is there for whoever is told of the lead, follows the ticks, and goes with the lead.
+// The survey is there when Leads is called, follows the ticks, and is reset when the lead is lost.
 func TestSurveyOfALog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -130,7 +129,7 @@ func TestSurveyOfALog(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		for _, r := range l.Survey().Replicas {
 			if !r.Active || !r.CaughtUp || !r.Full || !r.Settled || r.SilentFor > 100*time.Millisecond {
-				t.Errorf("in peace the leader sees %+v", r)
+				t.Errorf("without faults the leader sees %+v", r)
 			}
 		}
 		gone := l.cfg.ID%3 + 1

@@ -15,8 +15,8 @@ import (
 
 var errTest = errors.New("the disk is on fire")
 
-// wantRetired checks that a log has ended for the given kinds, told its Applier once and last, and
-// is deaf from then on.
+// wantRetired checks that a log has retired with errors of the given kinds, has called Retired once
+// and last, and ignores all input.
 func wantRetired(t *testing.T, l *Log, app *recorder, kinds ...error) {
 	t.Helper()
 	synctest.Wait()
@@ -84,10 +84,10 @@ func TestStorageErrorRetires(t *testing.T) {
 				if d.closed != 1 {
 					t.Errorf("store closed %d times", d.closed)
 				}
-				// The others go on, with the entry or without it.
+				// The others continue, with or without the entry.
 				next, _ := p.lead()
 				if next == l || next.Status().Term <= term {
-					t.Errorf("nobody else leads")
+					t.Errorf("no other replica leads")
 				}
 			})
 		})
@@ -145,8 +145,8 @@ func TestBrokenStateMachineRetires(t *testing.T) {
 	})
 }
 
-// Raft panics on messages that contradict what it knows; here: a leader says that more is committed
-// than this log holds. The process must live.
+// Raft panics on contradictory messages, here a commit index beyond the end of the log. The process
+// must survive.
 func TestPanicInRaftRetiresTheVoterOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -250,7 +250,7 @@ func TestCloseInEveryState(t *testing.T) {
 	for name, reach := range states {
 		for _, volatile := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { // a goroutine that stays behind fails the bubble
+				synctest.Test(t, func(t *testing.T) { // a leaked goroutine fails the bubble
 					disks := map[uint64]*disk{}
 					p := startParty(t, 3, func(c *Config) {
 						disks[c.ID] = &disk{MemoryStore: c.Store.(*MemoryStore), inline: volatile}
@@ -367,14 +367,14 @@ func TestFoundAndJoinRefuse(t *testing.T) {
 	}
 }
 
-// A store whose Close hangs, because it writes for the last time.
+// Close returns also if that of the store hangs.
 func TestLogCloseDoesNotWaitForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowClose{MemoryStore: newTestStore(t, 1, []uint64{1}), free: make(chan struct{})}
 		p := &party{t: t, logs: map[uint64]*Log{}, apps: map[uint64]*recorder{}}
 		l := p.start(1, store, nil)
 		began := time.Now()
-		if err := l.Close(); !errors.Is(err, ErrHung) || !strings.Contains(err.Error(), "not closed") ||
+		if err := l.Close(); !errors.Is(err, ErrHung) || !strings.Contains(err.Error(), "store's Close") ||
 			time.Since(began) > closeWaitMax {
 			t.Errorf("%v, after %v", err, time.Since(began))
 		}

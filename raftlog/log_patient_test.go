@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What stands back goes with the next batch that does not, or alone when its own patience is over:
-// the end of that of one before is no reason.
+// A deferrable batch goes with the next batch that is not, or alone after its own Patience: the
+// reminder of an earlier one does not count.
 func TestPatienceIsEachBatchsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) {
@@ -17,7 +17,7 @@ func TestPatienceIsEachBatchsOwn(t *testing.T) {
 		l, app := p.logs[1], p.apps[1]
 		l.Campaign()
 		synctest.Wait()
-		time.Sleep(Patience / 2) // no tick falls on what follows
+		time.Sleep(Patience / 2) // so that no tick coincides
 		began := time.Now()
 		for _, step := range []struct {
 			at      time.Duration
@@ -28,11 +28,11 @@ func TestPatienceIsEachBatchsOwn(t *testing.T) {
 			{0, "a", "", 0},
 			{Patience / 2, "!", "a!", 1},
 			{Patience - 1, "b", "a!", 1},
-			{Patience, "", "a!", 1}, // the patience of a would be over
+			{Patience, "", "a!", 1}, // the Patience of a would be over
 			{2*Patience - 1, "", "a!", 1},
 			{2 * Patience, "", "a!b", 2},
 			{3 * Patience, "c", "a!b", 2},
-			{4*Patience - 1, "d", "a!b", 2}, // it comes on top of c, whose patience counts
+			{4*Patience - 1, "d", "a!b", 2}, // it joins c, and the Patience of c counts
 			{4 * Patience, "", "a!bcd", 3},
 		} {
 			time.Sleep(step.at - time.Since(began))

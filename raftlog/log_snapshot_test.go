@@ -14,8 +14,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// alone starts a lone voter on a disk, with a state machine that takes its snapshots in so many
-// steps beside the last one.
+// alone starts a lone voter on a disk, with a state machine that takes a snapshot in that many
+// steps and a last one.
 func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	t.Helper()
 	d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}
@@ -32,15 +32,15 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	return p, l, app, d
 }
 
-// batchOf applies one batch, large enough that a snapshot is due then.
+// batchOf applies one batch that is large enough to make a snapshot due.
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
-// Between any two steps of a snapshot whatever was proposed is applied, answered and sent, and none
-// of it is in the snapshot. How many steps go by until the appender gets a processor is up to the
-// machine, so the snapshot here goes on until ten entries were applied.
+// Between two steps of a snapshot proposals are applied, answered and sent, and none of them is in
+// the snapshot. How many steps pass until the appender gets a processor depends on the machine, so
+// this snapshot lasts until ten entries were applied.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const most = 1 << 24 // steps, of which each takes about a microsecond
+		const most = 1 << 24 // steps of about a microsecond each
 		_, l, app, d := alone(t, most)
 		open, before := 0, 0
 		app.view(func(r *recorder) {
@@ -84,7 +84,7 @@ func open2(d *disk) (Configuration, []byte, error) {
 	return open(st.Snapshot)
 }
 
-// While the bytes are put together, and while they are written, the owner and the appender go on.
+// While a snapshot is encoded and written the owner and the appender continue.
 func TestWorkGoesOnWhileASnapshotIsPutTogetherAndWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, app, d := alone(t, 3)
@@ -114,8 +114,8 @@ func TestWorkGoesOnWhileASnapshotIsPutTogetherAndWritten(t *testing.T) {
 	})
 }
 
-// A Restore ends what is being taken, also if it is being put together just then; the next one is
-// taken as ever.
+// A Restore ends a snapshot that is being taken, also while it is being encoded. The next one is
+// taken normally.
 func TestRestoreEndsASnapshot(t *testing.T) {
 	for _, joining := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -129,10 +129,10 @@ func TestRestoreEndsASnapshot(t *testing.T) {
 			app, term := p.apps[away], l.Status().Term
 			hold := make(chan struct{})
 			app.view(func(r *recorder) {
-				if r.steps = 1 << 30; joining { // it never ends, or its end is slow
+				if r.steps = 1 << 30; joining { // it never ends, or its AppendTo is slow
 					r.steps, r.onJoin = 0, func() { <-hold }
 				} else {
-					r.onStep = func(int) { time.Sleep(time.Millisecond) } // else no time would ever pass
+					r.onStep = func(int) { time.Sleep(time.Millisecond) } // otherwise no time would pass
 				}
 			})
 			write := func(n int) {
@@ -169,7 +169,7 @@ func TestRestoreEndsASnapshot(t *testing.T) {
 	}
 }
 
-// What fails while a snapshot is taken ends the replica, by its own kind, once.
+// A failure while a snapshot is taken retires the replica once, with the right kind of error.
 func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fail  func(*recorder, *disk)
@@ -214,8 +214,8 @@ func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// Close comes at each moment of a snapshot; a goroutine that stays behind fails the bubble, a store
-// closed too early the disk.
+// Close is called at each stage of a snapshot. A leaked goroutine fails the bubble; a store that is
+// closed too early fails the disk.
 func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	for name, reach := range map[string]func(r *recorder, d *disk){
 		"between steps": func(r *recorder, _ *disk) {
@@ -248,8 +248,8 @@ func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// A disk that does not answer a Prepare, not even that nobody waits any more: Close gives up on it,
-// and leaves the store open.
+// A Prepare hangs and ignores the end of its context: Close returns ErrHung and leaves the store
+// open.
 func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, _, d := alone(t, 0)
@@ -265,9 +265,9 @@ func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	})
 }
 
-// A follower whose owner stands still for two election timeouts, in a Restore, has heard nothing of
-// its leader meanwhile, and must not draw conclusions from that: what waits in its inbox comes
-// before the time that has passed.
+// A follower whose owner is blocked in a Restore for two election timeouts has handled no message
+// of its leader meanwhile. It must not campaign: its inbox is handled before the elapsed time is
+// counted.
 func TestALongRestoreCallsNoElection(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprint("nothing waits: ", quiet), func(t *testing.T) {

@@ -131,7 +131,7 @@ func TestSilentLeaderIsReplaced(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if l.Status().Leading {
-			t.Error("a leader without a majority leads on")
+			t.Error("a leader without a majority still leads")
 		}
 		p.losing(nil)
 		next, _ := p.lead()
@@ -178,7 +178,7 @@ func TestTransfer(t *testing.T) {
 	})
 }
 
-func TestTransferThatNobodyTakes(t *testing.T) {
+func TestTransferWithoutASuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
 		l, app := p.lead()
@@ -220,9 +220,9 @@ func TestSnapshotIsSentAndItsFateReported(t *testing.T) {
 		p.snap = func(m *raftpb.Message, done func(bool)) {
 			sent++
 			switch sent {
-			case 1: // lost, and said so at once, on the owner goroutine
+			case 1: // lost, and reported at once, on the owner goroutine
 				done(false)
-			case 2: // lost, and said so later and twice
+			case 2: // lost, and reported later and twice
 				time.AfterFunc(200*time.Millisecond, func() { done(false); done(false) })
 			default:
 				go func() {
@@ -241,7 +241,7 @@ func TestSnapshotIsSentAndItsFateReported(t *testing.T) {
 		})
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if appends > 1 { // one tells what is committed
+		if appends > 1 { // one carries the commit index
 			t.Errorf("%d appends were sent behind a snapshot that was lost", appends)
 		}
 		want := ""
@@ -314,7 +314,7 @@ func TestProposeIsBounded(t *testing.T) {
 		if l.Propose(2, make([]byte, 1001)) || !l.Propose(2, make([]byte, 1000)) {
 			t.Error("the room has not come back, or there is more of it than there should be")
 		}
-		l.Propose(1, make([]byte, 10)) // of another term: takes no room for long
+		l.Propose(1, make([]byte, 10)) // of another term: its room is freed soon
 		synctest.Wait()
 		if l.mu.Lock(); l.queued != 0 {
 			t.Errorf("%d bytes are counted and not there", l.queued)
@@ -323,8 +323,7 @@ func TestProposeIsBounded(t *testing.T) {
 	})
 }
 
-// A follower that was stalled finds its leader's heartbeats in its queue, and must hear them before
-// it counts the time that has passed.
+// A stalled follower must handle its leader's queued heartbeats before it counts the elapsed time.
 func TestMessagesComeBeforeTime(t *testing.T) {
 	for seed := range uint64(20) {
 		cryptotest.SetGlobalRandom(t, seed)
@@ -379,7 +378,7 @@ func TestStepIsBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		d.set(func(d *disk) { d.gate = gate })
-		l.Step(app(2, nil)) // the owner is caught in Save
+		l.Step(app(2, nil)) // the owner is blocked in Save
 		synctest.Wait()
 		big := make([]byte, stepBytesMax/2)
 		for range 3 {
@@ -398,7 +397,7 @@ func TestStepIsBounded(t *testing.T) {
 			t.Errorf("%d messages dropped, want all but %d", got, stepMessagesMax)
 		}
 		for id := range uint64(1000) {
-			for range 2 { // it is one report
+			for range 2 { // both count as one report
 				l.Unreachable(id)
 				l.Gone(id)
 			}

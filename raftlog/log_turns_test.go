@@ -16,7 +16,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// left names the fields of an inbox that still hold something.
+// left returns the names of the inbox's fields that are not empty.
 func (in *inbox) left() (names []string) {
 	v := reflect.ValueOf(in).Elem()
 	for i := range v.NumField() {
@@ -27,8 +27,8 @@ func (in *inbox) left() (names []string) {
 	return names
 }
 
-// wantHandled checks, between two turns, that nothing is left of what the turns before were
-// brought, and that its memory can be used otherwise.
+// wantHandled checks, between two turns, that the input of earlier turns is gone and its memory is
+// not held.
 func wantHandled(t *testing.T, l *Log) {
 	t.Helper()
 	synctest.Wait()
@@ -55,10 +55,10 @@ func wantHandled(t *testing.T, l *Log) {
 	}
 }
 
-// What a turn may be brought is bounded, and each turn has all of it: a replica that counts on from
-// turn to turn is deaf before long.
+// The input of a turn is bounded, and the bounds start anew in each turn: otherwise a replica would
+// soon drop everything.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
-	stale := func(data []byte) *raftpb.Message { // of a term that is over: it changes nothing
+	stale := func(data []byte) *raftpb.Message { // of an earlier term: it changes nothing
 		return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)),
 			Term: new(uint64(1)), Index: new(uint64(1)),
 			LogTerm: new(uint64(1)), Entries: []*raftpb.Entry{{Index: new(uint64(2)), Term: new(uint64(1)),
@@ -69,7 +69,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	refused := 0
 	for name, bring := range map[string]func(l *Log){
 		"bytes of messages": func(l *Log) { l.Step(stale(large)) },
-		// else it would never come
+		// otherwise it would never be sent
 		"a message above the bound": func(l *Log) { l.Step(stale(make([]byte, stepBytesMax+1))) },
 		"a snapshot in messages": func(l *Log) {
 			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)),
@@ -127,8 +127,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// What was in flight on a lost stream counts as lost. The end of a leader's last stream spares the
-// others its election timeout.
+// Entries in flight on a lost stream count as lost. After the end of a leader's last stream the
+// others do not wait for an election timeout.
 func TestALogIsToldOfLostStreams(t *testing.T) {
 	for name, tell := range map[string]func(l *Log, id uint64){"unreachable": (*Log).Unreachable, "gone": (*Log).Gone} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestALogIsToldOfLostStreams(t *testing.T) {
 				l, _ := p.lead()
 				away := l.Status().ID%3 + 1
 				time.Sleep(2 * l.cfg.Tick)
-				synctest.Wait() // the owner rests: its core may be looked at
+				synctest.Wait() // the owner is idle: its core may be read
 				if pr := l.core.node.Status().Progress[away]; pr.State != tracker.StateReplicate {
 					t.Fatalf("before: %v", pr)
 				}
@@ -168,12 +168,13 @@ func TestALogIsToldOfLostStreams(t *testing.T) {
 	})
 }
 
-// A turn has an end, if anything was handed out in it, be it a message alone, and else none.
+// TurnEnd is called at the end of a turn that called the Applier or sent a message, and of no
+// other.
 func TestTheEndOfATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
 		l, _ := p.lead()
-		for range 5 { // heartbeats and their answers: nothing is applied
+		for range 5 { // only heartbeats and their answers
 			time.Sleep(l.cfg.Tick)
 			synctest.Wait()
 			for id, app := range p.apps {
@@ -195,8 +196,8 @@ func TestTheEndOfATurn(t *testing.T) {
 	})
 }
 
-// held makes the owner of a lone log wait in the middle of a turn, in Apply, until the function
-// that it returns is called.
+// held blocks the owner of a lone log within a turn, in Apply, until the returned function is
+// called.
 func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	t.Helper()
 	reached, gate := make(chan struct{}), make(chan struct{})
@@ -215,8 +216,8 @@ func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	return func() { close(gate) }
 }
 
-// What takes more rounds than a turn has goes on in the next turn at once, and not with the next
-// tick.
+// Work that needs more rounds than a turn has continues at once in another turn, and not with the
+// next tick.
 func TestManyRoundsWaitForNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight, c.SnapshotBytes = 1, 1<<30 })
@@ -225,7 +226,7 @@ func TestManyRoundsWaitForNoTick(t *testing.T) {
 		synctest.Wait()
 		goOn := held(t, l, app)
 		const batches = turnRoundsMax + 8
-		data := make([]byte, 600<<10) // none shares an entry with another
+		data := make([]byte, 600<<10) // each has an entry of its own
 		for range batches {
 			if !l.Propose(l.Status().Term, data) {
 				t.Fatal("not proposed")
@@ -240,8 +241,7 @@ func TestManyRoundsWaitForNoTick(t *testing.T) {
 	})
 }
 
-// A log that ends in the middle of a turn ends for the first reason, and keeps nothing of what it
-// was brought meanwhile.
+// A log that ends within a turn reports the first error, and keeps nothing of its input.
 func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 	for name, row := range map[string]struct {
 		close bool
@@ -300,7 +300,7 @@ func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 	}
 }
 
-// A panic is named after the code that ran, not after a Save that ran before it in the same turn.
+// A panic has the kind of the code that ran, not of a Save before it in the same turn.
 func TestAPanicBehindASaveIsNoFailureOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var armed atomic.Bool
@@ -326,13 +326,12 @@ func TestAPanicBehindASaveIsNoFailureOfTheStore(t *testing.T) {
 	})
 }
 
-// Ticks pass whatever happens between them: turns that come more often put none off, and a replica
-// that has rested begins anew with them.
+// Frequent turns do not delay ticks, and after a rest ticks begin again.
 func TestTicksPass(t *testing.T) {
 	for name, row := range map[string]struct {
 		replicas int
 		begin    func(l *Log)
-		work     func(l *Log) // every so often, a tenth of a tick
+		work     func(l *Log) // every tenth of a tick
 	}{
 		"beside turns": {replicas: 3, begin: func(*Log) {},
 			work: func(l *Log) { l.Propose(l.Status().Term, []byte("a")) }},
@@ -372,7 +371,7 @@ func TestTicksPass(t *testing.T) {
 	}
 }
 
-// A message is sent a second way once, and is forgotten then.
+// A message is duplicated once, and is not kept after that.
 func TestEachDuplicateIsSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -21,30 +21,30 @@ var quiet = textLogger(io.Discard)
 
 func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// replica is one Core of a run, with its disk and its state machine.
+// replica is a Core of a run, with its disk and its state machine.
 type replica struct {
 	c       *cluster
 	id      uint64
 	core    *Core
 	store   *MemoryStore // what is durable
-	save    *Batch       // handed out, not durable: lost by a crash
+	save    *Batch       // handed out, not durable; a crash loses it
 	now     clock.Time
 	machine machine
 	role    Role
 	config  Configuration
-	leading uint64            // term of LeadBegins, 0: not yet in this term
+	leading uint64            // term of LeadBegins; zero means not yet in this term
 	asked   map[uint64]uint64 // round -> highest index that was committed when it was asked for
 	done    []uint64          // rounds confirmed, in order
 	number  uint64            // batches accepted in role.Term
 	taken   int               // snapshots
 	capture *capture          // being taken
-	stale   *capture          // the same, ended by a restore; handed in all the same
+	stale   *capture          // the same, abandoned by a Restore, but passed in nevertheless
 	writing *raftpb.Snapshot  // being prepared
 	written *raftpb.Snapshot  // prepared
 	failed  error
 }
 
-// start begins a life from what is durable.
+// start starts the replica from its durable state.
 func (r *replica) start() {
 	st, err := r.store.Load()
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *replica) start() {
 	r.turn()
 }
 
-// crash ends a life: what was not durable is gone, unless the disk had just written it.
+// crash ends the Core: everything not durable is lost, unless the disk has just written it.
 func (r *replica) crash(written bool) {
 	if written && r.save != nil {
 		r.stored()
@@ -84,8 +84,7 @@ func (r *replica) stored() {
 	r.save = nil
 }
 
-// turn carries out outputs until there are none. Messages go to the network, a save waits until
-// sync.
+// turn carries out outputs until there are none. A Save waits until sync.
 func (r *replica) turn() {
 	for range 1000 {
 		out := r.core.Turn()
@@ -136,7 +135,7 @@ type capture struct {
 	state []byte
 }
 
-// begin begins a snapshot, and ends it at once unless the run wants to see what happens in between.
+// begin begins a snapshot, and completes it at once unless slowly is set.
 func (r *replica) begin(order Take) {
 	if r.capture != nil {
 		r.c.check.fault("replica %d was asked for a second snapshot", r.id)
@@ -147,7 +146,7 @@ func (r *replica) begin(order Take) {
 	}
 }
 
-// captured hands in the snapshot that was begun.
+// captured passes in the snapshot that was begun.
 func (r *replica) captured() {
 	c := r.capture
 	if r.capture = nil; r.stale != nil {
@@ -162,8 +161,7 @@ func (r *replica) prepared() {
 	r.core.Prepared()
 }
 
-// finish goes on with the snapshot that is being taken or prepared, and reports whether there was
-// one.
+// finish completes the present stage of a snapshot, and reports whether there was one.
 func (r *replica) finish() bool {
 	switch {
 	case r.core == nil || r.capture == nil && r.stale == nil && r.writing == nil:
@@ -184,7 +182,7 @@ func (r *replica) sync() {
 	r.turn()
 }
 
-// leaves is the test double that fails if a promise leaves before what it rests on is durable.
+// leaves fails the test if a vote or acknowledgement is sent before its Save is durable.
 func (r *replica) leaves(m *raftpb.Message) {
 	st := r.store.state
 	last := st.Snapshot.GetMetadata().GetIndex()
@@ -199,7 +197,7 @@ func (r *replica) leaves(m *raftpb.Message) {
 				m.GetTerm())
 		}
 	case raftpb.MsgAppResp:
-		// One of an earlier term may be late: a later leader has replaced what it acknowledges.
+		// One of an earlier term may be late: a later leader may have replaced the entries.
 		if !m.GetReject() && (last < m.GetIndex() && st.HardState.GetTerm() == m.GetTerm() ||
 			st.HardState.GetTerm() < m.GetTerm()) {
 			r.c.check.fault("replica %d: acknowledgement of %d left when %d was durable", r.id, m.GetIndex(), last)
@@ -276,7 +274,7 @@ func (r *replica) applied(e Event) {
 	r.c.check.applied(r.id, e.Index, e.Term, e.Data, r.machine.state)
 }
 
-// propose offers the next batch of the present term. term may lie, to see it refused.
+// propose proposes the next batch of the present term. A wrong term must be refused.
 func (r *replica) propose() bool {
 	if !r.core.Propose(r.role.Term, batch{r.role.Term, r.number}.encode()) {
 		return false
@@ -301,7 +299,7 @@ func newTestStore(t *testing.T, id uint64, voters []uint64) *MemoryStore {
 	return s
 }
 
-// testMembers returns members of whom something is said.
+// testMembers returns members with contexts.
 func testMembers(ids ...uint64) (members []Member) {
 	for _, id := range ids {
 		members = append(members, Member{id, fmt.Appendf(nil, "replica %d", id)})

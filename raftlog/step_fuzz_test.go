@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// stepper is one replica of three whose peers say whatever a fuzzer wants, with a store that never
-// waits. It does with the core what the shell does, a panic included, and nothing else.
+// stepper is one of three replicas, with a volatile store. The fuzzer sends the messages of its
+// peers. It drives the core exactly as the shell does, panics included.
 type stepper struct {
 	t       *testing.T
 	core    *Core
@@ -22,12 +22,12 @@ type stepper struct {
 	now     clock.Time
 	retired error
 	ticks   int // so far; no script needs more than stepTicks
-	sent    int // messages that left
-	taken   int // bytes of snapshots handed to the state machine
+	sent    int // messages sent
+	taken   int // bytes of snapshots given to the state machine
 }
 
-// Bounds of a script. A fuzzer would rather write long scripts than new ones, and stepTime is what
-// it may take a slow machine to say that a replica hangs.
+// Bounds of a script, since a fuzzer prefers long scripts to new ones. stepTime is the time after
+// which a replica counts as hung, also on a slow machine.
 const (
 	stepTicks = 400
 	stepBytes = 1 << 10
@@ -35,8 +35,8 @@ const (
 )
 
 func newStepper(t *testing.T) *stepper {
-	// Raft draws its election timeouts from crypto/rand: without this a find could not be shown
-	// again.
+	// Raft draws its election timeouts from crypto/rand: without this a finding is not
+	// reproducible.
 	cryptotest.SetGlobalRandom(t, 1)
 	s := &stepper{t: t, store: newTestStore(t, 1, []uint64{1, 2, 3}), now: 1}
 	st, err := s.store.Load()
@@ -52,8 +52,7 @@ func newStepper(t *testing.T) *stepper {
 	return s
 }
 
-// do gives the core one input and has its turns. A panic retires the replica, as it does in the
-// shell.
+// do gives the core one input and runs its turns. A panic retires the replica, as in the shell.
 func (s *stepper) do(input func(c *Core)) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -74,7 +73,7 @@ func (s *stepper) do(input func(c *Core)) {
 	s.fatal("a replica that never becomes idle")
 }
 
-// fatal notes a find, and ends the run.
+// fatal records a finding, and ends the run.
 func (s *stepper) fatal(what string) {
 	s.t.Errorf("%s: %+v", what, s.core.Status())
 	s.retired = errors.New(what)
@@ -126,11 +125,14 @@ func stepChange(b byte) (ch Change) {
 	return ch
 }
 
-// run reads a script: a byte says what is next. 0: ticks, as many as its upper six bits say. 1:
-// batches and rounds of our own, or, from 128 on, a change of the configuration. 2 and 3: a
-// message, in as many bytes as the next byte says, and up to 768 more; 3 makes it one that is
-// addressed as raft wants it, in the present term or one of the next three, so that the fuzzer need
-// not find out the term.
+// run runs a script. The lower two bits of a byte select the next step:
+//
+//   - 0 is ticks, their number in the upper six bits
+//   - 1 is batches and rounds of this replica or, from 128 on, a change of the configuration
+//   - 2 and 3 are a message, of as many bytes as the next byte says, and up to 768 more
+//
+// 3 addresses the message correctly, in the present term or one of the next three, so that the
+// fuzzer need not find the term.
 func (s *stepper) run(script []byte) {
 	for len(script) > 0 && s.retired == nil {
 		b := script[0]
@@ -173,9 +175,9 @@ func (s *stepper) run(script []byte) {
 	}
 }
 
-// FuzzStep gives a replica any messages that decode, from its peers and from nobody it knows. It
-// may retire, which costs the group one vote; it must not hang, keep or send more than it was given
-// reason for, or end the process.
+// FuzzStep gives a replica any messages that decode, from its peers and from unknown senders. It
+// may retire, which costs the group one vote. It must not hang, must not end the process, and must
+// not keep or send more than the script justifies.
 func FuzzStep(f *testing.F) {
 	for _, script := range stepScripts() {
 		f.Add(script)
@@ -195,8 +197,8 @@ func FuzzStep(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A message of two bytes can make it answer everybody; a byte of ticks makes it ask
-		// everybody sixty times.
+		// A message of two bytes can make it answer all peers; a byte of ticks makes it ask all
+		// peers sixty times.
 		everybody := 3 + len(script)
 		if most := 64 * (1 + len(script)) * everybody; s.sent > most {
 			t.Fatalf("%d messages left, more than %d", s.sent, most)
@@ -211,7 +213,7 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-// stepMessage writes a message into a script.
+// stepMessage encodes a message for a script.
 func stepMessage(op byte, m *raftpb.Message) []byte {
 	b, err := proto.Marshal(m)
 	must(err)
@@ -221,8 +223,8 @@ func stepMessage(op byte, m *raftpb.Message) []byte {
 	return append([]byte{op | byte(len(b)>>8)<<6, byte(len(b))}, b...)
 }
 
-// stepScripts are scripts in which a replica leads, follows, is deposed, takes entries, changes of
-// configuration and snapshots, and is told some of the lies that raft believes.
+// stepScripts are scripts in which a replica leads, follows, is deposed, accepts entries, changes
+// of configuration and snapshots, and gets some false messages that raft trusts.
 func stepScripts() [][]byte {
 	message := func(kind raftpb.MessageType, change func(*raftpb.Message)) *raftpb.Message {
 		m := &raftpb.Message{Type: kind.Enum()}
@@ -284,7 +286,7 @@ func stepScripts() [][]byte {
 	}
 }
 
-// The scripts lead where they are meant to, or the fuzzer would begin at the shore.
+// The scripts reach their intended states, so that the fuzzer does not begin at the initial state.
 func TestStepScripts(t *testing.T) {
 	want := []string{"leads", "leads", "leads", "follows to 9", "stands to 9", "stands to 2", "panics", "follows to 1"}
 	for i, script := range stepScripts() {

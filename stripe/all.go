@@ -8,13 +8,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Locks is all stripes of a set, held, in ascending order: Locks[i] is stripe i. Whoever got it
-// from All owns it. Its methods are safe for concurrent use as long as nobody changes the slice.
+// Locks are all stripes of a set, held, in ascending order: Locks[i] is stripe i. The caller of All
+// owns it. Its methods are safe for concurrent use as long as the slice is not changed.
 type Locks []*mortise.Lock
 
-// All takes every stripe, in ascending order, so that two who do this never wait for each other in
-// a circle. It holds the lower ones while it waits for the higher: it is for what is rare. If it
-// fails, with an error of the locker, it holds nothing.
+// All takes every stripe, in ascending order, so that two calls never wait for each other in a
+// circle. It holds the lower stripes while it waits for the higher ones, so use it for rare
+// operations. If it fails, with an error of the locker, it holds nothing.
 func (s *Set) All(ctx context.Context) (Locks, error) {
 	all := make(Locks, 0, s.n)
 	for i := range s.n {
@@ -28,11 +28,11 @@ func (s *Set) All(ctx context.Context) (Locks, error) {
 	return all, nil
 }
 
-// Unlock releases every stripe, whatever happens; ctx bounds only the wait for the confirmations.
-// It returns nil once all releases are confirmed, and otherwise what mortise.Lock.Unlock returned
-// for the stripes that failed, joined.
+// Unlock releases every stripe in any case; ctx bounds only the wait for the confirmations. It
+// returns nil once all releases are confirmed, and otherwise the joined errors of
+// mortise.Lock.Unlock.
 func (l Locks) Unlock(ctx context.Context) error {
-	l.unlockSoon() // all are on their way before the first is waited for
+	l.unlockSoon() // starts all releases before it waits for the first
 	errs := make([]error, 0, len(l))
 	for _, lock := range l {
 		errs = append(errs, lock.Unlock(ctx))
@@ -40,16 +40,16 @@ func (l Locks) Unlock(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unlockSoon releases without waiting, the highest first: whoever waits for all of them then finds
-// the way free.
+// unlockSoon releases without waiting, the highest first, so that the next All finds the remaining
+// stripes free.
 func (l Locks) unlockSoon() {
 	for i := len(l) - 1; i >= 0; i-- {
-		_ = l[i].UnlockSoon() // Unlock says it again
+		_ = l[i].UnlockSoon() // Unlock returns the error
 	}
 }
 
-// Err returns nil while every stripe is held, and otherwise why the lowest that is not is not:
-// mortise.ErrLost or mortise.ErrUnlocked. It computes from the clock at the call.
+// Err returns nil while every stripe is held, and otherwise the error of the lowest one that is
+// not: mortise.ErrLost or mortise.ErrUnlocked. It computes from the clock at the call.
 func (l Locks) Err() error {
 	for _, lock := range l {
 		if err := lock.Err(); err != nil {
@@ -60,9 +60,9 @@ func (l Locks) Err() error {
 }
 
 // Context returns a child of parent that ends when one of the stripes is no longer held, with the
-// reason as its cause. Each call costs a goroutine for each stripe until parent or the locks end.
-// mortise.TokenFrom finds the token of the highest stripe in it; a resource that is fenced per
-// stripe takes the token of its own lock.
+// reason as its cause. Each call costs one goroutine per stripe until parent or the locks end.
+// mortise.TokenFrom finds in it the token of the highest stripe; a resource that is fenced per
+// stripe needs the token of its own lock.
 func (l Locks) Context(parent context.Context) context.Context {
 	for _, lock := range l {
 		parent = lock.Context(parent)

@@ -1,5 +1,5 @@
-// Package stripe spreads one name over n locks, its stripes, so that callers who need not exclude
-// each other seldom do: a stock of 8,000 seats in eight stripes of 1,000 is sold by eight buyers at
+// Package stripe spreads one name over n locks, its stripes, so that callers that need not exclude
+// each other seldom do. A stock of 8,000 seats in eight stripes of 1,000 is sold to eight buyers at
 // a time.
 //
 //	seats, err := stripe.New(node, "sale/42/seats", 8)
@@ -9,48 +9,47 @@
 //	defer lock.Unlock(ctx)
 //	sell(lock.Context(ctx), i, lock.Token())
 //
-// [Set.Lock] picks the stripe of a thing, always the same one; [Set.Any] picks one that is free;
+// [Set.Lock] takes the stripe of an item, always the same one; [Set.Any] takes one that is free;
 // [Set.At] takes the one that the caller names; [Set.All] takes all of them, for the rare operation
 // on the whole. Stripe i of the name "sale/42/seats" is the key "sale/42/seats/i", in decimal and
-// from 0: no other use may be made of these keys.
+// from 0. Do not use these keys for anything else.
 //
 // # Guarantees
 //
-//   - The stripe of a thing depends on the thing and on n only. It is the same on every machine and
-//     in every version of this package.
-//   - Two calls of All exclude each other and each Lock, Any and At of the same set, and cannot
-//     wait for each other in a circle: all take the stripes in ascending order.
-//   - Within one stripe waiters are served in their order, as for any lock. Over the whole set they
-//     are not: Any waits for one stripe when it has found none free, and a later caller may get
-//     another stripe before it. It waits no longer than its place in that one queue.
-//   - Tokens rise per stripe. A resource that is fenced remembers one token for each stripe.
+//   - The stripe of an item depends only on the item and n. It is the same on every machine and in
+//     every version of this package.
+//   - Two calls of All exclude each other and every Lock, Any and At of the same set. They cannot
+//     wait for each other in a circle, because all take the stripes in ascending order.
+//   - Within one stripe waiters are served in order, as for any lock. Across the set they are not:
+//     Any waits for one stripe if it finds none free, and a later caller may get another stripe
+//     before it. It waits only for its turn in that one queue.
+//   - Tokens rise per stripe. A fenced resource remembers one token for each stripe.
 //
 // All instances must use the same n for a name. Instances with different n lock different stripes
-// for the same thing, and do not exclude each other: to change n, change the name with it and move
-// what is guarded, or stop all users first.
+// for the same item, and do not exclude each other. To change n, change the name with it and move
+// what it guards, or stop all users first.
 //
 // # Concurrency
 //
-// Everything exported is safe for concurrent use. There is no goroutine here.
+// Everything exported is safe for concurrent use. The package starts no goroutine.
 //
 // # Failure
 //
-// A call that returns an error holds nothing. Of the locks that All gave one can be lost while the
-// others are held: [Locks.Err] says so, and the context of [Locks.Context] ends with the first that
-// is lost. Whoever calls All or another stripe while it holds a stripe may wait for itself, or for
-// others in a circle, until its context ends: only All orders what it takes.
+// A call that returns an error holds nothing. One of the locks of All can be lost while the others
+// are held: [Locks.Err] reports it, and the context of [Locks.Context] ends with the first loss. A
+// caller that calls All, or takes another stripe, while it holds a stripe may wait for itself, or
+// in a circle, until its context ends: only All orders what it takes.
 //
 // # Limits
 //
-// 1 to 4,096 stripes. All costs a request for each of them, one after the other; Any up to one
-// request for each stripe that it finds taken. While All waits for a stripe it holds all lower
-// ones.
+// 1 to 4,096 stripes. All costs one request per stripe, one after the other. Any costs up to one
+// request for each stripe that it finds taken.
 //
 // # Refused alternatives
 //
 // FNV instead of SHA-256: its lowest bit is only the parity of its input, so two stripes would
-// split badly, and the time is nothing beside a lock's. Waiting for all stripes at once in Any,
-// which would be fair over the set: every waiter would stand in n queues, and most grants would be
-// given back. Consistent hashing, so that n can change: while it changes two instances would still
-// not exclude each other for some things, and seldom enough to be found by nobody.
+// split badly, and the time is small compared with a lock's. Waiting for all stripes at once in
+// Any, which would be fair across the set: every waiter would stand in n queues, and most grants
+// would be given back. Consistent hashing, so that n can change: during the change two instances
+// would still not exclude each other for some items, too rarely to be noticed.
 package stripe

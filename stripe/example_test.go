@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// A flash sale: 100 seats in four stripes of 25, so that four buyers are served at a time and none
-// is sold twice. A buyer whose stripe is sold out looks into the others.
+// A flash sale: 100 seats in four stripes of 25, so that four buyers are served at a time and no
+// seat is sold twice. A buyer whose stripe is sold out tries the others.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -53,7 +53,7 @@ func Example() {
 				return true
 			}
 		}
-		return false // every stripe was sold out when this buyer looked
+		return false // every stripe was sold out at that time
 	}
 
 	var buyers sync.WaitGroup
@@ -70,7 +70,7 @@ func Example() {
 	// Output: 100 sold, [0 0 0 0] left
 }
 
-// An operation on the whole takes all stripes: nobody sells meanwhile.
+// An operation on the whole takes all stripes, and nothing is sold meanwhile.
 func ExampleSet_All() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// Key returns the key of the stripe of a thing: one of n stripes of name, always the same for the
-// same thing and n. It is a pure function, fixed for ever: the first eight bytes of the SHA-256 of
-// the thing, as a big-endian fraction of 1, times n, rounded down. It panics if n is less than 1.
+// Key returns the key of the stripe of an item: one of n stripes of name, always the same for the
+// same item and n. It is a pure function that never changes: the first eight bytes of the SHA-256
+// of the item, as a big-endian fraction of 1, times n, rounded down. It panics if n is less than 1.
 // Safe for concurrent use.
 func Key(name, of string, n int) string { return key(name, index(of, n)) }
 
-// index returns which of n stripes a thing has.
+// index returns which of n stripes an item has.
 func index(of string, n int) int {
 	if n < 1 {
 		panic("stripe: the number of stripes must be at least 1, not " + strconv.Itoa(n))

@@ -12,14 +12,14 @@ import (
 
 const maxStripes = 4096
 
-// Locker is what a Set needs of a *mortise.Node, which is one. It must be safe for concurrent use.
+// Locker is the part of *mortise.Node that a Set uses. It must be safe for concurrent use.
 type Locker interface {
 	Lock(ctx context.Context, key string) (*mortise.Lock, error)
 	TryLock(ctx context.Context, key string) (*mortise.Lock, error)
 }
 
-// Set is the stripes of one name, as one instance sees them. It holds nothing by itself and needs
-// no Close. It is safe for concurrent use and must not be copied.
+// Set is the set of stripes of one name, as one instance sees them. It holds nothing by itself and
+// needs no Close. It is safe for concurrent use and must not be copied.
 type Set struct {
 	locker Locker
 	name   string
@@ -27,8 +27,8 @@ type Set struct {
 	start  atomic.Uint32 // where the next Any begins
 }
 
-// New returns the n stripes of a name, 1 to 4,096. It asks nobody: that all instances name the same
-// n is for the caller to see to.
+// New returns the n stripes of a name, 1 to 4,096. It sends nothing: the caller must ensure that
+// all instances use the same n.
 func New(locker Locker, name string, n int) (*Set, error) {
 	if locker == nil {
 		return nil, errors.New("stripe: the locker is nil")
@@ -44,17 +44,17 @@ func New(locker Locker, name string, n int) (*Set, error) {
 // Len returns the number of stripes.
 func (s *Set) Len() int { return s.n }
 
-// Index returns which stripe a thing has, from 0.
+// Index returns the stripe of an item, from 0.
 func (s *Set) Index(of string) int { return index(of, s.n) }
 
-// Lock waits for the stripe of a thing, which it may share with other things. The caller owns the
-// lock; errors are those of the locker.
+// Lock waits for the stripe of an item, which other items may share. The caller owns the lock;
+// errors are those of the locker.
 func (s *Set) Lock(ctx context.Context, of string) (*mortise.Lock, error) {
 	return s.locker.Lock(ctx, Key(s.name, of, s.n))
 }
 
-// At waits for stripe i, 0 to Len-1. The caller owns the lock; errors are those of the locker, or
-// say that there is no such stripe.
+// At waits for stripe i, 0 to Len-1. The caller owns the lock. At fails with an error of the
+// locker, or if there is no such stripe.
 func (s *Set) At(ctx context.Context, i int) (*mortise.Lock, error) {
 	if i < 0 || i >= s.n {
 		return nil, fmt.Errorf("stripe: %q has no stripe %d: they are 0 to %d", s.name, i, s.n-1)
@@ -62,10 +62,10 @@ func (s *Set) At(ctx context.Context, i int) (*mortise.Lock, error) {
 	return s.locker.Lock(ctx, key(s.name, i))
 }
 
-// Any returns a stripe that is free, and which one it is. If it finds none it waits for one, in
-// that stripe's order: see the package comment for what that means for fairness. Every call begins
-// one stripe further than the one before, and every Set at one of its own. The caller owns the
-// lock; errors are those of the locker.
+// Any takes a free stripe and returns its number and lock. If none is free it waits in the queue of
+// one stripe; the package comment describes what that means for fairness. Each call begins one
+// stripe further than the last, and each Set begins at a random one. The caller owns the lock;
+// errors are those of the locker.
 func (s *Set) Any(ctx context.Context) (int, *mortise.Lock, error) {
 	first := s.begin()
 	i, lock, err := s.round(ctx, first)
@@ -76,9 +76,9 @@ func (s *Set) Any(ctx context.Context) (int, *mortise.Lock, error) {
 	return found(i, lock, err)
 }
 
-// TryAny is Any, but never queues: if every stripe is taken its error is mortise.ErrHeld, of the
-// last stripe that it asked for. It can be wrong about the whole set, since it asks for one stripe
-// after the other: a stripe that it passed may have become free.
+// TryAny is Any without queueing: if every stripe is taken it fails with mortise.ErrHeld, for the
+// last stripe that it tried. It tries one stripe after the other, so a stripe that it tried earlier
+// may be free by then.
 func (s *Set) TryAny(ctx context.Context) (int, *mortise.Lock, error) {
 	return found(s.round(ctx, s.begin()))
 }
@@ -86,7 +86,7 @@ func (s *Set) TryAny(ctx context.Context) (int, *mortise.Lock, error) {
 // begin returns the stripe at which the next search begins.
 func (s *Set) begin() int { return int(s.start.Add(1) % uint32(s.n)) }
 
-// round tries each stripe once, and stops at the first answer that is not "held".
+// round tries each stripe once, and stops at the first result other than ErrHeld.
 func (s *Set) round(ctx context.Context, first int) (i int, lock *mortise.Lock, err error) {
 	for step := range s.n {
 		i = (first + step) % s.n
@@ -97,7 +97,7 @@ func (s *Set) round(ctx context.Context, first int) (i int, lock *mortise.Lock, 
 	return i, nil, err
 }
 
-// found makes sure that an error never comes with a stripe.
+// found ensures that an error never comes with a stripe.
 func found(i int, lock *mortise.Lock, err error) (int, *mortise.Lock, error) {
 	if err != nil {
 		return -1, nil, err

@@ -15,9 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// The stripes of things are a promise between all instances and all versions. A change of these
-// numbers is a bug, whatever its reason. They were computed by another program, in another
-// language.
+// All instances and all versions must agree on the stripes of items: any change of these numbers is
+// a bug. They were computed by another program, in another language.
 func TestKeysNeverChange(t *testing.T) {
 	for _, c := range []struct {
 		of   string
@@ -34,7 +33,7 @@ func TestKeysNeverChange(t *testing.T) {
 		{"\xff\x00", 7, "seats/6"},
 	} {
 		if got := stripe.Key("seats", c.of, c.n); got != c.want {
-			t.Errorf("Key(seats, %q, %d) = %s, want %s for ever", c.of, c.n, got, c.want)
+			t.Errorf("Key(seats, %q, %d) = %s, want %s forever", c.of, c.n, got, c.want)
 		}
 	}
 }
@@ -66,13 +65,13 @@ func TestThingsSpreadEvenly(t *testing.T) {
 	}
 }
 
-// recorder notes which keys are asked for, in order. With a nil locker nothing can be locked.
+// recorder records which keys are requested, in order. With a nil locker nothing can be locked.
 type recorder struct {
 	stripe.Locker
 	mu    sync.Mutex
 	asked []string
-	fail  string // what is refused
-	waits func() // if set, called when somebody is about to wait
+	fail  string // the key that is refused
+	waits func() // if set, called before a wait
 }
 
 func (r *recorder) note(key string) error {
@@ -102,7 +101,7 @@ func (r *recorder) TryLock(ctx context.Context, key string) (*mortise.Lock, erro
 	return r.Locker.TryLock(ctx, key)
 }
 
-// take returns what was asked for since the last call.
+// take returns what was requested since the last call.
 func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +110,7 @@ func (r *recorder) take() []string {
 	return asked
 }
 
-// solo starts a node of its own, and asks it through a recorder.
+// solo starts a node on its own, and a recorder in front of it.
 func solo(t *testing.T) *recorder {
 	t.Helper()
 	node, err := mortise.Start(t.Context(), mortise.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -125,7 +124,7 @@ func solo(t *testing.T) *recorder {
 	return &recorder{Locker: node}
 }
 
-// bounded is the context of a test that could wait for ever if the package were wrong.
+// bounded returns the context of a test that a bug could block forever.
 func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	t.Cleanup(cancel)
@@ -186,8 +185,8 @@ func TestAnyTakesEveryStripeOnceThenWaitsForOne(t *testing.T) {
 		t.Fatalf("Any asked %q, want each of four once, and then to wait for the first", asked)
 	}
 	go held[2].Unlock(t.Context())
-	// Whoever waits for another stripe does not see it; whoever comes later does. So this is asked
-	// until a round finds it.
+	// A waiter for one stripe does not notice another that becomes free, but a later call does. So
+	// try until one round finds it.
 	for {
 		if i, _, err := set.TryAny(t.Context()); err == nil {
 			if i != 2 {
@@ -236,7 +235,7 @@ func TestAllTakesThemInAscendingOrder(t *testing.T) {
 		t.Fatalf("all are held, and yet %v, %v", err, under.Err())
 	}
 	if _, _, err := set.TryAny(ctx); !errors.Is(err, mortise.ErrHeld) {
-		t.Fatalf("somebody else's try: %v", err)
+		t.Fatalf("another caller's try: %v", err)
 	}
 	if err := all[1].Unlock(ctx); err != nil {
 		t.Fatal(err)
@@ -260,18 +259,18 @@ func TestAllThatFailsHoldsNothing(t *testing.T) {
 	if all, err := set.All(ctx); !errors.Is(err, mortise.ErrQueueFull) || all != nil {
 		t.Fatalf("got %v, %v", all, err)
 	}
-	for i := range 2 { // these wait, if need be, until the release has arrived
+	for i := range 2 { // these may wait until the release has arrived
 		if _, err := set.At(ctx, i); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// Many who want all, and many who want any, get through: nobody waits in a circle.
+// Many callers of All and of Any get through: none waits in a circle.
 func TestAllAndAnyTogetherEnd(t *testing.T) {
 	node, ctx := solo(t), bounded(t)
 	var users sync.WaitGroup
-	guarded := [4]int{} // the race detector sees who is not excluded
+	guarded := [4]int{} // the race detector reports callers that do not exclude each other
 	for range 4 {
 		users.Go(func() {
 			set := newSet(t, node, 4)

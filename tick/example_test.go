@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// Every instance of a service calls Run with the same job; each tick runs on one of them. It ends
-// when the context ends.
+// Every instance of a service calls Run with the same job; each tick runs on one of them. Run ends
+// when its context ends.
 func ExampleRun() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Store is what a [Locker] can have besides, and a *mortise.Node has: the data of keys. With it Run
-// records which ticks are finished, so that none of them runs again when its instance leaves,
-// crashes or loses its lock.
+// Store holds the data of keys. A [Locker] may implement it, as *mortise.Node does. Then Run
+// records which ticks are finished, so none of them runs again when its instance leaves, crashes or
+// loses its lock.
 type Store interface {
 	Get(ctx context.Context, key string) (data []byte, revision uint64, err error)
 	Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error)
@@ -23,11 +23,11 @@ const (
 	recording   = 2 * time.Second // for the record of a tick, beyond the time in which it may begin
 )
 
-// finished is the record of the ticks of a job that are finished: its last ones, the latest at the
-// end. It is a list and no single time, for an instance whose clock is far ahead must not finish
-// the ticks of the others by running its own.
+// finished is the record of the last finished ticks of a job, the latest at the end. It is a list
+// and not a single time, so that an instance whose clock is far ahead does not finish the ticks of
+// the others.
 type finished struct {
-	store Store // nil: there is none
+	store Store // nil if there is none
 	key   string
 }
 
@@ -45,7 +45,7 @@ func (f finished) has(ctx context.Context, w window) (bool, error) {
 	return slices.Contains(strings.Fields(string(data)), w.name()), err
 }
 
-// add puts the tick into the record, and reports whether it is there.
+// add records the tick, and reports whether it succeeded.
 func (f finished) add(ctx context.Context, w window) bool {
 	for f.store != nil {
 		data, revision, err := f.store.Get(ctx, f.key)
@@ -62,5 +62,5 @@ func (f finished) add(ctx context.Context, w window) bool {
 	return false
 }
 
-// name is how the tick is called in keys and in the record.
+// name returns the name of the tick in keys and in the record.
 func (w window) name() string { return w.at.UTC().Format(time.RFC3339Nano) }

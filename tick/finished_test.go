@@ -20,7 +20,7 @@ type store struct {
 	data     []byte
 	revision uint64
 	fails    error
-	conflict int // so many Puts find that another one was faster
+	conflict int // how many Puts conflict with another one
 }
 
 func (s *store) Get(ctx context.Context, _ string) ([]byte, uint64, error) {
@@ -46,8 +46,8 @@ func (s *store) Put(ctx context.Context, _ string, data []byte, revision uint64)
 	return s.revision, ctx.Err()
 }
 
-// TestLeavingAfterTheJobTakesNoTime: what is recorded need not be kept, and the instance that gets
-// the lock does not run the tick again.
+// The lock of a recorded tick need not be kept, and the instance that gets it does not run the tick
+// again.
 func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -72,8 +72,7 @@ func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	})
 }
 
-// TestACrashAfterARecordedJobRunsNothingAgain: a crash in the middle of a job is taken over, one
-// after it is not.
+// Another instance takes over after a crash in the middle of a job, but not after a recorded one.
 func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -93,7 +92,7 @@ func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	})
 }
 
-// TestATickThatIsNotRecordedIsKept: without the record the lock is what says that a tick is done.
+// Without the record, only the lock shows that a tick is done.
 func TestATickThatIsNotRecordedIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)
@@ -115,8 +114,7 @@ func TestATickThatIsNotRecordedIsKept(t *testing.T) {
 	})
 }
 
-// TestAFarClockFinishesItsOwnTicksOnly: what an instance runs whose clock is an hour ahead is not
-// done for the others.
+// Ticks that run on an instance whose clock is an hour ahead are not done for the others.
 func TestAFarClockFinishesItsOwnTicksOnly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)

@@ -16,39 +16,39 @@ const (
 )
 
 // ErrStillRunning is reported for a tick that was skipped because an earlier run of the job, or
-// somebody who locked its name, was not done until the tick was over.
-var ErrStillRunning = errors.New("tick: skipped, since the job was still running")
+// other code that locked its name, was not done in time.
+var ErrStillRunning = errors.New("tick: skipped because the job was still running")
 
-// Job is what to run, and when. All instances must give the same Name, Schedule, Late and Skew. It
-// is copied, and its fields are called in the goroutine of Run only.
+// Job says what to run, and when. All instances must use the same Name, Schedule, Late and Skew. It
+// is copied, and its functions are called only on the goroutine of Run.
 type Job struct {
-	// Name is the key of the job's lock, 1 to 400 bytes. The keys of its ticks begin with it and a
-	// slash.
+	// Name is the key of the job's lock, 1 to 400 bytes. The keys of its ticks begin with Name and
+	// a slash.
 	Name string
 
-	// Schedule says when. It must not be nil.
+	// Schedule returns the times of the ticks. It must not be nil.
 	Schedule Schedule
 
 	// Run does the work of a tick. Its context ends when a lock is lost, the node leaves or the
-	// context of Run ends; it should return an error then. It must not be nil.
+	// context of Run ends; then it should return an error. It must not be nil.
 	Run func(ctx context.Context, t Tick) error
 
-	// Late is how long after its nominal time a tick may begin, by each instance's clock. 0: 5 s.
-	// It bounds how long a tick waits for a leader, for an earlier run, and for the end of the
-	// session of an instance that crashed with it.
+	// Late is how long after its nominal time a tick may begin, by each instance's clock. Zero
+	// means 5 s. It bounds how long a tick waits for a leader, for an earlier run, and for the
+	// session of a crashed instance to end.
 	Late time.Duration
 
-	// Skew is the bound for how far the wall clocks of two instances are apart. 0: 5 s, which is
-	// also what the tokens of a group with default settings need. Machines that keep their clocks
-	// well can have a second.
+	// Skew bounds the difference of the wall clocks of two instances. Zero means 5 s, which is also
+	// what the tokens of a group with default settings need. One second is enough for machines with
+	// well-kept clocks.
 	Skew time.Duration
 
-	// Report is told what came of each tick that this instance had: nil if Run returned nil and no
-	// lock was lost, the error of Run, with the reason if its context had ended, ErrStillRunning,
-	// or why a lock could not be had. Nil: nobody is told.
+	// Report is called with the result of each tick of this instance. The error is nil if Run
+	// returned nil and no lock was lost. Otherwise it is the error of Run, with the reason if its
+	// context had ended, or ErrStillRunning, or why a lock could not be had. Nil means no reports.
 	Report func(t Tick, err error)
 
-	// Now is the wall clock. Nil: time.Now. It is here for tests.
+	// Now is the wall clock, for tests. Nil means time.Now.
 	Now func() time.Time
 }
 
@@ -57,22 +57,22 @@ type Tick struct {
 	// Job is the name of the job.
 	Job string
 
-	// Time is the nominal time of the tick, in UTC: the same on every instance, and in a second run
-	// of the same tick.
+	// Time is the nominal time of the tick, in UTC. It is the same on every instance, and in a
+	// second run of the same tick.
 	Time time.Time
 
-	// Missed is how many ticks have passed since the last one that this instance ran or waited for
-	// until it was over. It was not there for them, or skipped them: it was busy, stopped, or its
-	// clock was set forward. Others may have run them. 1,000 means that many or more; it is 0 for
-	// the first tick of a Run.
+	// Missed is how many ticks have passed since the last one that this instance ran, or waited for
+	// until it was over. It skipped them because it was busy or stopped, or its clock was set
+	// forward; other instances may have run them. 1,000 means that many or more. It is 0 for the
+	// first tick of a Run.
 	Missed int
 
-	// Token fences what the job writes: it rises from run to run of this job. It is 0 where the job
+	// Token fences what the job writes: it rises from run to run of this job. It is 0 if the job
 	// was not run.
 	Token mortise.Token
 }
 
-// withDefaults returns the job with what is not said filled in, or what is wrong with it.
+// withDefaults returns the job with its defaults, or an error that names what is invalid.
 func (j Job) withDefaults() (Job, error) {
 	var faults []error
 	fault := func(bad bool, format string, args ...any) {

@@ -11,30 +11,31 @@ const (
 	minGap    = 10 * time.Millisecond
 )
 
-// errNoMore says that the schedule has no more ticks.
+// errNoMore means that the schedule has no more ticks.
 var errNoMore = errors.New("tick: the schedule has ended")
 
-// plan decides what to do next. It is a pure core: it is told the time, and what came of each tick.
+// plan decides what to do next. It is a pure core: its inputs are the time and the result of each
+// tick.
 type plan struct {
 	schedule   Schedule
 	late, skew time.Duration
 
-	settled time.Time // every tick up to this one is over for us; zero: nothing was asked yet
-	missed  int       // ticks that passed without us since the last one that we were there for
+	settled time.Time // every tick up to this one is over for us; zero before the first call
+	missed  int       // ticks that passed since the last one that this instance attended
 }
 
 // window is the life of one tick.
 type window struct {
 	at     time.Time // nominal
-	over   time.Time // nobody begins it any more
-	free   time.Time // nobody's clock can show a time before over
+	over   time.Time // it may not begin any more
+	free   time.Time // no clock can show a time before over
 	missed int
 }
 
-// next returns the tick that is to begin now, or the one to wait for. It passes over the ticks that
-// are over, and counts them.
+// next returns the tick to begin now, or the one to wait for. It skips and counts the ticks that
+// are over.
 func (p *plan) next(now time.Time) (window, error) {
-	horizon := now.Add(-p.late) // what is not after it is over
+	horizon := now.Add(-p.late) // ticks up to here are over
 	anew := p.settled.IsZero() || p.settled.Sub(now) > p.skew
 	if anew {
 		p.settled = horizon
@@ -49,7 +50,7 @@ func (p *plan) next(now time.Time) (window, error) {
 		}
 		if now.Before(w.over) {
 			if anew {
-				p.missed = 0 // of the time before we were here we know nothing
+				p.missed = 0 // ticks before the first call do not count
 			}
 			w.missed = p.missed
 			return w, nil
@@ -58,7 +59,7 @@ func (p *plan) next(now time.Time) (window, error) {
 	}
 }
 
-// skip passes over what is long over. It looks at each tick only as long as it counts.
+// skip passes ticks that are long over. It checks single ticks only while they count.
 func (p *plan) skip(horizon time.Time) error {
 	for p.missed < maxMissed {
 		at, err := p.after(p.settled)
@@ -76,10 +77,10 @@ func (p *plan) skip(horizon time.Time) error {
 	return nil
 }
 
-// attended notes that a tick was had: by us, or by somebody for whom we waited.
+// attended records that this instance had the tick, or waited for it until it was over.
 func (p *plan) attended(at time.Time) { p.settled, p.missed = at, 0 }
 
-// pass notes that a tick went by and we do not know that anybody had it.
+// pass records a tick that passed unattended.
 func (p *plan) pass(at time.Time) { p.settled, p.missed = at, min(p.missed+1, maxMissed) }
 
 // window returns the life of the first tick after t.
@@ -89,7 +90,8 @@ func (p *plan) window(t time.Time) (window, error) {
 		return window{}, err
 	}
 	if again := p.schedule.Next(at.Add(-1)); !again.Equal(at) {
-		return window{}, fmt.Errorf("tick: the schedule depends on when it is asked: from %v its next tick is %v, and from just before that %v; instances would not agree on the ticks", t, at, again)
+		return window{}, fmt.Errorf("tick: the schedule depends on when it is asked: from %v its next tick is %v, and "+
+			"from just before that %v; instances would not agree on the ticks", t, at, again)
 	}
 	late, skew := p.late, p.skew
 	switch following, err := p.after(at); {
@@ -107,14 +109,14 @@ func (p *plan) window(t time.Time) (window, error) {
 	return window{at: at, over: at.Add(late), free: at.Add(late + skew)}, nil
 }
 
-// after returns the first tick after t, and sees to it that the schedule goes forward.
+// after returns the first tick after t, and checks that the schedule advances.
 func (p *plan) after(t time.Time) (time.Time, error) {
 	at := p.schedule.Next(t)
 	switch {
 	case at.IsZero():
 		return at, errNoMore
 	case !at.After(t):
-		return at, fmt.Errorf("tick: the schedule does not go forward: its next tick after %v is %v", t, at)
+		return at, fmt.Errorf("tick: the schedule does not advance: its next tick after %v is %v", t, at)
 	}
 	return at, nil
 }

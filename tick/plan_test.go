@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// at returns the time of day of a day that matters to nobody.
+// at returns a time of an arbitrary day.
 func at(clock string) time.Time {
 	t, err := time.Parse("15:04:05.999", clock)
 	if err != nil {
@@ -91,12 +91,12 @@ func TestWindowsShrinkWhereTicksAreClose(t *testing.T) {
 	}
 }
 
-// A plan that lives through a day: what it is told, and what it says next.
+// A plan goes through a day: its inputs, and its next decisions.
 func TestPlanCountsWhatPassed(t *testing.T) {
 	p := plan{schedule: Every(time.Minute), late: 5 * time.Second, skew: 5 * time.Second}
 	step := func(now, want string, missed int) {
 		t.Helper()
-		for range 2 { // asking twice changes nothing
+		for range 2 { // a second call changes nothing
 			w, err := p.next(at(now))
 			if err != nil {
 				t.Fatal(err)
@@ -112,12 +112,12 @@ func TestPlanCountsWhatPassed(t *testing.T) {
 	step("10:01:01", "10:02:00", 0)
 	step("10:04:30", "10:05:00", 3) // it was busy for two, three and four
 	p.attended(at("10:05:00"))
-	step("10:05:00", "10:06:00", 0) // it does not run one again
+	step("10:05:00", "10:06:00", 0) // it does not run a tick twice
 	p.pass(at("10:06:00"))
 	step("10:06:20", "10:07:00", 1)
 	p.attended(at("10:07:00"))
 	step("10:06:58", "10:08:00", 0) // set back a little
-	step("09:30:30", "09:31:00", 0) // set back by more than skew: begins anew
+	step("09:30:30", "09:31:00", 0) // set back by more than skew: it starts over
 	p.attended(at("09:31:00"))
 	p.attended(at("09:32:00"))
 	step("23:59:30", "00:00:00", 867)
@@ -140,9 +140,9 @@ func TestPlanRefusesSchedulesThatCannotBe(t *testing.T) {
 		schedule Schedule
 		want     string
 	}{
-		"stands": {Every(0), "does not go forward"},
+		"stands": {Every(0), "does not advance"},
 		"goes back": {scheduleFunc(func(t time.Time) time.Time { return t.Add(-time.Hour) }),
-			"does not go forward"},
+			"does not advance"},
 		"from now": {scheduleFunc(func(t time.Time) time.Time { return t.Add(time.Hour) }),
 			"depends on when it is asked"},
 		"much too fine": {Every(time.Millisecond), "apart"},

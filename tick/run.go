@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	look  = time.Minute // the longest time between two looks at the wall clock, which may have been set
-	retry = time.Second // after a locker was overloaded
+	look  = time.Minute // the longest time between two reads of the wall clock, which may be set meanwhile
+	retry = time.Second // the pause after the locker was overloaded
 )
 
 // errOver ends the wait for a lock when the tick is over.
 var errOver = errors.New("tick: the tick is over")
 
-// Locker is what Run needs of a *mortise.Node, which is one: Do waits for key, runs fn with a
-// context that ends when the lock is lost or the node leaves, and unlocks, also if fn panics. One
-// that is a [Store] too, as a node is, remembers which ticks are finished.
+// Locker is the part of *mortise.Node that Run uses. Do waits for key, runs fn with a context that
+// ends when the lock is lost or the node leaves, and unlocks, even if fn panics. A Locker that is
+// also a [Store], as a node is, records which ticks are finished.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
 
 // Run runs a job once per tick, on one of the instances that call it. It returns only when there is
-// nothing more to do: the cause of ctx's end, nil when the schedule has ended, mortise.ErrLeaving
-// or ErrClosed when the node leaves or is closed, any other error of the locker but a lost lock and
-// too many requests, or what is wrong with the job. A job that fails does not end it. With a locker
-// that is no [Store] it may return up to Late+Skew after the last tick that it ran, see the package
-// comment. It starts no goroutine that outlives it.
+// nothing more to do: the cause of ctx's end; nil when the schedule has ended; mortise.ErrLeaving
+// or ErrClosed when the node leaves or is closed; any other error of the locker except a lost lock
+// and too many requests; or what is invalid in the job. A failing job does not end it. If the
+// locker is not a [Store], Run may return up to Late+Skew after the last tick that it ran, see the
+// package comment. It starts no goroutine that outlives it.
 func Run(ctx context.Context, locker Locker, job Job) error {
 	job, err := job.withDefaults()
 	if err != nil {
@@ -42,8 +42,8 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	}
 	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job,
 		plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
-	// Nobody else wants this lock. Its context is how a runner that waits hours for a tick learns
-	// that the node leaves.
+	// No other runner requests this lock. Its context ends when the node leaves, even if the next
+	// tick is hours away.
 	presence := job.Name + "/run/" + rand.Text()
 	for {
 		var ended error
@@ -66,7 +66,7 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	}
 }
 
-// busy reports whether an error of a locker says to try again later.
+// busy reports whether a later retry can cure an error of a locker.
 func busy(err error) bool {
 	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||
 		errors.Is(err, mortise.ErrNotReady) ||
@@ -81,11 +81,10 @@ type runner struct {
 	plan     plan
 }
 
-// now reads the wall clock without the monotonic one, which does not follow it when it is set.
+// now reads the wall clock without its monotonic part, which does not follow when the clock is set.
 func (r *runner) now() time.Time { return r.job.Now().Round(0) }
 
-// loop attends tick after tick until ctx ends or something stands in the way for good, and returns
-// what.
+// loop attends tick after tick until ctx ends or a permanent error occurs, and returns the reason.
 func (r *runner) loop(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -106,8 +105,8 @@ func (r *runner) loop(ctx context.Context) error {
 	}
 }
 
-// attend waits for the lock of a tick that may begin, and runs the job if it gets it in time. It
-// returns an error that ends the loop.
+// attend waits for the lock of a tick that may begin, and runs the job if it gets the lock in time.
+// It returns an error that ends the loop.
 func (r *runner) attend(ctx context.Context, w window) error {
 	had, err := r.within(ctx, r.job.Name+"/"+w.name(), purpose.Tick, w, func(held context.Context, _ mortise.Token) {
 		r.hold(held, w)
@@ -115,7 +114,7 @@ func (r *runner) attend(ctx context.Context, w window) error {
 	switch {
 	case had, ctx.Err() != nil:
 		return nil
-	case err == errOver: // somebody else had it, as far as we can tell
+	case err == errOver: // another instance had it, as far as we can tell
 		r.plan.attended(w.at)
 		return nil
 	case busy(err):
@@ -126,8 +125,8 @@ func (r *runner) attend(ctx context.Context, w window) error {
 	return err
 }
 
-// hold is what is done under the lock of a tick: the job, unless it has been done before, and then
-// nothing until the tick is free.
+// hold is the work under the lock of a tick: the job, unless the tick is recorded, and then a wait
+// until the tick is free.
 func (r *runner) hold(held context.Context, w window) {
 	asking, cancel := context.WithTimeout(held, max(0, w.over.Sub(r.now())))
 	recorded, err := r.finished.has(asking, w)
@@ -135,7 +134,7 @@ func (r *runner) hold(held context.Context, w window) {
 	switch {
 	case held.Err() != nil:
 		return
-	case err != nil: // it may be done: another instance can ask
+	case err != nil: // it may be done: leave the tick to another instance
 		r.plan.pass(w.at)
 		r.job.Report(r.tick(w, 0), err)
 		return
@@ -151,8 +150,8 @@ func (r *runner) hold(held context.Context, w window) {
 	r.keep(held, w, recorded)
 }
 
-// work runs the job under its own lock, and reports what came of it. It returns whether the tick is
-// done with, so that nobody may run it again.
+// work runs the job under its own lock and reports the result. It returns whether the tick is done
+// and must not run again.
 func (r *runner) work(ctx context.Context, w window) (done bool) {
 	var token mortise.Token
 	var result error
@@ -176,8 +175,8 @@ func (r *runner) work(ctx context.Context, w window) (done bool) {
 }
 
 // within runs fn under the lock of key if it is granted before the tick is over. It reports whether
-// fn ran; if not, the error is errOver, or says why the lock could not be had. What happens to a
-// lock after fn has returned makes no difference to anybody.
+// fn ran; if not, the error is errOver, or the reason why the lock could not be had. It ignores the
+// loss of the lock after fn has returned.
 func (r *runner) within(ctx context.Context, key, what string, w window,
 	fn func(context.Context, mortise.Token)) (ran bool, err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
@@ -185,10 +184,9 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	timer := time.AfterFunc(w.over.Sub(r.now()), func() { cancel(errOver) })
 	defer timer.Stop()
 	err = r.do(waiting, key, what, func(held context.Context, token mortise.Token) error {
-		if timer.Stop() && r.now().Before(w.over) { // the first for the context, the second for a machine that slept
+		if timer.Stop() && r.now().Before(w.over) { // the second check is for a machine that slept
 			ran = true
-			// nobody waits for the confirmation of the release, which without a majority may take
-			// long
+			// do not wait for the confirmation of the release: without a majority it may take long
 			defer cancel(nil)
 			fn(held, token)
 		}
@@ -203,8 +201,8 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	return false, err
 }
 
-// do is Do of the locker. If that is a node, the lock says what it is for, so that the page and the
-// alerts tell it from a stuck one.
+// do is Do of the locker. If the locker is a node, the lock gets a label with its purpose, so that
+// the console and the alerts do not report it as stuck.
 func (r *runner) do(ctx context.Context, key, what string, fn func(context.Context, mortise.Token) error) (err error) {
 	node, is := r.locker.(*mortise.Node)
 	if !is {
@@ -222,9 +220,9 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 	return fn(lock.Context(ctx), lock.Token())
 }
 
-// keep holds the lock of a tick that is done with until nobody can want it, so that the others need
-// not look at the record. When we are asked to end it goes on if the tick is not recorded; then
-// only the loss of the lock ends it early.
+// keep holds the lock of a finished tick until no other instance can want it, so that the others
+// need not read the record. If the tick is not recorded, keep goes on after Run is asked to end;
+// then only the loss of the lock ends it early.
 func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(held, w.free.Sub(r.now()))
 	if recorded {
@@ -237,13 +235,13 @@ func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(context.WithoutCancel(held), w.free.Sub(r.now()))
 }
 
-// tick is what the job and the report see of a tick.
+// tick returns the Tick for the job and the report.
 func (r *runner) tick(w window, token mortise.Token) Tick {
 	return Tick{Job: r.job.Name, Time: w.at.UTC(), Missed: w.missed, Token: token}
 }
 
 // because adds to the result of a job why its context has ended, if it has. A job that succeeded
-// has failed all the same if its lock was lost.
+// counts as failed if its lock was lost.
 func because(ctx context.Context, result error) error {
 	cause := context.Cause(ctx)
 	switch {
@@ -255,7 +253,7 @@ func because(ctx context.Context, result error) error {
 	return fmt.Errorf("%w: %w", cause, result)
 }
 
-// sleep waits, or until ctx ends.
+// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -15,16 +15,16 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// crew is instances with clocks of their own that all run one job, inside a bubble. Times are
+// crew is a set of instances with their own clocks that all run one job, inside a bubble. Times are
 // seconds since its beginning, which is a full hour.
 type crew struct {
 	t     *testing.T
 	locks fakelock.Locks
 	began time.Time
 	job   tick.Job
-	takes time.Duration // of the job, which then returns fails
+	takes time.Duration // duration of the job, which then returns fails
 	fails error
-	store *store // nil: the lockers have none
+	store *store // nil if the lockers have none
 
 	mu      sync.Mutex // guards all below
 	running int
@@ -44,7 +44,7 @@ type member struct {
 
 func newCrew(t *testing.T, every, takes time.Duration) *crew {
 	c := &crew{t: t, began: time.Now(), takes: takes, job: tick.Job{Name: "report", Schedule: tick.Every(every)}}
-	time.Sleep(time.Second) // the tick of the beginning may still begin, and is in nobody's way
+	time.Sleep(time.Second) // the tick of the beginning may still begin, and blocks nothing
 	c.began = c.began.Truncate(time.Hour)
 	return c
 }
@@ -103,13 +103,13 @@ func (c *crew) work(ctx context.Context, name string, t tick.Tick) error {
 	return err
 }
 
-// until lets time pass until so many seconds after the beginning.
+// until lets time pass until that many seconds after the beginning.
 func (c *crew) until(at float64) {
 	time.Sleep(time.Until(c.began.Add(time.Duration(at * float64(time.Second)))))
 	synctest.Wait()
 }
 
-// ran checks what ran so far, and that tokens rose.
+// ran checks what has run so far, and that tokens rose.
 func (c *crew) ran(want ...string) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -142,7 +142,7 @@ func (c *crew) end(all ...*member) {
 	for _, m := range all {
 		<-m.ended
 	}
-	time.Sleep(time.Minute) // the sessions of those who crashed are over
+	time.Sleep(time.Minute) // the sessions of the crashed members are over
 	synctest.Wait()
 	if keys := c.locks.Keys(); len(keys) != 0 {
 		c.t.Errorf("still taken: %q", keys)
@@ -190,7 +190,7 @@ func TestAQuickJobRunsOncePerTickWhateverTheClocks(t *testing.T) {
 	}
 }
 
-// Ticks of a second bear clocks that are half a second apart.
+// Ticks of one second tolerate clocks that are half a second apart.
 func TestTicksThatAreCloseTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Second, time.Millisecond)
@@ -204,7 +204,7 @@ func TestTicksThatAreCloseTogether(t *testing.T) {
 	})
 }
 
-// Clocks that are further apart than Skew run a tick twice: one after the other, and the later run
+// If clocks differ by more than Skew a tick runs twice: one run after the other, and the later run
 // has the higher token.
 func TestClocksBeyondTheBoundRunATickTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -235,8 +235,7 @@ func TestACrashInTheMiddleIsTakenOver(t *testing.T) {
 	})
 }
 
-// With a Late below the time after which a session expires a crash loses its tick, and not the next
-// one.
+// With a Late below the expiry of a session a crash loses its tick, but not the next one.
 func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 4*time.Second)
@@ -250,7 +249,7 @@ func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	})
 }
 
-// It is at least once: a crash after the job has returned is as a crash in the middle.
+// A tick runs at least once: a crash after the job has returned counts as one in the middle.
 func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -265,8 +264,8 @@ func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	})
 }
 
-// A job that takes longer than its period does not overlap with itself: ticks that it lasts through
-// are skipped, and one that it ends in begins late.
+// A job that takes longer than its period does not overlap with itself: ticks during it are
+// skipped, and the tick in which it ends begins late.
 func TestASlowJobSkipsTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, 10*time.Second, 23*time.Second)
@@ -274,9 +273,9 @@ func TestASlowJobSkipsTicks(t *testing.T) {
 		a, b := c.join("a", time.Second), c.join("b", 0)
 		c.until(58)
 		c.ran("a@10: 9-32", "b@30: 32-55")
-		c.reported("b@20: tick: skipped, since the job was still running", "a@10: <nil>",
-			"a@40: tick: skipped, since the job was still running",
-			"a@50: tick: skipped, since the job was still running", "b@30: <nil>")
+		c.reported("b@20: tick: skipped because the job was still running", "a@10: <nil>",
+			"a@40: tick: skipped because the job was still running",
+			"a@50: tick: skipped because the job was still running", "b@30: <nil>")
 		c.end(a, b)
 	})
 }
@@ -294,8 +293,8 @@ func TestAFailedJobIsReportedAndHasHadItsTick(t *testing.T) {
 	})
 }
 
-// The lock is lost in the middle of the job: its context ends, and another instance takes the tick
-// over.
+// The lock is lost in the middle of the job: its context ends, and another instance takes over the
+// tick.
 func TestALostLockEndsTheJob(t *testing.T) {
 	for _, which := range []string{"report", "report/2000-01-01T00:01:00Z"} {
 		t.Run(which, func(t *testing.T) {
@@ -305,7 +304,7 @@ func TestALostLockEndsTheJob(t *testing.T) {
 				a, b := c.join("a", time.Second), c.join("b", 0)
 				c.until(60.5)
 				if !c.locks.Lose(which) {
-					t.Fatalf("nobody has it: %q", c.locks.Keys())
+					t.Fatalf("no instance has it: %q", c.locks.Keys())
 				}
 				c.until(90)
 				c.ran("a@60: 59-60.5", "b@60: 60.5-62.5")
@@ -316,8 +315,8 @@ func TestALostLockEndsTheJob(t *testing.T) {
 	}
 }
 
-// A machine that slept while it waited is granted the lock before its timers have noticed: it asks
-// its clock, which says that the tick is over.
+// A machine that slept while it waited is granted the lock before its timers fire. It reads its
+// clock, which shows that the tick is over.
 func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)
@@ -349,7 +348,7 @@ func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
 	})
 }
 
-// Who has lost the lock of a tick that is done has nothing left to keep.
+// An instance that lost the lock of a finished tick has nothing left to keep.
 func TestALostTickIsNotKept(t *testing.T) {
 	for name, lose := range map[string]func(*crew, *member){
 		"lost":   func(c *crew, _ *member) { c.locks.Lose("report/2000-01-01T00:01:00Z") },
@@ -373,7 +372,7 @@ func TestALostTickIsNotKept(t *testing.T) {
 	}
 }
 
-// A session that is lost while nothing runs costs nothing: Run takes part again.
+// If a session is lost while nothing runs, Run takes part again.
 func TestALostSessionIsGotOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -402,8 +401,8 @@ func TestLeavingEndsAnIdleRunAtOnce(t *testing.T) {
 	})
 }
 
-// A node that leaves, or a Run that is ended, in the middle of the job hands the tick over; one
-// that leaves after it keeps the tick until nobody wants it.
+// A node that leaves, or a Run that is ended, in the middle of the job hands the tick over. After
+// the job it keeps the tick until no other instance can want it.
 func TestLeavingInAndAfterTheJob(t *testing.T) {
 	for _, way := range []struct {
 		leave func(*member)
@@ -526,8 +525,8 @@ func TestAnOverloadedNodeSkipsATick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
 		c.until(30)
-		// The presence, the lock of the first tick, and after that of the second the lock of the
-		// job.
+		// The presence, the lock of the first tick, and then the lock of the job of the second
+		// tick.
 		locker := &moody{Instance: c.locks.Instance(), full: map[int]bool{1: true, 3: true, 5: true}}
 		var reports []string
 		job := c.job
@@ -561,7 +560,7 @@ func TestRunRefusesWhatCannotBe(t *testing.T) {
 		t.Error("no locker is needed")
 	}
 	if err := tick.Run(t.Context(), locker, tick.Job{Name: "report", Schedule: tick.Every(0),
-		Run: run}); err == nil || !strings.Contains(err.Error(), "forward") {
+		Run: run}); err == nil || !strings.Contains(err.Error(), "advance") {
 		t.Errorf("a schedule that stands gave %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func TestListsAreReadWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// FuzzList reads any bytes as a file of addresses: another program writes it, perhaps just now.
+// FuzzList parses arbitrary bytes as a file of addresses, which another program may be writing.
 func FuzzList(f *testing.F) {
 	f.Add([]byte("# peers\n10.0.0.1:7947\norders-1.orders:7947 # here\r\n\n[fd00::1]:7947"))
 	f.Add([]byte("\xef\xbb\xbfa:1\nb"))
@@ -103,7 +103,7 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// FuzzJoin reads any text as an entry of Join.
+// FuzzJoin parses any text as an entry of Join.
 func FuzzJoin(f *testing.F) {
 	for _, entry := range []string{"a:1", "dns:///a:1", "srv:///_a._tcp.b", "file:///a/b", "dns://8.8.8.8/a:1",
 		"[fd00::1%eth0]:1"} {
@@ -132,7 +132,7 @@ func FuzzJoin(f *testing.F) {
 	})
 }
 
-// write puts a file in place at once, as its writer should.
+// write puts a file in place atomically, as its writer should.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -167,8 +167,8 @@ func TestFileTroubleIsAnErrorAndNeverAList(t *testing.T) {
 	})
 }
 
-// TestAHalfWrittenFileDoesNotCount has a writer that pauses in the middle of an address: what is
-// there is well-formed, and wrong.
+// TestAHalfWrittenFileDoesNotCount has a writer that pauses in the middle of an address, so that
+// the file is well-formed and wrong.
 func TestAHalfWrittenFileDoesNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "peers")
 	synctest.Test(t, func(t *testing.T) {

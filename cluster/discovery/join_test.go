@@ -18,12 +18,12 @@ import (
 	"time"
 )
 
-// at answers an attempt without carrying it out: the entry leads to these lines.
+// at answers an attempt without running it: the entry leads to these lines.
 func at(a Attempt, lines ...foundLine) Result {
 	return Result{entry: a.entry, asked: a.asked, found: found{lines: lines}}
 }
 
-// one returns the single attempt that is due.
+// one returns the only attempt that is due.
 func one(t *testing.T, j *Join, now time.Duration) Attempt {
 	t.Helper()
 	due, _ := j.Due(now, false, func() uint64 { return 0 })
@@ -33,9 +33,9 @@ func one(t *testing.T, j *Join, now time.Duration) Attempt {
 	return due[0]
 }
 
-// TestNamesAreLookedUpForEverWithJitter: several instances that were started together do not go on
+// TestNamesAreLookedUpForeverWithJitter checks that instances that start together do not keep
 // asking together.
-func TestNamesAreLookedUpForEverWithJitter(t *testing.T) {
+func TestNamesAreLookedUpForeverWithJitter(t *testing.T) {
 	for _, led := range []bool{false, true} {
 		every := map[bool]time.Duration{false: resolveEvery, true: resolveEverySlow}[led]
 		const many = 4
@@ -71,8 +71,8 @@ func TestNamesAreLookedUpForEverWithJitter(t *testing.T) {
 	}
 }
 
-// TestWithoutALeaderLookupsAreFastAtOnce: what was planned under a leader does not count without
-// one.
+// TestWithoutALeaderLookupsAreFastAtOnce checks that lookups planned with a leader come earlier
+// without one.
 func TestWithoutALeaderLookupsAreFastAtOnce(t *testing.T) {
 	j := New(Config{Entries: []string{"a.example:1", "10.0.0.1:1"}})
 	zero := func() uint64 { return 0 }
@@ -93,8 +93,8 @@ func TestWithoutALeaderLookupsAreFastAtOnce(t *testing.T) {
 	one(t, j, time.Second+resolveEvery*5/4)
 }
 
-// TestAFailureKeepsWhatWasKnown: a lookup that failed says nothing about which instances are there,
-// and one that found nothing does.
+// TestAFailureKeepsWhatWasKnown checks that a failed lookup keeps the known addresses, and an empty
+// result does not.
 func TestAFailureKeepsWhatWasKnown(t *testing.T) {
 	j := New(Config{Entries: []string{"srv:///peers.example"}, Self: "10.0.0.1:1"})
 	a, b := foundLine{host: "a", port: "1", addrs: []string{"10.0.0.1"}},
@@ -144,7 +144,7 @@ func hosts(n int) (ips []string) {
 	return ips
 }
 
-// TestTroubleIsToldWithTheWayOut is what the operator is told.
+// TestTroubleIsToldWithTheWayOut checks the text for the operator.
 func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 	path := "file://" + t.TempDir() + "/peers"
 	for name, c := range map[string]struct {
@@ -189,8 +189,8 @@ func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 	}
 }
 
-// TestAFunctionMayDoWhatItLikes carries attempts out: whatever the user's function does, its
-// trouble has a name, no second call begins beside it, and Run returns.
+// TestAFunctionMayDoWhatItLikes runs attempts. Whatever the user's function does, its failure is
+// named, no second call begins beside it, and Run returns.
 func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logs bytes.Buffer
@@ -266,7 +266,7 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 	})
 }
 
-// TestHostsOfAListAreLookedUpAFewAtATime, and each has an answer of its own.
+// TestHostsOfAListAreLookedUpAFewAtATime also checks that each host has its own result.
 func TestHostsOfAListAreLookedUpAFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // guards both

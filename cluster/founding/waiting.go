@@ -215,8 +215,8 @@ func (c *Core) founderMissing(list []candidate) string {
 		case n == 0:
 			missing = append(missing, strconv.Quote(f))
 		case n > 1:
-			return strconv.Itoa(n) + " instances are called " + strconv.Quote(f) + ": each founder needs a name " +
-				"of its own"
+			return strconv.Itoa(n) + " instances are called " + strconv.Quote(f) +
+				": each founder needs a name of its own"
 		}
 	}
 	if len(missing) > 0 {

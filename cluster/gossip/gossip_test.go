@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestInstancesSeeEachOther: all see all soon, what one tells, and at once that one has said
-// goodbye.
+// TestInstancesSeeEachOther checks that all see all soon, and see updates, and see a goodbye at
+// once.
 func TestInstancesSeeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -44,8 +44,8 @@ func TestInstancesSeeEachOther(t *testing.T) {
 	})
 }
 
-// TestAnInstanceThatIsCutOffIsGone, and is seen again when one side joins the other: gossip does
-// not do that by itself.
+// TestAnInstanceThatIsCutOffIsGone also checks that it is seen again after a Join by one side;
+// gossip does not do that by itself.
 func TestAnInstanceThatIsCutOffIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -74,7 +74,7 @@ func TestAnInstanceThatIsCutOffIsGone(t *testing.T) {
 	})
 }
 
-// TestALabelKeepsClustersApart: what another cluster says is dropped.
+// TestALabelKeepsClustersApart checks that gossip of another cluster is dropped.
 func TestALabelKeepsClustersApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -93,8 +93,7 @@ func TestALabelKeepsClustersApart(t *testing.T) {
 	})
 }
 
-// TestCloseEndsEverythingAtOnce, while others are silent too; the bubble fails on a goroutine that
-// is left.
+// TestCloseEndsEverythingAtOnce has silent peers too. The bubble fails on a remaining goroutine.
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		for _, after := range []time.Duration{0, time.Millisecond, 500 * time.Millisecond, 1300 * time.Millisecond,
@@ -116,7 +115,7 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForTheGoodbye: memberlist panics if it is shut down while it says goodbye.
+// TestCloseWaitsForTheGoodbye: memberlist panics if it is shut down while it sends a goodbye.
 func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	for _, moment := range []time.Duration{0, 37, 71, 113, 167} {
 		synctest.Test(t, func(t *testing.T) {
@@ -128,7 +127,7 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 			synctest.Wait()
 			gone := w.all[2]
 			gone.stop()
-			gone.Leave() // after Close it is none
+			gone.Leave() // after Close it does nothing
 			time.Sleep(time.Second)
 			if n := len(w.all[0].sees()); n != 2 {
 				t.Errorf("a second later %d are seen, want 2", n)
@@ -137,8 +136,8 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	}
 }
 
-// Ghosts that a process with the secret makes up are taken in up to a bound, and the instances go
-// on seeing each other and working.
+// Members invented by a process with the secret are accepted up to a limit. The real instances keep
+// seeing each other and working.
 func TestGhostsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -181,8 +180,8 @@ func TestGhostsAreBounded(t *testing.T) {
 	})
 }
 
-// Exchanges that announce a million members, lie about lengths or cut the versions of a member
-// short hold next to nothing and stop nothing, and honest ones go on.
+// Exchanges that announce a million members, have wrong lengths or cut the versions of a member
+// cost almost nothing and stop nothing. Honest exchanges continue.
 func TestHostileExchangesHoldNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -204,7 +203,7 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 				}
 				defer conn.Close()
 				go func() { _, _ = conn.Write(labelled(attack, label)) }()
-				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it looks at the members
+				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it examines the members
 			}
 			synctest.Wait()
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// However much gossip says, the owner looks at it once in a while, at the latest word of each
+// However much news there is, the owner takes it at intervals, and gets only the latest of each
 // member.
 func TestNewsAreGathered(t *testing.T) {
 	var u unread

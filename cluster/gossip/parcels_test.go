@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// text encodes a string or bytes as memberlist's msgpack does.
+// text encodes a string or bytes in the msgpack of memberlist.
 func text(b []byte, s string) []byte {
 	if len(s) < 32 {
 		return append(append(b, 0xa0|byte(len(s))), s...)
@@ -20,7 +20,7 @@ func text(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint16(append(b, 0xda), uint16(len(s))), s...)
 }
 
-// aliveBody is memberlist's message that a member is here, without its type.
+// aliveBody returns memberlist's message that a member is present, without its type.
 func aliveBody(name string, incarnation uint32, m Meta) []byte {
 	b := []byte{0x86}
 	b = binary.BigEndian.AppendUint32(append(text(b, "Incarnation"), 0xce), incarnation)
@@ -31,7 +31,7 @@ func aliveBody(name string, incarnation uint32, m Meta) []byte {
 	return text(text(b, "Vsn"), "\x01\x05\x05\x00\x00\x00")
 }
 
-// compound puts messages into one packet.
+// compound combines messages into one packet.
 func compound(parts ...[]byte) []byte {
 	b := []byte{msgCompound, byte(len(parts))}
 	for _, p := range parts {
@@ -51,7 +51,7 @@ func labelled(b []byte, label string) []byte {
 	return b
 }
 
-// Packets that cost more than they weigh are dropped.
+// Packets that would cost far more than their size are dropped.
 func TestUnsoundPackets(t *testing.T) {
 	alive := append([]byte{4}, aliveBody("x", 1, Meta{Instance: nodeidtest.ID(1)})...)
 	crc := func(b []byte) []byte { return append([]byte{msgCRC, 1, 2, 3, 4}, b...) }
@@ -83,15 +83,15 @@ func TestUnsoundPackets(t *testing.T) {
 	}
 }
 
-// header is the head of an exchange of everything.
+// header returns the head of an exchange of everything.
 func header(nodes, user uint32) []byte {
 	b := binary.BigEndian.AppendUint32(append(text([]byte{msgPushPull, 0x83}, "Nodes"), 0xce), nodes)
 	b = binary.BigEndian.AppendUint32(append(text(b, "UserStateLen"), 0xce), user)
 	return append(text(b, "Join"), 0xc2)
 }
 
-// A byte stream is judged by its head and cut at a bound, so that memberlist never reserves what
-// was only announced.
+// A byte stream is judged by its head and cut at a limit, so that memberlist never allocates for
+// what was only announced.
 func TestUnsoundStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		head []byte
@@ -108,7 +108,7 @@ func TestUnsoundStreams(t *testing.T) {
 		"a message of the user":   {[]byte{8, 0x81}, false},
 		"a field twice": {append(text(append(text([]byte{msgPushPull, 0x83}, "Nodes"), 1), "Nodes"), 2),
 			false},
-		"a field nobody knows":     {append(text([]byte{msgPushPull, 0x83}, "Other"), 1), false},
+		"an unknown field":         {append(text([]byte{msgPushPull, 0x83}, "Other"), 1), false},
 		"a negative number":        {append(text([]byte{msgPushPull, 0x83}, "Nodes"), 0xff), false},
 		"a text for a number":      {append(text([]byte{msgPushPull, 0x83}, "Nodes"), 0xa1, 'x'), false},
 		"another map":              {[]byte{msgPushPull, 0xdf, 0xff, 0xff, 0xff, 0xff}, false},
@@ -144,7 +144,7 @@ func TestUnsoundStreams(t *testing.T) {
 	}
 }
 
-// exchanged is a member of an exchange, with these protocol versions in the encoding of msgpack.
+// exchanged returns a member of an exchange, with these protocol versions in msgpack.
 func exchanged(versions ...byte) []byte {
 	b := text(text([]byte{0x84}, "Name"), "x")
 	b = append(text(b, "Incarnation"), 0xce, 0, 0, 0, 1)
@@ -152,8 +152,8 @@ func exchanged(versions ...byte) []byte {
 	return append(text(b, "Vsn"), versions...)
 }
 
-// memberlist before v0.7.0 panics at a member that names some protocol versions and not all: it
-// never sees one. The members before it are handed on.
+// memberlist before v0.7.0 panics at a member that has some protocol versions and not all. It never
+// receives one, but does receive the members before it.
 func TestUnsoundMembers(t *testing.T) {
 	sound := exchanged(0xa6, 1, 5, 2, 2, 5, 4)
 	for name, c := range map[string]struct {

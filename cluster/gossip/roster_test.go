@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A place of the roster is free again when memberlist has forgotten the member, not before, and
-// what is said late of it changes nothing.
+// A slot of the roster is free again exactly when memberlist has forgotten the member. Late news of
+// that member changes nothing.
 func TestRosterGivesPlacesBack(t *testing.T) {
 	now := time.Now()
 	r := newRoster(3)
@@ -29,7 +29,7 @@ func TestRosterGivesPlacesBack(t *testing.T) {
 		t.Error("the place is not free")
 	}
 	if !r.admit("e", now.Add(2*time.Hour)) {
-		t.Error("a place whose member never came is kept for ever")
+		t.Error("a slot whose member never came is kept forever")
 	}
 	if len(r.known) != 3 {
 		t.Errorf("%d are known", len(r.known))

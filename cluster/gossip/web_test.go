@@ -15,13 +15,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// label is that of the cluster.
+// label is the label of the cluster.
 const label = "test"
 
 func addrOf(i int) string { return fmt.Sprintf("10.0.0.%d:7947", i+1) }
 
-// web is a network in memory for bubbles, and the instances on it. Packets arrive at once, streams
-// are pipes, and an address that is cut off is silent.
+// web is a network in memory for synctest bubbles, and its instances. Packets arrive at once,
+// streams are pipes, and an address that is cut off is silent.
 type web struct {
 	t   *testing.T
 	all []*instance
@@ -31,14 +31,14 @@ type web struct {
 	off   map[string]bool
 }
 
-// instance is a Gossip and what it has heard.
+// instance is a Gossip and the news that it has received.
 type instance struct {
 	*Gossip
 	web   *web
 	port  *port
 	first Meta
 
-	mu    sync.Mutex // guards peers, and orders what is taken
+	mu    sync.Mutex // guards peers, and orders the calls of Take
 	peers map[string]Meta
 }
 
@@ -100,7 +100,7 @@ func (w *web) crowd(n int) {
 	}
 }
 
-// hear is the owner of what is heard.
+// hear takes the news, like an owner.
 func (n *instance) hear() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -111,7 +111,7 @@ func (n *instance) hear() {
 	}
 }
 
-// sees returns the instances that it sees, itself among them, by their own names.
+// sees returns the names of the instances that it sees, including itself.
 func (n *instance) sees() map[string]Meta {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,14 +140,15 @@ func (w *web) stop() {
 	}
 }
 
-// cut makes an address silent, or ends that.
+// cut makes an address silent, or reachable again.
 func (w *web) cut(addr string, off bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.off[addr] = off
 }
 
-// reach returns the port at an address: nil if there is none, or one of the two is cut off.
+// reach returns the port at an address. It is nil if there is none, or if one of the two is cut
+// off.
 func (w *web) reach(from, to string) *port {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// shrunk are the facts of the leader of three voters, of which the third is over, while a fourth
-// instance could take its place.
+// shrunk returns the facts of the leader of three voters. The third is over, and a fourth instance
+// could replace it.
 func shrunk() voters.Facts {
 	f := voters.Facts{
 		Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c", "d"}},
@@ -34,8 +34,8 @@ func shrunk() voters.Facts {
 	return f
 }
 
-// prepared has the fourth instance run a replica, as far as its answer says, and returns what
-// follows.
+// prepared has the fourth instance answer that it runs a replica, and returns the orders of the
+// next look.
 func prepared(t *testing.T, l *Lead) (now time.Duration, o Orders) {
 	t.Helper()
 	now = time.Hour
@@ -56,13 +56,13 @@ func prepared(t *testing.T, l *Lead) (now time.Duration, o Orders) {
 	return now, o
 }
 
-// answer is that of an instance to the question for a replica, as the wire has it.
+// answer encodes the answer of an instance to a Prepare.
 func answer(step voters.Step, state founding.PreparedState) []byte {
 	return append(binary.AppendUvarint([]byte{1, 8}, step.ID), byte(state), 0)
 }
 
-// TestAStepIsCarriedOnce: as long as nothing changes, and again after a second, and at once in the
-// next term.
+// TestAStepIsCarriedOnce checks that a step is handed over once while nothing changes, again after
+// a second, and at once in the next term.
 func TestAStepIsCarriedOnce(t *testing.T) {
 	var l Lead
 	now, o := prepared(t, &l)
@@ -88,8 +88,8 @@ func TestAStepIsCarriedOnce(t *testing.T) {
 	}
 }
 
-// TestAnswersOfAnotherLeadMeanNothing: nor do those of another replica, and those that cannot be
-// read.
+// TestAnswersOfAnotherLeadMeanNothing checks that answers of another lead, answers about another
+// replica, and undecodable answers are ignored.
 func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 	var l Lead
 	now, o := prepared(t, &l)
@@ -128,8 +128,8 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 
 func first(look bool, _ string) bool { return look }
 
-// TestWhenToLook: not within 50 ms, after a second while it leads, and when something may have
-// changed.
+// TestWhenToLook checks that looks are at least 50 ms apart, a second apart while this instance
+// leads, and follow a reported change.
 func TestWhenToLook(t *testing.T) {
 	var l Lead
 	if due := l.Due(7, true); due != 7 {

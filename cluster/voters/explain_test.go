@@ -77,11 +77,11 @@ func TestMayStop(t *testing.T) {
 	v.Replicas[2].Settled = true
 	v.Config.Outgoing = []ID{1, 2, 9}
 	if MayStop(v, 9) {
-		t.Error("A5: a vote that the joint configuration still counts may stop")
+		t.Error("a vote that the joint configuration still counts may stop")
 	}
 	v.Config = Config{Voters: []ID{2}}
 	if MayStop(v, 1) {
-		t.Error("A5: the leader itself says that it may stop; who follows does not know yet that the change is " +
+		t.Error("the leader itself may stop, though its successor does not know yet that the change is " +
 			"committed")
 	}
 	for line, want := range map[string]bool{
@@ -94,7 +94,7 @@ func TestMayStop(t *testing.T) {
 		"":                                                  false,
 	} {
 		if got := AllLeaving(scene(t, line, Settings{Voters: 3})); got != want {
-			t.Errorf("B4: %q: all leave: %v, want %v", line, got, want)
+			t.Errorf("%q: all leave: %v, want %v", line, got, want)
 		}
 	}
 }

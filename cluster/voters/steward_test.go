@@ -87,7 +87,7 @@ func TestAsked(t *testing.T) {
 		t.Error("an answer that is repeated prolongs the rest")
 	}
 	if s := l.look(0); s.Kind == AddLearner {
-		t.Fatal("B1: what has ended runs again")
+		t.Fatal("an ID that has ended runs again")
 	}
 	l.see("a* b c/dead | | ", three)
 	if l.look(11 * time.Second); len(l.prepared) != 0 {
@@ -135,7 +135,7 @@ func TestLifeOver(t *testing.T) {
 	}
 	l := newLead(t, "a* b c/unreachable | d |", three)
 	if over(l, 0) {
-		t.Error("no stream, and nothing else: A10 asks for more")
+		t.Error("a missing stream alone does not end a life")
 	}
 	anew(l, 9)
 	if over(l, 0) {
@@ -143,7 +143,7 @@ func TestLifeOver(t *testing.T) {
 	}
 	l.f.Replicas[2].SilentFor = silenceNamed
 	if !over(l, 0) {
-		t.Error("A10: its name is registered anew, by a later life")
+		t.Error("its name was registered again, by a later life")
 	}
 	l.want(0, Change, 0, "rule 11: it is replaced at once")
 	if linked(l, true); over(l, 0) {
@@ -160,7 +160,7 @@ func TestLifeOver(t *testing.T) {
 	over(l, 0)
 	l.f.Replicas[2].SilentFor = silenceNamed
 	if anew(l, 9); !over(l, 0) {
-		t.Error("A10: its name is registered anew, by a later life")
+		t.Error("its name was registered again, by a later life")
 	}
 	l.f.Registered = slices.DeleteFunc(l.f.Registered,
 		func(r Registered) bool { return r.Instance == nodeidtest.ID(103) })

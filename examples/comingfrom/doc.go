@@ -1,18 +1,16 @@
-// Package comingfrom has the mortise side of docs/COMING_FROM.md, which stands beside what one
-// writes with other lock libraries: each file is one of them, as an example whose output is
-// checked.
+// Package comingfrom has the mortise side of docs/COMING_FROM.md, which compares mortise with other
+// lock libraries. Each file is about one of them, as an example whose output is checked.
 //
 //	go test -v ./examples/comingfrom
 //
-//	redsync          a lock that is waited for, for as long as the caller likes; try; nothing to extend
-//	etcd             a write that only the holder can make, without a transaction in the lock service
+//	redsync          a lock that is awaited as long as the caller likes; try; nothing to extend
+//	etcd             a write that only the holder can make, without a transaction of the locks
 //	consul           the value of a lock, its holder, lock-delay, a semaphore
 //	curator          re-entry, several keys, readers and writers, a holder that is asked to hurry
-//	leaderelection   one of the fleet leads; nobody has to exit
+//	leaderelection   one of the fleet leads; no process has to exit
 //
-// A test of internal/house holds the snippets of the page to this code.
+// A test of internal/house keeps the snippets of the page equal to this code.
 //
-// Guarantees: none at run time, the package is only its tests. Concurrency, failure: each example
-// says what it shows. Limits: one node in one process. Refused alternative: snippets in the page
-// alone, which nobody would compile.
+// The package has only examples, each with one node in one process. Snippets in the page alone
+// would never be compiled.
 package comingfrom

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// pay writes under the lock. What IsOwner does in a transaction of etcd, the database does here: it
-// compares the token.
+// pay writes under the lock. The database compares the token, which replaces IsOwner in a
+// transaction of etcd.
 func pay(ctx context.Context, node *mortise.Node, db *database) error {
 	return node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
 		return db.put(ctx, "orders/42", "paid", token)
@@ -23,7 +23,7 @@ func Example_etcd() {
 	defer stop()
 	var db database
 
-	// A holder of before, which has lost its lock and does not know it.
+	// A former holder has lost its lock and has not noticed.
 	late, err := node.Lock(ctx, "orders/42")
 	check(err)
 	check(late.Unlock(ctx)) // stands for the loss
@@ -33,7 +33,7 @@ func Example_etcd() {
 	fmt.Println("refused:", errors.Is(err, fence.ErrStale))
 	fmt.Println("order 42:", db.get("orders/42"))
 
-	// Asked of the group, for a resource that cannot compare: it was so when it was asked.
+	// A resource that cannot compare asks the group: the answer was true when it was given.
 	held, err := node.Check(ctx, "orders/42", late.Token())
 	fmt.Println("held with the old token:", held, err)
 	// Output:
@@ -42,7 +42,7 @@ func Example_etcd() {
 	// held with the old token: false <nil>
 }
 
-// Two calls exclude each other, in one process too: with etcd two mutexes of one session and one
+// Two calls exclude each other, in one process too. With etcd, two mutexes of one session and one
 // prefix are one holder.
 func Example_etcdOneProcess() {
 	ctx := context.Background()
@@ -54,7 +54,7 @@ func Example_etcdOneProcess() {
 	_, err = node.TryLock(ctx, "orders/42")
 	fmt.Println("second caller is refused:", errors.Is(err, mortise.ErrHeld))
 
-	again, err := node.Lock(lock.Context(ctx), "orders/42") // under the context of the lock it is entered again
+	again, err := node.Lock(lock.Context(ctx), "orders/42") // under the lock's own context it is entered again
 	check(err)
 	fmt.Println("same token:", again.Token() == lock.Token())
 	check(again.Unlock(ctx))

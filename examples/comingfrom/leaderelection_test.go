@@ -22,7 +22,7 @@ func Example_leaderelection() {
 	node, stop := start(ctx, "orders-0")
 	defer stop()
 
-	deploy, terminate := context.WithCancel(ctx) // ends on SIGTERM in life
+	deploy, terminate := context.WithCancel(ctx) // in production SIGTERM ends it
 	err := control(deploy, node, "orders-0", func(ctx context.Context, token mortise.Token) error {
 		leader, err := election.New(node, "orders-controller", election.Options{}).Leader(ctx) // any instance may ask
 		if err != nil {
@@ -30,7 +30,7 @@ func Example_leaderelection() {
 		}
 		fmt.Println(leader.Value, "leads, fenced by the token:", leader.Token == token)
 		terminate()
-		<-ctx.Done() // end what was started, and return: only then is the lead given up
+		<-ctx.Done() // end what was started and return: then the leadership is given up
 		return nil
 	})
 	fmt.Println(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// rebuild waits five seconds for the lock, and then works for as long as it takes.
+// rebuild waits five seconds for the lock, and then works as long as needed.
 func rebuild(ctx context.Context, node *mortise.Node, db *database) error {
 	wait, cancel := context.WithTimeout(ctx, 5*time.Second) // bounds the wait, not the hold
 	defer cancel()
@@ -22,7 +22,7 @@ func rebuild(ctx context.Context, node *mortise.Node, db *database) error {
 	return db.put(work, "report", "rebuilt", lock.Token())
 }
 
-// skip does the work only if nobody else is at it.
+// skip does the work only if no other instance is doing it.
 func skip(ctx context.Context, node *mortise.Node) (done bool, err error) {
 	lock, err := node.TryLock(ctx, "report")
 	var held *mortise.HeldError
@@ -31,7 +31,7 @@ func skip(ctx context.Context, node *mortise.Node) (done bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, err // not decided: no leader, or in the grace
+		return false, err // not decided: no leader, or the group is in its grace
 	}
 	return true, lock.Unlock(ctx)
 }

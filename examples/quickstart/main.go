@@ -5,20 +5,19 @@
 //	go run ./examples/quickstart -secret "$(openssl rand -hex 32)" -dir /tmp/quickstart
 //
 // It starts three processes of itself on loopback. Each in turn locks one key and adds one to a
-// number that a small server keeps; the server compares fencing tokens. Two of them are killed with
-// SIGKILL while they hold the lock, one after the other, the leader first, and started again. All
-// state is in memory: who comes back is somebody new, and is made a voter in the place of who it
-// was. It takes its first turn when it is ready, which is when the group can lose another. With
-// -dir the workers keep their state there, and each comes back as the voter that it was. With
-// -secret all connections are encrypted. Without it every user of this machine can take and break
-// the locks while it runs, since loopback is open to all of them. At the end the number must equal
-// the sum of all turns and tokens must have risen without exception, or the exit status is 1.
+// number on a small server, which compares fencing tokens. Two of them, first the leader, are
+// killed with SIGKILL while they hold the lock, one after the other, and started again. All state
+// is in memory, so a restarted worker is a new instance, which becomes a voter in place of its
+// former self. It takes its first turn when it is ready, which is when the group can lose another.
+// With -dir the workers keep their state there, and each comes back as the same voter. With -secret
+// all connections are encrypted. Without it every user of this machine can take and break the locks
+// while it runs, because loopback is open to all of them. At the end the number must equal the sum
+// of all turns, and tokens must have risen without exception; otherwise the exit status is 1.
 //
-// What it promises to show and nothing more: it runs for about fifteen seconds, needs no other
-// set-up, and leaves nothing behind. The instances use the smallest lease (1 s) so that the wait
-// for the dead holder's lease is short, and no grace (Grace: -1) because no earlier group can
-// exist. The three roles are in files of their own: the worker that locks, the resource that
-// compares, the view.
+// It runs for about fifteen seconds, needs no setup, and leaves nothing behind. The instances use
+// the shortest lease (1 s), so that the wait for the lease of the dead holder is short, and no
+// grace (Grace: -1), because no earlier group can exist. Each role has a file: the worker that
+// locks, the resource that compares, and the view.
 package main
 
 import (
@@ -54,17 +53,18 @@ func main() {
 	}
 }
 
-// options are what the workers are started with.
+// options are the start options of the workers.
 type options struct{ dir, secret string }
 
-// killings is how many workers are killed, each when the one before is back: without a way to heal,
+// killings is how many workers are killed, each after the previous one is back. Without healing,
 // two would leave no majority of three.
 const killings = 2
 
-// names are what the three workers are called.
+// names are the Names of the three workers.
 var names = [...]string{"anna", "ben", "cleo"}
 
-// show is the parent process: it starts the workers, watches them, kills some and judges the end.
+// show is the parent process: it starts the workers, watches them, kills some and judges the
+// result.
 type show struct {
 	options
 	addresses []string
@@ -75,7 +75,7 @@ type show struct {
 
 	kills      []kill
 	granted    []event
-	fellBack   int // grants whose token was not higher than that of one before them
+	fellBack   int // grants whose token was not higher than an earlier one
 	grants     int
 	unexpected error
 }
@@ -84,7 +84,7 @@ type show struct {
 type kill struct {
 	worker    string
 	at        time.Time
-	takenOver time.Duration // until somebody else was granted the lock; 0 until then
+	takenOver time.Duration // until another worker was granted the lock; 0 until then
 	back      bool          // it has had a turn since
 }
 
@@ -118,12 +118,12 @@ func runShow(out *os.File, length time.Duration, o options) error {
 	return s.judge(out)
 }
 
-// overtime is how many times its length the show may take where processors are scarce, to see the
-// last who was killed come back.
+// overtime is how many times its length the show may take if processors are scarce, to see the last
+// killed worker come back.
 const overtime = 5
 
 // watch follows the workers for the given time, counted from the first grant, and kills one
-// whenever it is time to.
+// whenever it is due.
 func (s *show) watch(length time.Duration) {
 	birth := time.After(20 * time.Second)
 	var began time.Time
@@ -133,7 +133,7 @@ func (s *show) watch(length time.Duration) {
 		select {
 		case <-birth:
 			if s.grants == 0 {
-				s.unexpected = fmt.Errorf("nobody was granted the lock within 20 s")
+				s.unexpected = fmt.Errorf("no worker was granted the lock within 20 s")
 			}
 		case <-end:
 			over = true
@@ -152,11 +152,11 @@ func (s *show) watch(length time.Duration) {
 	}
 }
 
-// allBack reports whether all who were to be killed were, and have had a turn since.
+// allBack reports whether all kills are done and every killed worker has had a turn since.
 func (s *show) allBack() bool { return len(s.kills) == killings && s.kills[killings-1].back }
 
 // mayKill reports whether the worker that was just granted the lock is to be killed: first the
-// leader, then, when that one is back, somebody else.
+// leader, then, when that one is back, another one.
 func (s *show) mayKill(e event) bool {
 	if len(s.kills) == killings {
 		return false
@@ -168,7 +168,7 @@ func (s *show) mayKill(e event) bool {
 	return last.back && e.Worker != last.worker
 }
 
-// take notes one event of a worker.
+// take records one event of a worker.
 func (s *show) take(e event) {
 	switch e.Kind {
 	case granted:
@@ -186,9 +186,9 @@ func (s *show) take(e event) {
 	s.view.show(e, s.resource.number())
 }
 
-// compare counts the grants with which the token of a new one disagrees. Only what was over before
-// the other was asked for has an order: a worker that gets no processor for longer than its lease
-// may tell of its lock after the next holder has told of his.
+// compare counts the grants whose order disagrees with their tokens. Two grants are ordered only if
+// one was over before the other was requested: a worker without a processor for longer than its
+// lease may report its lock after the next holder has reported its own.
 func (s *show) compare(e event) (wrong int) {
 	for _, other := range s.granted {
 		first, second := other, e
@@ -204,8 +204,8 @@ func (s *show) compare(e event) (wrong int) {
 	return wrong
 }
 
-// afterKill notes who takes over after a kill, starts the killed worker again, and notes when it
-// has its first turn.
+// afterKill records which worker takes over after a kill, restarts the killed worker, and records
+// when it has its first turn.
 func (s *show) afterKill(e event) {
 	if len(s.kills) == 0 {
 		return
@@ -232,7 +232,7 @@ func (s *show) kill(name string) {
 	s.view.note("killed %s (SIGKILL) while it holds the lock; leader: %s", name, s.view.leader)
 }
 
-// judge prints what happened and returns an error if anything is not as promised.
+// judge prints the results and returns an error if a promise was broken.
 func (s *show) judge(out *os.File) error {
 	number, turns, refused := s.resource.tally()
 	sum := 0
@@ -272,9 +272,8 @@ func (s *show) judge(out *os.File) error {
 	return nil
 }
 
-// freeAddresses finds loopback addresses that nobody listens on. They lie below the ports that
-// systems give to outgoing connections: the kernel would hand those out again before the workers,
-// or the one that is started anew, could bind them.
+// freeAddresses finds free loopback addresses. Their ports lie below the range for outgoing
+// connections: the kernel would assign those again before a worker could bind them.
 func freeAddresses(n int) ([]string, error) {
 	var found []string
 	var last error

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary stand in for the program when the show starts workers.
+// TestMain lets the test binary run as the program when the show starts workers.
 func TestMain(m *testing.M) {
 	if os.Getenv(workerEnv) != "" {
 		main()

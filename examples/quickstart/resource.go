@@ -15,8 +15,8 @@ import (
 )
 
 // resource is what the lock protects: a number behind HTTP. It remembers the highest fencing token
-// that it has seen and refuses writes with a lower one, so that even a worker that was stopped in
-// the middle of its turn cannot overwrite a later one.
+// that it has seen and refuses writes with a lower one. So even a worker that was stopped in the
+// middle of its turn cannot overwrite a later one.
 type resource struct {
 	server *http.Server
 	listen net.Listener
@@ -67,8 +67,8 @@ func (r *resource) number() int {
 	return r.value
 }
 
-// tally returns the number, the accepted turns by worker, and how many writes were refused for an
-// old token.
+// tally returns the number, the accepted turns by worker, and how many writes were refused because
+// of an old token.
 func (r *resource) tally() (number int, turns map[string]int, refused int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +79,7 @@ func (r *resource) url() string { return "http://" + r.listen.Addr().String() + 
 
 func (r *resource) close() { _ = r.server.Close() }
 
-// read and write are the worker's side.
+// The worker's side: read and write.
 func read(ctx context.Context, url string) (int, error) {
 	body, err := call(ctx, http.MethodGet, url, "", nil)
 	if err != nil {

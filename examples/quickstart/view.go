@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// view shows who holds the lock: on a terminal one line that changes in place, elsewhere a line now
-// and then. Notes stay.
+// view shows which worker holds the lock: on a terminal in one line that changes in place,
+// elsewhere in a line now and then. Notes stay.
 type view struct {
 	out      *os.File
 	terminal bool

@@ -17,14 +17,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// event is what a worker tells the show, one JSON line each.
+// event is a report of a worker to the show, one JSON line each.
 type event struct {
 	Worker  string
 	Kind    string // granted, released, noted or ended
 	Token   uint64 `json:",string"`
 	Leading bool
-	Asked   time.Time // when the worker asked for the lock that it was granted
-	At      time.Time // when it had it
+	Asked   time.Time // when the worker requested the lock
+	At      time.Time // when it was granted
 	Text    string
 }
 
@@ -64,14 +64,14 @@ func runWorker(name string, addresses []string, resource string, o options) erro
 		return err
 	}
 	defer node.Close()
-	// as a deploy waits before it goes on to the next instance
+	// as a deployment waits before it continues with the next instance
 	if err := node.Ready(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	for ctx.Err() == nil {
 		if err := takeTurn(ctx, node, name, resource, tell); err != nil && ctx.Err() == nil {
 			_ = tell.Encode(event{Worker: name, Kind: noted, Text: err.Error()})
-			time.Sleep(50 * time.Millisecond) // a resource that is out of reach is asked again, not hammered
+			time.Sleep(50 * time.Millisecond) // retry the resource slowly if it is unreachable
 		}
 	}
 	return nil
@@ -106,7 +106,7 @@ func takeTurn(ctx context.Context, node *mortise.Node, name, resource string, te
 	return nil
 }
 
-// start runs one worker as a process of this same program.
+// start runs one worker as a process of this program.
 func (s *show) start(name string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *show) start(name string) error {
 	cmd := exec.Command(self, "-worker", name, "-addresses", strings.Join(s.addresses, ","), "-resource",
 		s.resource.url(), "-dir", s.dir, "-secret", s.secret)
 	cmd.Env = append(os.Environ(), workerEnv+"=1")
-	if _, err := cmd.StdinPipe(); err != nil { // never written to; it ends when this process does
+	if _, err := cmd.StdinPipe(); err != nil { // never written to; the worker sees its end when this process ends
 		return err
 	}
 	out, err := cmd.StdoutPipe()
@@ -141,8 +141,7 @@ func (s *show) start(name string) error {
 	return nil
 }
 
-// workerEnv marks the processes of the workers, so that a test binary can stand in for this
-// program.
+// workerEnv marks the worker processes, so that a test binary can run as this program.
 const workerEnv = "MORTISE_QUICKSTART_WORKER"
 
 func (s *show) killAll() {

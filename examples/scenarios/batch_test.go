@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ledger stands for the database of a batch: which invoice is the next, and the highest token that
-// has written.
+// ledger stands for the database of a batch: the next invoice, and the highest token that has
+// written.
 type ledger struct {
 	mu    sync.Mutex
 	next  int
@@ -23,21 +23,21 @@ func (l *ledger) from() int {
 	return l.next
 }
 
-// book books an invoice and the progress, in one transaction, unless another one works on the batch
-// by now.
+// book books an invoice and the progress in one transaction, unless another instance works on the
+// batch by now.
 func (l *ledger) book(invoice int, token mortise.Token) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if token < l.token || invoice != l.next {
-		return errors.New("somebody else goes on with this batch")
+		return errors.New("another instance continues this batch")
 	}
 	l.next, l.token = invoice+1, token
 	return nil
 }
 
-// Batch work under one lock, and a deployment in the middle. The lock is renewed by itself, however
-// long the work takes. The context ends if the lock is lost, or the instance is asked to leave; who
-// is next begins where the progress stands.
+// Batch work runs under one lock, with a deployment in the middle. The lock is renewed
+// automatically, however long the work takes. The context ends if the lock is lost or the instance
+// is asked to leave; the next holder continues from the progress.
 func Example_batch() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "billing-0", "billing-1", "billing-2")
@@ -48,9 +48,9 @@ func Example_batch() {
 		return node.Do(ctx, "batches/invoices", func(ctx context.Context, token mortise.Token) error {
 			fmt.Println("begins at invoice", books.from())
 			for invoice := books.from(); invoice <= 100; invoice++ {
-				each(ctx, invoice) // the work on one invoice, which should end soon when ctx does
+				each(ctx, invoice) // the work on one invoice, which should end soon after ctx
 				if ctx.Err() != nil {
-					return context.Cause(ctx) // before the effect: this invoice is for the next one
+					return context.Cause(ctx) // before the effect: the next holder does this invoice
 				}
 				if err := books.book(invoice, token); err != nil {
 					return err

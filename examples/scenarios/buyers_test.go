@@ -12,9 +12,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Many buyers of one piece: nine people on three instances want to check out the same chair. One
-// can; the others are told at once who is at it, instead of waiting in a queue for something that
-// will be gone.
+// Many buyers of one piece: nine customers on three instances want to check out the same chair. One
+// succeeds. The others learn at once that another buyer is at the checkout, instead of waiting for
+// something that will be gone.
 func Example_manyBuyers() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
@@ -36,9 +36,9 @@ func Example_manyBuyers() {
 				}
 				others.Done()
 			case err != nil:
-				log.Panic(err) // mortise.ErrNotReady: nobody can tell, ask the buyer to come again
+				log.Panic(err) // mortise.ErrNotReady: not decided, ask the buyer to try again
 			default:
-				others.Wait() // he pays; here for as long as it takes the others to ask
+				others.Wait() // the payment, which lasts here until the others have asked
 				bought.Add(1)
 				check(lock.Unlock(ctx))
 			}
@@ -46,8 +46,8 @@ func Example_manyBuyers() {
 	}
 	buyers.Wait()
 	fmt.Println(bought.Load(), "bought it")
-	fmt.Println(told.Load(), "were told who is at it")
+	fmt.Println(told.Load(), "learned which buyer is ahead")
 	// Output:
 	// 1 bought it
-	// 8 were told who is at it
+	// 8 learned which buyer is ahead
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/flight"
 )
 
-// cache stands for the cache that all instances share. With the page it keeps the token under which
-// it was rendered.
+// cache stands for the cache that all instances share. It stores with the page the token under
+// which it was rendered.
 type cache struct {
 	mu    sync.Mutex
 	page  string
@@ -34,7 +34,7 @@ func (c *cache) put(page string, token mortise.Token) error {
 	return nil
 }
 
-// A cache rebuild: the start page has run out, and thirty requests on three instances want it at
+// A cache rebuild: the start page has expired, and thirty requests on three instances want it at
 // the same time. One of them renders it.
 func Example_cacheRebuild() {
 	ctx := context.Background()
@@ -50,7 +50,7 @@ func Example_cacheRebuild() {
 	var served sync.Map
 	var requests sync.WaitGroup
 	for i, node := range nodes {
-		group := flight.New[string](node) // one for each instance
+		group := flight.New[string](node) // one per instance
 		defer group.Close()
 		for j := range 10 {
 			requests.Go(func() {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// shop is the configuration, with who has made the last change and why. It is the data of one key,
-// so all of it changes at once.
+// shop is the configuration, with the author and the reason of the last change. It is the data of
+// one key, so all of it changes at once.
 type shop struct {
 	Prices  string
 	Limit   int
@@ -20,8 +20,8 @@ type shop struct {
 
 const shopKey = "config/shop"
 
-// change is what stands behind the button. Put refuses what was made of an old configuration: it is
-// made again, of the present one.
+// change is the handler of the form. Put refuses a change of an old configuration; it is then made
+// again on the present one.
 func change(ctx context.Context, node *mortise.Node, edit func(*shop)) error {
 	for {
 		data, revision, err := node.Get(ctx, shopKey)
@@ -44,13 +44,12 @@ func change(ctx context.Context, node *mortise.Node, edit func(*shop)) error {
 	}
 }
 
-// follow tells the present configuration and then each change, in order, none left out. At a reset
-// ("what follows is what there is now") the configuration in force is told again, which here does
-// no harm.
+// follow reports the present configuration and then each change, in order, none omitted. After a
+// reset the present configuration is reported again, which is harmless here.
 func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c shop)) {
 	for event, err := range node.Watch(ctx, shopKey, 0) {
 		if err != nil {
-			return // ctx has ended, or the node
+			return // ctx has ended, or the node is closed
 		}
 		var c shop
 		if event.What == mortise.EventData && event.Key == shopKey && json.Unmarshal(event.Data, &c) == nil {
@@ -59,8 +58,8 @@ func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c s
 	}
 }
 
-// A change of the configuration with an audit: two people change it at once and neither overwrites
-// the other, all instances are told at once, and the record says who has changed what, and why.
+// A configuration with an audit: two people change it at once and neither overwrites the other. All
+// instances learn of each change at once, and the record has its author and reason.
 func Example_configurationChange() {
 	ctx, stopFollowing := context.WithCancel(context.Background())
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
@@ -68,8 +67,8 @@ func Example_configurationChange() {
 	defer stopFollowing()
 	check(change(ctx, nodes[0], func(c *shop) { *c = shop{"normal", 10, "deploy", "first version"} }))
 
-	// Every instance follows. One of them keeps the record; in life it writes it where it stays,
-	// with event.Position, from which Watch goes on.
+	// Every instance follows. One of them keeps the record; in production it stores it permanently,
+	// with event.Position, from which Watch continues.
 	applied, record := make(chan shop, 10), make(chan string, 10)
 	go follow(ctx, nodes[1], func(_ time.Time, c shop) { applied <- c })
 	go follow(ctx, nodes[2], func(_ time.Time, c shop) {
@@ -78,7 +77,7 @@ func Example_configurationChange() {
 	fmt.Println("in force:", (<-applied).Prices)
 	fmt.Println("record:", <-record) // both follow from here on
 
-	// While Ben looks at the form, Anna saves: his change is made again on top of hers.
+	// While Ben looks at the form, Anna saves: Ben's change is made again on top of hers.
 	tries := 0
 	check(change(ctx, nodes[2], func(c *shop) {
 		if tries++; tries == 1 {

@@ -10,15 +10,15 @@ import (
 	"sync"
 )
 
-// tables are what the database of Example_orderInTransaction holds: the order 42 and its payments.
+// tables are the tables of Example_orderInTransaction: the order 42 and its payments.
 type tables struct {
 	state    string
-	token    driver.Value // int64, or nil: NULL
+	token    driver.Value // int64, or nil for NULL
 	payments int64
 }
 
-// database stands for a real one: it lives in memory, runs one transaction at a time, and
-// understands the statements of that example only.
+// database stands for a real one: it is in memory, runs one transaction at a time, and understands
+// only the statements of that example.
 type database struct {
 	mu   sync.Mutex // held from Begin to Commit or Rollback
 	kept tables
@@ -29,7 +29,7 @@ func openDatabase() *sql.DB { return sql.OpenDB(&database{kept: tables{state: "o
 func (d *database) Connect(context.Context) (driver.Conn, error) { return &connection{d: d}, nil }
 func (d *database) Driver() driver.Driver                        { return nil }
 
-// connection is a transaction too, while it has one.
+// connection is also a transaction while it has one.
 type connection struct {
 	d   *database
 	now tables
@@ -82,7 +82,7 @@ func (c *connection) QueryContext(_ context.Context, query string, _ []driver.Na
 	return nil, errors.New("syntax error: " + query)
 }
 
-// row is an answer of one row.
+// row is a result of one row.
 type row struct {
 	values []driver.Value
 	read   bool

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// awaitWaiters returns when so many wait for key. Only an example has to know that.
+// awaitWaiters returns when n requests wait for key. Only an example needs that.
 func awaitWaiters(ctx context.Context, node *mortise.Node, key string, n int) {
 	for {
 		info, err := node.Peek(ctx, key)
@@ -21,9 +21,9 @@ func awaitWaiters(ctx context.Context, node *mortise.Node, key string, n int) {
 	}
 }
 
-// A deadlock: two transfers between the same accounts lock one account each and then want the
-// other's. The one that would close the circle is told; the other goes on. LockAll asks for both at
-// once, and there is no circle to close, in whatever order the keys are given.
+// A deadlock: two transfers between the same accounts lock one account each and then request the
+// other. The request that would close the circle fails; the other transfer goes on. LockAll
+// requests both at once, so no circle is possible, in whatever order the keys are given.
 func Example_deadlock() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "bank-0"})
@@ -36,7 +36,7 @@ func Example_deadlock() {
 	check(err)
 	done := make(chan error, 1)
 	go func() { // from anna to ben
-		// the context says under which lock this one is wanted
+		// the context says under which lock the request is made
 		second, err := node.Lock(there.Context(ctx), "accounts/ben")
 		if err == nil {
 			err = second.Unlock(ctx)
@@ -49,7 +49,7 @@ func Example_deadlock() {
 	var deadlock *mortise.DeadlockError
 	fmt.Println(errors.As(err, &deadlock))
 	fmt.Println(err)
-	check(back.Unlock(ctx)) // let go of what one has
+	check(back.Unlock(ctx)) // release what is held
 	fmt.Println("the other transfer:", <-done)
 
 	for _, keys := range [][]string{{"accounts/anna", "accounts/ben"}, {"accounts/ben", "accounts/anna"}} {
@@ -57,10 +57,10 @@ func Example_deadlock() {
 		check(err)
 		check(both.Unlock(ctx))
 	}
-	fmt.Println("with LockAll there is nothing to tell")
+	fmt.Println("with LockAll there is no deadlock")
 	// Output:
 	// true
 	// mortise: deadlock: bank-0 waits for "accounts/anna", bank-0 waits for "accounts/ben"
 	// the other transfer: <nil>
-	// with LockAll there is nothing to tell
+	// with LockAll there is no deadlock
 }

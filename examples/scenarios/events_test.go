@@ -9,21 +9,21 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// events stands for the event log of one account. Its two rules are one condition of an INSERT in a
-// real one.
+// events stands for the event log of one account. In a real one, its two rules are one condition of
+// an INSERT.
 type events struct {
 	mu     sync.Mutex
 	log    []string
-	newest mortise.Token // that has written
+	newest mortise.Token // the highest that has written
 }
 
-// append adds an event if nobody has added one since the log had the given version, and nobody has
-// since locked the account and written.
+// append adds an event if the log still has the given version, and no later holder of the account's
+// lock has written.
 func (e *events) append(version int, token mortise.Token, event string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if version != len(e.log) {
-		return fmt.Errorf("version %d is over, it is %d", version, len(e.log))
+		return fmt.Errorf("version %d is outdated, it is %d", version, len(e.log))
 	}
 	if token < e.newest {
 		return errors.New("a later holder of the lock has written")
@@ -38,9 +38,9 @@ func (e *events) version() int {
 	return len(e.log)
 }
 
-// Event sourcing with a version. The version alone does not notice a holder that has lost its lock,
-// reads the newest version, and writes what it had decided before; the token does. The token alone
-// does not notice an event that its own holder sends twice; the version does.
+// Event sourcing with a version and a token. The version alone does not stop a holder that has lost
+// its lock, reads the newest version, and writes an earlier decision; the token does. The token
+// alone does not stop an event that its own holder sends twice; the version does.
 func Example_eventSourcing() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -50,14 +50,14 @@ func Example_eventSourcing() {
 
 	old, err := node.Lock(ctx, "accounts/7")
 	check(err)
-	check(old.Unlock(ctx)) // stands for the loss of the lock; its holder believes in it still
+	check(old.Unlock(ctx)) // stands for the loss of the lock, which its holder has not noticed
 
 	err = node.Do(ctx, "accounts/7", func(ctx context.Context, token mortise.Token) error {
 		version := account.version()
 		if err := account.append(version, token, "paid in 100"); err != nil {
 			return err
 		}
-		// no answer came, the client tries again
+		// no answer arrived, so the client retries
 		fmt.Println("sent twice:", account.append(version, token, "paid in 100"))
 		return account.append(version+1, token, "paid out 30")
 	})
@@ -65,7 +65,7 @@ func Example_eventSourcing() {
 	fmt.Println("old holder:", account.append(account.version(), old.Token(), "paid out 100"))
 	fmt.Println(account.log)
 	// Output:
-	// sent twice: version 0 is over, it is 1
+	// sent twice: version 0 is outdated, it is 1
 	// new holder: <nil>
 	// old holder: a later holder of the lock has written
 	// [paid in 100 paid out 30]

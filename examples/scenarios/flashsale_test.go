@@ -11,15 +11,15 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// stock stands for a table with one row for each stripe: how many seats are left, and the highest
-// token that has written it.
+// stock stands for a table with one row per stripe: the seats that are left, and the highest token
+// that has written the row.
 type stock struct {
 	mu    sync.Mutex
 	left  [4]int
 	token [4]mortise.Token
 }
 
-// sell takes a seat out of a row:
+// sell takes a seat from a row:
 //
 //	UPDATE stock SET seats = seats - 1, token = $1 WHERE stripe = $2 AND seats > 0 AND token <= $1
 func (s *stock) sell(row int, token mortise.Token) (sold bool, err error) {
@@ -42,7 +42,7 @@ func (s *stock) total() int {
 	return s.left[0] + s.left[1] + s.left[2] + s.left[3]
 }
 
-// buy takes a seat of a row that is free, and looks into the others if that row is sold out.
+// buy takes a seat of a free row, and tries the others if that row is sold out.
 func buy(ctx context.Context, seats *stripe.Set, s *stock) (sold bool, err error) {
 	row, lock, err := seats.Any(ctx)
 	for looked := 1; err == nil; looked++ {
@@ -57,8 +57,8 @@ func buy(ctx context.Context, seats *stripe.Set, s *stock) (sold bool, err error
 	return false, err
 }
 
-// A flash sale: 120 people on three instances want 100 seats at the same moment. The stock lies in
-// four rows, each under a lock of its own, so that four buyers are served at a time instead of one.
+// A flash sale: 120 people on three instances want 100 seats at the same moment. The stock is in
+// four rows, each under its own lock, so that four buyers are served at a time instead of one.
 func Example_flashSale() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// startFleet starts instances of a service in one process, over loopback, and returns them when
-// they are ready, and what stops them. In life each is a process of its own and Join names the
+// startFleet starts instances of a service in one process, over loopback. It returns them when they
+// are ready, and a function that stops them. In production each is a process, and Join lists the
 // others.
 func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, stop func()) {
 	var mu sync.Mutex
@@ -20,13 +20,13 @@ func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, st
 		node, err := mortise.Start(ctx, mortise.Config{
 			Name: name, Bind: "127.0.0.1:0", Replicas: len(names),
 			Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
-			// in place of Join, since the ports are not known before
+			// instead of Join, because the ports are not known before
 			JoinFunc: func(context.Context) ([]string, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				return slices.Clone(addresses), nil
 			},
-			Grace:  -1, // no group was here before
+			Grace:  -1, // no earlier group exists
 			Logger: slog.New(slog.DiscardHandler),
 		})
 		check(err)
@@ -45,8 +45,7 @@ func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, st
 	}
 }
 
-// startAnother starts an instance that joins the fleet of another one, as one does that comes back
-// after a crash.
+// startAnother starts an instance that joins the fleet of another one, as after a crash.
 func startAnother(ctx context.Context, name string, member *mortise.Node) *mortise.Node {
 	node, err := mortise.Start(ctx, mortise.Config{
 		Name: name, Bind: "127.0.0.1:0", Join: []string{member.Status().Address}, Replicas: 3,
@@ -58,7 +57,7 @@ func startAnother(ctx context.Context, name string, member *mortise.Node) *morti
 	return node
 }
 
-// check ends the program where a scenario does not expect an error.
+// check ends the program if a scenario does not expect an error.
 func check(err error) {
 	if err != nil {
 		log.Panic(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// schema stands for the database: the version of its schema, and the token of whoever has set it.
+// schema stands for the database: the version of its schema, and the token that has set it.
 type schema struct {
 	mu      sync.Mutex
 	version int
@@ -22,22 +22,22 @@ func (s *schema) at() int {
 	return s.version
 }
 
-// migrate changes the tables and sets the marker, in one transaction:
+// migrate changes the tables and sets the version, in one transaction:
 //
 //	UPDATE schema_version SET version = $1, token = $2 WHERE version = $1 - 1 AND token <= $2
 func (s *schema) migrate(to int, token mortise.Token) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.version != to-1 || token < s.token {
-		return errors.New("somebody else has migrated meanwhile")
+		return errors.New("another instance has migrated meanwhile")
 	}
 	s.version, s.token = to, token
 	return nil
 }
 
-// A migration that is run once: three instances of a new version start at the same time, and each
-// makes sure that the schema is at version 7. The lock lets the others wait until it is; the marker
-// tells them that it is; the token stops an instance that was paused within.
+// A migration that runs once: three instances of a new version start at the same time, and each
+// ensures that the schema is at version 7. The lock makes the others wait; the stored version tells
+// them that the migration is done; the token stops an instance that was paused in the middle of it.
 func Example_migration() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "orders-1", "orders-2")
@@ -49,7 +49,7 @@ func Example_migration() {
 			if db.at() >= 7 {
 				return nil
 			}
-			fmt.Println("migrating to 7") // takes minutes: the lock is renewed by itself
+			fmt.Println("migrating to 7") // takes minutes: the lock is renewed automatically
 			return db.migrate(7, token)
 		})
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Readers and writers: any number may read the price list at the same time, and whoever writes it
-// is alone. A writer that waits is not passed by readers that come after it.
+// Readers and writers: any number may read the price list at the same time, and a writer is alone.
+// Later readers do not overtake a waiting writer.
 func Example_readersAndWriters() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// startService stands for another team's service. It refuses tokens that are lower than what it has
-// seen of the order, and does each step once, however often it is asked.
+// startService stands for another team's service. It refuses tokens that are lower than one it has
+// seen for the order, and does each step once, however often it is requested.
 func startService(name string) *httptest.Server {
 	var done fence.Memo // a real one keeps that in its database: fence.Ledger
 	steps := func(w http.ResponseWriter, r *http.Request) {
@@ -36,8 +36,8 @@ func startService(name string) *httptest.Server {
 	return httptest.NewServer(guard.Wrap(http.HandlerFunc(steps)))
 }
 
-// ask asks a service for a step. The transport hands the token of ctx over, so that the service
-// works under our lock.
+// ask requests a step of a service. The transport sends the token of ctx, so the service works
+// under our lock.
 func ask(ctx context.Context, service *httptest.Server, order, step string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, service.URL+"/"+order+"?step="+step, nil)
 	if err != nil {
@@ -55,22 +55,21 @@ func ask(ctx context.Context, service *httptest.Server, order, step string) erro
 	return nil
 }
 
-// message is what one service of the saga sends to the next. The token is the right to go on.
+// message is sent from one service of the saga to the next. The token is the right to continue.
 type message struct {
 	Order string
 	Token mortise.Token
 }
 
-// billing is how the hold of a service is known to whoever comes back after a crash: by what it
-// shows.
+// billing are the labels by which a restarted service finds its hold.
 var billing = map[string]string{"service": "billing"}
 
 // A saga: an order needs a reservation by one service and a charge by the next, whose instance dies
-// between the two. The order stays locked from the first step to the last, whichever process is at
-// it, since the hold goes from one to the next by its token.
+// between the two. The order stays locked from the first step to the last, in whichever process,
+// because the hold passes from one to the next by its token.
 //
-// Each step has an ID and is safe to repeat, since who comes back cannot know how far he came. Each
-// taker has a higher token, which shuts out at the services who came before.
+// Each step has an ID and is safe to repeat, because a restarted process does not know how far it
+// came. Each Resume has a higher token, which fences off the earlier holders at the services.
 func Example_saga() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "billing-0", "other-0")
@@ -79,9 +78,9 @@ func Example_saga() {
 	defer stock.Close()
 	defer payment.Close()
 
-	// Orders takes the order and reserves. Then it lets the lock go without ending the hold, and
-	// hands its token on. For the LockDelay the order stays locked though nobody is at it: so long
-	// somebody has to find out that the message was lost.
+	// Orders takes the order and reserves. Then it detaches the lock without ending the hold, and
+	// passes its token on. The order stays locked for the LockDelay: within that time a lost
+	// message must be detected.
 	var sent []byte
 	{
 		lock, err := nodes[0].Acquire(ctx, mortise.Request{Key: "orders/42", LockDelay: 24 * time.Hour})
@@ -92,11 +91,10 @@ func Example_saga() {
 		check(lock.Detach(ctx))
 	}
 	_, err := nodes[2].TryLock(ctx, "orders/42")
-	fmt.Println("locked while nobody is at it:", errors.Is(err, mortise.ErrHeld))
+	fmt.Println("locked between two services:", errors.Is(err, mortise.ErrHeld))
 
-	// Billing takes the hold up, says that it is at it, charges, and dies before it has said so to
-	// anybody.
-	var late context.Context // in which it still has something to say
+	// Billing resumes the hold, shows its labels, charges, and dies before it has reported that.
+	var late context.Context // a late request of the dead process uses it
 	{
 		var m message
 		check(json.Unmarshal(sent, &m))
@@ -107,8 +105,8 @@ func Example_saga() {
 		check(nodes[1].Close())
 	}
 
-	// It is started again. The message comes again too, but its token is used up: the present one
-	// is found by what was shown with it.
+	// Billing starts again. The message arrives again too, but its token is used up: the labels of
+	// the hold lead to the present token.
 	again := startAnother(ctx, "billing-0", nodes[0])
 	defer again.Close()
 	info, err := again.Peek(ctx, "orders/42")
@@ -117,17 +115,17 @@ func Example_saga() {
 	fmt.Println("found its hold:", maps.Equal(found.Labels, billing), "on", found.Holder)
 	lock, err := again.Acquire(ctx, mortise.Request{Key: "orders/42", Resume: found.Token})
 	check(err)
-	// which is done already, and nobody but the payment knows
+	// this step is already done, and only the payment service knows
 	check(ask(lock.Context(ctx), payment, "orders/42", "charge"))
 	check(ask(lock.Context(ctx), stock, "orders/42", "ship"))
 	check(lock.Unlock(ctx))
 
-	// What the dead one had sent, a refund, arrives now.
+	// A refund that the dead process had sent arrives now.
 	err = ask(late, payment, "orders/42", "refund")
 	fmt.Println("the late refund is refused:", errors.Is(err, fence.ErrStale))
 	// Output:
 	// stock: reserve orders/42
-	// locked while nobody is at it: true
+	// locked between two services: true
 	// payment: charge orders/42
 	// found its hold: true on billing-0
 	// stock: ship orders/42

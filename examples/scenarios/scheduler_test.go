@@ -13,15 +13,15 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// reports stands for the table into which the reports are written.
+// reports stands for the table of the reports.
 type reports struct {
 	mu     sync.Mutex
 	days   []time.Time
 	tokens []mortise.Token
 }
 
-// write keeps one report for each day, and none of a run that was overtaken. It returns how many
-// there are.
+// write keeps one report for each day, and none of a run that was overtaken. It returns their
+// number.
 func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,22 +35,22 @@ func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 	return len(r.days), nil
 }
 
-// A scheduler: a report is made once a day, on whichever of three instances. Every instance runs
-// the same lines. Here a day has 200 ms.
+// A scheduler: a report is made once a day, on any of three instances. Every instance runs the same
+// code. Here a day has 200 ms.
 func Example_scheduler() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "reports-0", "reports-1", "reports-2")
 	defer stop()
 
 	var made reports
-	running, enough := context.WithCancel(ctx) // in life it ends when the process is asked to
+	running, enough := context.WithCancel(ctx) // in production it ends with the process
 	defer enough()
 	var instances sync.WaitGroup
 	for _, node := range nodes {
 		instances.Go(func() {
 			err := tick.Run(running, node, tick.Job{
 				Name: "reports/daily",
-				// tick.Every(24 * time.Hour), or the schedule of a cron library
+				// or tick.Every(24 * time.Hour), or the schedule of a cron library
 				Schedule: tick.Every(200 * time.Millisecond),
 				Run: func(ctx context.Context, t tick.Tick) error {
 					n, err := made.write(t.Time, t.Token)

@@ -9,21 +9,21 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// A stuck job: it hangs in a call that never returns, but its process lives, and so its lock is
-// renewed for ever. A person looks who it is, ends the hold, and the next one goes on. What the
-// stuck one writes afterwards is refused. (If one knows how long the job may take, Request.MaxHold
-// ends the hold by itself.)
+// A stuck job hangs in a call that never returns, but its process lives, so its lock is renewed
+// forever. An operator looks up the holder and ends the hold, and the next run goes on. Later
+// writes of the stuck run are refused. (If the maximum duration is known, Request.MaxHold ends the
+// hold automatically.)
 func Example_stuckJob() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "jobs-0", "jobs-1", "jobs-2")
 	defer stop()
-	var archive fence.Mark // of what the job writes to
+	var archive fence.Mark // belongs to the resource of the job
 
 	stuck, err := nodes[0].Acquire(ctx, mortise.Request{Key: "jobs/import", Value: "supplier 9, file 3"})
 	check(err)
 	job := stuck.Context(ctx)
 
-	// The person, at any other instance.
+	// The operator, at any other instance.
 	info, err := nodes[1].Peek(ctx, "jobs/import")
 	check(err)
 	holder := info.Queue[0] // since holder.Since
@@ -32,13 +32,13 @@ func Example_stuckJob() {
 	check(err)
 	fmt.Println("ended:", ended)
 
-	// The next one.
+	// The next run.
 	err = nodes[2].Do(ctx, "jobs/import", func(ctx context.Context, token mortise.Token) error {
 		return archive.Advance(ctx, "archive", token)
 	})
 	fmt.Println("next run:", err)
 
-	// The stuck one learns of it by its context, and cannot do harm before.
+	// The stuck run learns of it by its context, and can do no harm before.
 	<-job.Done()
 	var forced *mortise.ForcedError
 	if errors.As(context.Cause(job), &forced) {
@@ -47,7 +47,7 @@ func Example_stuckJob() {
 	fmt.Println("its write is refused:", errors.Is(archive.Advance(ctx, "archive", stuck.Token()), fence.ErrStale))
 	fmt.Println("its lock is lost:", errors.Is(stuck.Unlock(ctx), mortise.ErrLost))
 
-	// The next day: the group knows the last ends of holds that their holders did not want.
+	// The next day: the audit log has the last forced ends of holds.
 	ends, err := nodes[2].Audit(ctx)
 	check(err)
 	for _, e := range ends { // at e.At

@@ -10,15 +10,15 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// settle writes the new state of an order and what was paid, both or neither. The first statement
-// compares the token: if a later holder of the lock has written the row, it fails and nothing of
-// this transaction stays.
+// settle writes the new state of an order and its payment, both or neither. The first statement
+// compares the token: if a later holder of the lock has written the row, it fails and the
+// transaction is rolled back.
 func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, state string, amount int) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // does nothing after Commit
+	defer tx.Rollback() // has no effect after Commit
 
 	orders := fence.Row{Dialect: fence.PostgreSQL, Table: "orders"} // with a column fence_token bigint
 	if err := orders.Update(ctx, tx, order, token, "state = $1", state); err != nil {
@@ -31,28 +31,28 @@ func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, sta
 	return tx.Commit()
 }
 
-// An order in a database transaction: the lock keeps two workers apart, and the token stops the one
-// that has lost it and does not know.
+// An order in a database transaction: the lock keeps two workers apart, and the token stops a
+// worker that has lost the lock and has not noticed.
 func Example_orderInTransaction() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)
 	defer node.Leave(ctx)
-	db := openDatabase() // in life sql.Open
+	db := openDatabase() // in production sql.Open
 	defer db.Close()
 
-	// Anna's worker gets the lock, and its process is stopped for so long that the lock is lost.
+	// Anna's worker gets the lock, and its process is stopped until the lock is lost.
 	anna, err := node.Lock(ctx, "orders/42")
 	check(err)
 	check(anna.Unlock(ctx)) // stands for the loss
 
-	// Ben's worker is the next.
+	// Ben's worker is next.
 	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
 		return settle(ctx, db, 42, token, "paid", 100)
 	})
 	fmt.Println("ben:", err)
 
-	// Anna's goes on in the middle of its work, and knows nothing of it.
+	// Anna's worker continues in the middle of its work, and has not noticed.
 	err = settle(ctx, db, 42, anna.Token(), "refunded", -100)
 	fmt.Println("anna is too late:", errors.Is(err, fence.ErrStale))
 

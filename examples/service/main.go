@@ -1,12 +1,12 @@
-// Service is the smallest program that is worth deploying: what deploy/ runs, and a pattern for
-// yours. It has one loop that takes a lock once a second, two probes, and an end in good order.
+// Service is the smallest program worth deploying: deploy/ runs it, and it is a template for yours.
+// It has a loop that takes a lock once a second, two probes, and an orderly shutdown.
 //
 //	ORDERS_LOCK_DIR=/tmp/orders go run ./examples/service
 //
-// GET /healthz says whether a restart would help: it looks at this process only, and never at the
-// group, or a cut network would have every instance restarted. GET /readyz says whether this
-// instance can be granted locks now. On SIGTERM (or SIGINT) it finishes its requests, gives its
-// locks back and leaves the group; a second signal ends it at once.
+// GET /healthz reports whether a restart would help. It checks only this process and never the
+// group, because otherwise a cut network would restart every instance. GET /readyz reports whether
+// this instance can be granted locks now. On SIGTERM (or SIGINT) the program finishes its requests,
+// releases its locks and leaves the group; a second signal ends it at once.
 package main
 
 import (
@@ -24,13 +24,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// How long the parts of an end may take. The grace period of whatever runs this program has to be
-// longer than their sum and the 20 s that Close may wait for a disk that hangs: deploy/check holds
-// the files in deploy to that.
+// The time limits of the shutdown. The grace period of the environment must be longer than their
+// sum plus the 20 s that Close may wait for a hanging disk: deploy/check checks that for the files
+// in deploy.
 const (
 	drainWithin = 5 * time.Second
 	leaveWithin = 10 * time.Second
-	// of a question to /readyz; shorter than a probe's timeout, so that the answer can say why
+	// for a request to /readyz; shorter than a probe's timeout, so that the answer can give the
+	// reason
 	readyWithin = time.Second
 )
 
@@ -43,7 +44,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends, and returns what went wrong.
+// run serves until ctx ends, and returns the errors.
 func run(ctx context.Context) error {
 	config, err := mortise.ConfigFromEnv("ORDERS_LOCK")
 	if err != nil {
@@ -68,7 +69,7 @@ func run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	cancel()
-	// requests first: they may hold locks
+	// first the requests, because they may hold locks
 	err = errors.Join(err, within(drainWithin, server.Shutdown), within(leaveWithin, node.Leave))
 	<-working
 	return err
@@ -80,7 +81,7 @@ func within(limit time.Duration, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// work takes the lock, does what must not be done twice at once, and gives it back, until ctx ends.
+// work takes the lock, does work that must not run twice at once, and releases it, until ctx ends.
 func work(ctx context.Context, node *mortise.Node) {
 	for ctx.Err() == nil {
 		err := node.Do(ctx, "orders/turn", func(ctx context.Context, token mortise.Token) error {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestServesAndLeaves runs the program on its own: it becomes ready, answers both probes, and ends
-// without an error when it is told to.
+// The program runs on its own: it becomes ready, answers both probes, and ends without an error
+// when asked.
 func TestServesAndLeaves(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,8 +38,8 @@ func TestServesAndLeaves(t *testing.T) {
 	}
 }
 
-// TestNotReadyIsAlive: an instance that waits for others must not be restarted for it, or the
-// others could never find it.
+// An instance that waits for others must not be restarted because of it, or the others would never
+// find it.
 func TestNotReadyIsAlive(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -73,7 +73,7 @@ func TestNotReadyIsAlive(t *testing.T) {
 	}
 }
 
-// A variable that is misspelt is an error, and no default.
+// A misspelt variable is an error, not a default.
 func TestMisspeltVariableEndsTheStart(t *testing.T) {
 	t.Setenv("ORDERS_LOCK_REPLICA", "3")
 	if err := run(t.Context()); err == nil || !strings.Contains(err.Error(), "ORDERS_LOCK_REPLICA") {
@@ -81,7 +81,7 @@ func TestMisspeltVariableEndsTheStart(t *testing.T) {
 	}
 }
 
-// await asks until the answer is 200, for at most 20 s.
+// await polls until the answer is 200, for at most 20 s.
 func await(t *testing.T, url string) (err error) {
 	ctx, done := context.WithTimeout(t.Context(), 20*time.Second)
 	defer done()

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Build makes a capability for name from the words of a command line: each is a right, as "lock
-// cron/*" or "member". Order and repetition do not matter, and bytes may be written as they are or
-// as %XX. until is cut to whole seconds. Zero means no end.
+// Build makes a capability for name from the words of a command line. Each word is a right, such as
+// "lock cron/*" or "member". Order and repetition do not matter, and bytes may be written literally
+// or as %XX. until is cut to whole seconds. Zero means no end.
 func Build(name string, until time.Time, words ...string) (*Capability, error) {
 	if !validName(name) {
 		return nil, fmt.Errorf("capability: %w", ErrName)
@@ -53,8 +53,8 @@ func rightOf(word string) (string, error) {
 	return verb.String() + " " + r.spelled(), nil
 }
 
-// For makes the capability that a configuration gives to a name: either a canonical text, or its
-// rights alone, one a line in any order.
+// For makes the capability that a configuration gives to a name. text is either a canonical text,
+// or only the rights, one a line in any order.
 func For(name, text string) (*Capability, error) {
 	if strings.HasPrefix(text, "mortise-capability/") {
 		return Parse(text)

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Verb is one thing that can be done with a key.
+// Verb is one kind of operation on a key.
 type Verb uint8
 
 // The verbs of a capability. The zero Verb is none and is never allowed by a non-nil Capability.
 const (
-	Read  Verb = iota + 1 // look at a key: its holder, its queue, its data
+	Read  Verb = iota + 1 // read a key: its holder, its queue, its data
 	Write                 // change the data of a key
 	Lock                  // acquire a key
-	Force                 // end another session's hold of a key; with Read
+	Force                 // end another session's hold of a key; also needs Read
 )
 
-// String returns the word that stands for v in a text.
+// String returns the word for v in a text.
 func (v Verb) String() string {
 	switch v {
 	case Read:
@@ -32,7 +32,7 @@ func (v Verb) String() string {
 	return "none"
 }
 
-// Capability is a set of rights. Make one with [Parse] or [Build]. Nil allows everything. It is
+// Capability is a set of rights. [Parse] or [Build] makes one. Nil allows everything. It is
 // immutable.
 type Capability struct {
 	text   string
@@ -46,11 +46,11 @@ type Capability struct {
 // right is one verb on one pattern, decoded.
 type right struct {
 	verb   Verb
-	key    string // the key, or what the key begins with
+	key    string // the key, or a prefix of it
 	prefix bool
 }
 
-// Text returns the canonical text; "" for nil.
+// Text returns the canonical text, or "" for nil.
 func (c *Capability) Text() string {
 	if c == nil {
 		return ""
@@ -58,7 +58,7 @@ func (c *Capability) Text() string {
 	return c.text
 }
 
-// String returns the canonical text, or a sentence for nil.
+// String returns the canonical text, or a description for nil.
 func (c *Capability) String() string {
 	if c == nil {
 		return "everything (full instance)"
@@ -66,7 +66,7 @@ func (c *Capability) String() string {
 	return c.text
 }
 
-// Hash returns the SHA-256 of the canonical text; zero for nil.
+// Hash returns the SHA-256 of the canonical text, or zero for nil.
 func (c *Capability) Hash() [sha256.Size]byte {
 	if c == nil {
 		return [sha256.Size]byte{}
@@ -74,7 +74,7 @@ func (c *Capability) Hash() [sha256.Size]byte {
 	return c.hash
 }
 
-// For returns the name that audit logs show, decoded; "" for nil.
+// For returns the decoded name that audit logs show, or "" for nil.
 func (c *Capability) For() string {
 	if c == nil {
 		return ""
@@ -90,8 +90,8 @@ func (c *Capability) Until() time.Time {
 	return c.until
 }
 
-// Member reports whether c may embed the library and appear in the session table. It is false for
-// nil, which is more than a member.
+// Member reports whether c may embed the library and appear in the session table. It returns false
+// for nil, which has more rights than a member.
 func (c *Capability) Member() bool { return c != nil && c.member }
 
 // Allows reports whether verb is granted on exactly this key. Nil allows everything.
@@ -108,7 +108,7 @@ func (c *Capability) Allows(verb Verb, key string) bool {
 }
 
 // AllowsPrefix reports whether verb is granted on every key that begins with prefix: one granted
-// pattern must contain them all. The empty prefix means all keys. Nil allows everything.
+// pattern must cover them all. The empty prefix means all keys. Nil allows everything.
 func (c *Capability) AllowsPrefix(verb Verb, prefix string) bool {
 	if c == nil || c.member && verb != Force && verb != 0 {
 		return true
@@ -128,6 +128,6 @@ func (c *Capability) Sees(key string) bool {
 	return c.Allows(Read, key) || c.Allows(Lock, key) || c.Allows(Write, key)
 }
 
-// Ends reports whether another session's hold of this key may be ended: that takes force and read.
+// Ends reports whether another session's hold of this key may be ended, which needs force and read.
 // Nil allows everything.
 func (c *Capability) Ends(key string) bool { return c.Allows(Force, key) && c.Allows(Read, key) }

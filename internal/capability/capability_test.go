@@ -44,7 +44,7 @@ func TestBuildAndParseAgree(t *testing.T) {
 	}
 }
 
-// One set of rights must have one text: the hash of the text is what a session belongs to.
+// One set of rights must have one text, because a session belongs to the hash of the text.
 func TestWhatIsNotCanonicalIsRefused(t *testing.T) {
 	for text, want := range map[string]error{
 		"":                                      ErrVersion,
@@ -117,7 +117,7 @@ func TestExactKeysAndPrefixes(t *testing.T) {
 		}
 	}
 	if c.Ends("jobs/a") || !build(t, "force a*", "read a").Ends("a") || build(t, "force a*", "read a").Ends("ab") {
-		t.Error("to end a hold takes force and read")
+		t.Error("ending a hold must need force and read")
 	}
 	if !c.Sees("jobs/x") || !c.Sees("cron") || c.Sees("other") || !build(t, "write d").Sees("d") ||
 		build(t, "force d").Sees("d") {
@@ -141,7 +141,7 @@ func TestMemberAndNil(t *testing.T) {
 	if !full.Allows(Force, "x") || !full.AllowsPrefix(Force, "") || !full.Ends("x") || !full.Sees("x") ||
 		full.Member() || full.Text() != "" || full.For() != "" || full.Hash() != [32]byte{} ||
 		!full.Until().IsZero() || full.String() == "" {
-		t.Error("nil is a full instance")
+		t.Error("nil must be a full instance")
 	}
 }
 
@@ -177,7 +177,7 @@ func TestForNames(t *testing.T) {
 		t.Errorf("%v, %v", long, err)
 	}
 	if _, err := For("x", cron+" "); err == nil {
-		t.Error("a text that is not canonical was taken")
+		t.Error("a text that is not canonical was accepted")
 	}
 }
 
@@ -219,7 +219,7 @@ func TestTiers(t *testing.T) {
 		}
 	}
 	if _, ok := (Peer{}).Allowed(); ok {
-		t.Error("a peer that has proved nothing may do something")
+		t.Error("a peer that has proved nothing has rights")
 	}
 	if c, ok := (Peer{Tier: Root}).Allowed(); !ok || c != nil {
 		t.Error("a full instance may not do everything")

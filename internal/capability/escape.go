@@ -7,11 +7,11 @@ import (
 
 var errEscape = errors.New("a percent sign must be followed by two hexadecimal digits")
 
-// plain reports whether a byte stands for itself. Space does not, so that no editor or shell can
-// change a text unseen.
+// plain reports whether a byte is written literally. Space is not, so that no editor or shell can
+// change a text unnoticed.
 func plain(b byte) bool { return b > ' ' && b <= '~' && b != '%' && b != '*' }
 
-// encode returns the one spelling of text.
+// encode returns the only canonical spelling of text.
 func encode(text string) string {
 	const digits = "0123456789ABCDEF"
 	var out strings.Builder
@@ -25,8 +25,8 @@ func encode(text string) string {
 	return out.String()
 }
 
-// decode returns what any spelling stands for. It accepts more than encode writes; Parse compares
-// with the one spelling afterwards.
+// decode decodes any spelling. It accepts more than encode writes; Parse compares with the
+// canonical spelling afterwards.
 func decode(text string) (string, error) {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -13,14 +13,14 @@ import (
 const (
 	version = "mortise-capability/1"
 
-	// MaxLines and MaxBytes bound a text.
+	// MaxLines and MaxBytes limit a text.
 	MaxLines = 64
 	MaxBytes = 4 << 10 // see MaxLines
 
-	maxName = 128 // bytes of the name, decoded
+	maxName = 128 // of the decoded name, in bytes
 )
 
-// What is wrong with a text or with the words of a command line. Every error of [Parse] is also
+// The errors of a text or of the words of a command line. Every error of [Parse] also matches
 // ErrNotCanonical.
 var (
 	ErrNotCanonical = errors.New("capability: the text is not canonical")
@@ -39,8 +39,8 @@ var (
 	ErrNoRight   = errors.New("a capability grants at least one right")
 )
 
-// Parse reads a canonical text. Whatever is not spelled exactly as [Build] spells it is refused
-// with one of the errors of this package.
+// Parse reads a canonical text. A text that is not spelled exactly as by [Build] is refused with
+// one of the errors of this package.
 func Parse(text string) (*Capability, error) {
 	c, err := parse(text)
 	if err != nil {
@@ -148,7 +148,7 @@ func patternOf(pattern string) (r right, err error) {
 	return r, nil
 }
 
-// spelled returns the one spelling of a pattern.
+// spelled returns the canonical spelling of a pattern.
 func (r right) spelled() string {
 	if r.prefix {
 		return encode(r.key) + "*"
@@ -156,7 +156,7 @@ func (r right) spelled() string {
 	return encode(r.key)
 }
 
-// check reports what is wrong with the rights together.
+// check returns what is wrong with the combination of rights.
 func (c *Capability) check() error {
 	if !c.member && len(c.rights) == 0 {
 		return ErrNoRight

@@ -2,13 +2,13 @@ package capability
 
 import "time"
 
-// Tier says what kind of secret or certificate a peer has proved. The zero Tier is none: nothing is
-// allowed to it.
+// Tier is the kind of secret or certificate that a peer has proved. The zero Tier is none, and
+// allows nothing.
 type Tier uint8
 
 // The tiers. Only Root may found, vote, answer and serve.
 const (
-	Root   Tier = iota + 1 // the root secret, or a name of TLSPeers
+	Root   Tier = iota + 1 // the root secret, or a name in TLSPeers
 	Member                 // a capability with the word member: locks everything, embeds the library, dials only
 	Guest                  // any other capability: dials only
 )
@@ -37,21 +37,21 @@ func TierOf(c *Capability) Tier {
 	return Guest
 }
 
-// Peer is what a verified certificate chain says of the other side of a connection. It is a plain
-// value; the zero Peer has proved nothing and has no rights, although its Capability is nil: look
-// at the Tier first, or call Allowed.
+// Peer is what a verified certificate chain says about the other side of a connection. It is a
+// plain value. The zero Peer has proved nothing and has no rights, although its Capability is nil:
+// check the Tier first, or call Allowed.
 type Peer struct {
-	// Tier is what the chain proves.
+	// Tier is the tier that the chain proves.
 	Tier Tier
-	// Capability is what the peer may do. Nil for Root, which may do everything.
+	// Capability is what the peer may do. It is nil for Root, which may do everything.
 	Capability *Capability
-	// Name is for audit logs: the capability's "for", or the name that was listed. Empty for a root
+	// Name is for audit logs: the capability's "for", or the listed name. It is empty for a root
 	// secret.
 	Name string
-	// NotAfter is when the chain runs out, and the connection should end.
+	// NotAfter is when the chain expires and the connection should end.
 	NotAfter time.Time
 }
 
-// Allowed returns the capability against which the peer's requests are checked, and false if it has
-// proved nothing.
+// Allowed returns the capability against which the peer's requests are checked. It returns false if
+// the peer has proved nothing.
 func (p Peer) Allowed() (*Capability, bool) { return p.Capability, p.Tier != 0 }

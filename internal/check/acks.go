@@ -37,7 +37,6 @@ type keyed struct {
 // remembered limits the ended grants that are kept of a key: shared ones would be kept forever.
 const remembered = 64
 
-// find returns the grant with that token, or nil.
 func (k *keyed) find(token lockfsm.Token) *acked {
 	i, found := slices.BinarySearchFunc(k.grants, token,
 		func(g acked, t lockfsm.Token) int { return cmp.Compare(g.token, t) })

@@ -16,7 +16,6 @@ type FIFO struct {
 	queues map[string]*queue
 }
 
-// queue is the queue of one key, in the order of places.
 type queue struct {
 	row    []place
 	newest lockfsm.Revision // the last one ever queued

@@ -103,7 +103,6 @@ func (m *Members) Configured(group, at uint64, members []Member, voters []uint64
 	return true, nil
 }
 
-// stays returns how many times a replica entered the configuration.
 func (g *membership) stays(id uint64) int {
 	stays, in := 0, false
 	for _, c := range g.configs {

@@ -2,7 +2,6 @@ package check
 
 import "hash/fnv"
 
-// at is one entry of a group's log.
 type at struct{ group, index uint64 }
 
 // Hashes judges that replicas which have applied the same entries are equal. The zero value is

@@ -18,23 +18,23 @@ const (
 	salt         = "mortise credentials v2"
 	authorityUse = "ed25519 authority key\x00" // followed by the cluster's label
 
-	// domain ends the DNS names of our certificates. It is reserved for private use and never
-	// looked up.
+	// domain is the suffix of the DNS names in our certificates. It is reserved for private use and
+	// never looked up.
 	domain = ".mortise.internal"
 
 	// anyAuthority is the label in the server name of a dialer that trusts several authorities.
 	anyAuthority = "node"
 )
 
-// authority is what one root secret makes of one cluster: the key that signs the certificates of
-// its nodes. Every full instance has it. The holder of a derived secret has the certificate alone.
+// authority is derived from one root secret for one cluster: the key that signs the certificates of
+// its nodes. Every full instance has it. The holder of a derived secret has only the certificate.
 type authority struct {
-	key  ed25519.PrivateKey // nil: only peers are verified with it
+	key  ed25519.PrivateKey // nil if the authority only verifies peers
 	cert *x509.Certificate
 }
 
-// newAuthority is a function of its arguments alone. Peers never exchange the certificate of an
-// authority: only its key and its name have to be the same everywhere.
+// newAuthority depends on its arguments alone. Peers never exchange the certificate of an
+// authority: only its key and its name must be the same everywhere.
 func newAuthority(secret, cluster string) (*authority, error) {
 	from, err := keying(secret, cluster)
 	if err != nil {
@@ -52,9 +52,9 @@ func newAuthority(secret, cluster string) (*authority, error) {
 	return &authority{key: key, cert: cert}, nil
 }
 
-// authorityCert makes the certificate of an authority, signed by any key: nothing checks the
-// signature of a trust anchor, of which only key, name and constraints count. The key identifier is
-// set here since what Go makes of a key has changed between its versions.
+// authorityCert makes the certificate of an authority, signed by any key: the signature of a trust
+// anchor is never checked; only its key, name and constraints count. The key identifier is set
+// here, since Go's default has changed between versions.
 func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster string) (*x509.Certificate, error) {
 	id := sha256.Sum256(public)
 	template := &x509.Certificate{
@@ -81,26 +81,26 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 	return cert, nil
 }
 
-// always and never bound all times that a clock can show: a machine that lost its time shall be
-// told so about its own certificate.
+// always and never bound all times that a clock can show: a machine that lost its time must get an
+// error about its own certificate, not about the authority's.
 func always() time.Time { return time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
 
-// id names the authority to people and in server names. It is made from the public key.
+// id identifies the authority for people and in server names. It is made from the public key.
 func (a *authority) id() string { return hex.EncodeToString(a.cert.SubjectKeyId[:8]) }
 
-// zone is the DNS name of a cluster. It is a hash since a label may be anything, and since it
-// crosses the network in the clear.
+// zone is the DNS name of a cluster. It is a hash, since a label may be any text, and since the
+// name crosses the network in clear text.
 func zone(cluster string) string {
 	sum := sha256.Sum256([]byte("mortise server name v1\x00" + cluster))
 	return hex.EncodeToString(sum[:16]) + domain
 }
 
-// leafName is the one DNS name in the certificates of a cluster: it stands for all server names,
-// which say by their first label which authority the dialer trusts.
+// leafName is the only DNS name in the certificates of a cluster. It matches all server names,
+// whose first label names the authority that the dialer trusts.
 func leafName(cluster string) string { return "*." + zone(cluster) }
 
-// serverName is what a dialer asks for, and checks. label is the id of an authority, or
-// anyAuthority.
+// serverName is the server name that a dialer requests and checks. label is the id of an authority,
+// or anyAuthority.
 func serverName(label, cluster string) string { return label + "." + zone(cluster) }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// The key is the protocol: a build that derives another one is refused by all others. The
-// certificate is pinned with it, to see what a new version of Go makes of it; peers never exchange
-// it, so a change there alone would do no harm.
+// The key is part of the protocol: a build that derives another key is refused by all others. The
+// certificate is also pinned, to detect changes by new versions of Go; peers never exchange it, so
+// such a change alone would do no harm.
 func TestAuthorityIsPinned(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")
 	if err != nil {
@@ -64,12 +64,12 @@ func TestAuthorityDependsOnSecretAndClusterOnly(t *testing.T) {
 		seen[string(a.key)] = c[0] + "/" + c[1]
 		name := leafName(c[1])
 		if len(name) > 63 || strings.ToLower(name) != name {
-			t.Errorf("%q is no good DNS name", name)
+			t.Errorf("%q is not a valid DNS name", name)
 		}
 	}
 }
 
-// What Go makes of a key by itself has changed once, and a setting brings the old way back on one
+// Go's default key identifier has changed once, and a setting restores the old one on a single
 // node.
 func TestAuthorityDoesNotDependOnGo(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// peer returns what a finished handshake says. crypto/tls keeps the verified chains of accepted
-// connections; those of dialed ones, which it did not verify itself, are found again.
+// peer returns what a finished handshake proves. crypto/tls keeps the verified chains of accepted
+// connections. Those of dialed connections, which it did not verify, are computed again.
 func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.Time) (Peer, error) {
 	chains := state.VerifiedChains
 	if len(chains) == 0 {
@@ -28,8 +28,8 @@ func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.T
 	return p, nil
 }
 
-// accepts checks an accepted connection, which crypto/tls has verified, by name, and then asks the
-// user's own function. Nil means none.
+// accepts checks the name on an accepted connection, which crypto/tls has verified, and then calls
+// the user's own function, if there is one.
 func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if len(state.VerifiedChains) == 0 {
@@ -50,8 +50,8 @@ func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.Connection
 }
 
 // dials makes config verify dialed connections here and not in crypto/tls, which would compare one
-// ServerName: there may be several names, or a URI in its place. Everything else that crypto/tls
-// does is done: the chain, the time, the use, the user's own functions.
+// ServerName: there may be several names, or a URI instead. It checks everything else that
+// crypto/tls checks: the chain, the time, the usage, the user's own functions.
 func (n *names) dials(config *tls.Config, now func() time.Time) {
 	raw, own, roots := config.VerifyPeerCertificate, config.VerifyConnection, config.RootCAs
 	config.InsecureSkipVerify, config.VerifyPeerCertificate = true, nil

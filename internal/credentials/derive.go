@@ -19,26 +19,27 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// A derived secret is msd1_ and, in base64url without padding: the public key of the authority (32
-// bytes), the seed of the derived key (32), the derived certificate (DER) and a checksum (4).
+// A derived secret is msd1_ followed, in base64url without padding, by the public key of the
+// authority (32 bytes), the seed of the derived key (32), the derived certificate (DER) and a
+// checksum (4).
 const (
 	maxDerived  = 16 << 10 // characters
 	derivedName = "mortise derived "
 )
 
 var (
-	errDerived = errors.New("is a derived secret: only the root secret can derive others, and stand in OldSecrets")
+	errDerived = errors.New("is a derived secret: only a root secret can derive others or be in OldSecrets")
 	errChain   = errors.New("credentials: the peer's certificate chain is neither of a root secret nor of one " +
 		"derived secret")
 	errText = errors.New("credentials: the peer's derived secret holds no capability, or one that differs " +
 		"from its certificate")
 )
 
-// textID is the object identifier of the extension that holds a capability's text. The arc 2.25 is
-// for UUIDs; no UUID of any version is so small a number.
+// textID is the object identifier of the extension that contains a capability's text. The arc 2.25
+// is for UUIDs; no UUID of any version is so small a number.
 func textID() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{2, 25, 1836020324} }
 
-// derived is what a derived secret holds.
+// derived is the content of a derived secret.
 type derived struct {
 	authority  *authority // without its key
 	key        ed25519.PrivateKey
@@ -46,10 +47,11 @@ type derived struct {
 	capability *capability.Capability
 }
 
-// DeriveSecret returns a secret whose holder has the rights of the canonical capability text and no
-// others in the cluster of that label: an intermediate certificate of the root secret's authority,
-// with its key. Nothing is stored anywhere: it is worth something until the capability's end, and
-// as long as the instances have secret in Secret or OldSecrets. It is safe for concurrent use.
+// DeriveSecret returns a secret whose holder has exactly the rights of the canonical capability
+// text, in the cluster with the given label: an intermediate certificate of the root secret's
+// authority, with its key. It is not stored anywhere. It is valid until the capability's end, as
+// long as the instances have secret in Secret or OldSecrets. DeriveSecret is safe for concurrent
+// use.
 func DeriveSecret(secret, cluster, text string) (string, error) {
 	secret = strings.TrimSpace(secret)
 	if IsDerived(secret) {
@@ -70,7 +72,7 @@ func DeriveSecret(secret, cluster, text string) (string, error) {
 		return "", err
 	}
 	seed := make([]byte, ed25519.SeedSize)
-	_, _ = rand.Read(seed) // never fails: it ends the process rather than return bad bytes
+	_, _ = rand.Read(seed) // never fails: it would end the process
 	der, err := a.derive(ed25519.NewKeyFromSeed(seed), cluster, c)
 	if err != nil {
 		return "", err
@@ -106,7 +108,7 @@ func (a *authority) derive(key ed25519.PrivateKey, cluster string, c *capability
 	return der, nil
 }
 
-// endOf returns the NotAfter of the certificate that holds c.
+// endOf returns the NotAfter of the certificate that contains c.
 func endOf(c *capability.Capability) time.Time {
 	if until := c.Until(); !until.IsZero() {
 		return until
@@ -140,7 +142,7 @@ func parseDerived(secret, cluster string) (*derived, error) {
 	}
 	d.authority = &authority{cert: anchor}
 	if err := d.cert.CheckSignatureFrom(anchor); err != nil {
-		return nil, fmt.Errorf("its certificate is not of its authority: %w", err)
+		return nil, fmt.Errorf("its certificate is not signed by its authority: %w", err)
 	}
 	if !d.key.Public().(ed25519.PublicKey).Equal(d.cert.PublicKey) {
 		return nil, errors.New("its key is not that of its certificate")
@@ -151,8 +153,7 @@ func parseDerived(secret, cluster string) (*derived, error) {
 	return d, nil
 }
 
-// textOf returns the capability that a derived certificate holds. Its end must be that of the
-// certificate.
+// textOf returns the capability in a derived certificate. Its end must be that of the certificate.
 func textOf(cert *x509.Certificate) (*capability.Capability, error) {
 	for _, e := range cert.Extensions {
 		if !e.Id.Equal(textID()) {

@@ -33,7 +33,7 @@ func derive(t testing.TB, secret string, until time.Time, words ...string) strin
 	return d
 }
 
-// accepted makes a connection and returns what the server says of the client.
+// accepted makes a connection and returns what the server knows about the client.
 func accepted(t testing.TB, server, client *Source) (Peer, error) {
 	t.Helper()
 	var seen tls.ConnectionState
@@ -44,7 +44,7 @@ func accepted(t testing.TB, server, client *Source) (Peer, error) {
 	return server.Peer(seen)
 }
 
-// watched returns a server's configuration that notes what it has checked.
+// watched returns a server's configuration that records what it has checked.
 func watched(config *tls.Config, seen *tls.ConnectionState) *tls.Config {
 	config = config.Clone()
 	if check := config.VerifyConnection; check != nil {
@@ -95,7 +95,8 @@ func TestDerivedSecretsComeIn(t *testing.T) {
 	}
 }
 
-// A guest is a server to no other instance or guest, whatever it does to its own configuration.
+// A guest cannot act as a server for another instance or guest, whatever it changes in its own
+// configuration.
 func TestGuestPosesAsAServer(t *testing.T) {
 	guest := source(t, SecretConfig{Secret: derive(t, secretA, time.Time{}, "lock a/*")})
 	pair, err := guest.ClientTLS().GetClientCertificate(nil)
@@ -109,7 +110,7 @@ func TestGuestPosesAsAServer(t *testing.T) {
 		"a member":            source(t, SecretConfig{Secret: derive(t, secretA, time.Time{}, "member")}),
 	} {
 		wantRefused(t, name, presenting(*pair), victim.ClientTLS(), "refuses our certificate",
-			"the other side is no instance, though it answers at an instance's address")
+			"the other side is not an instance, though it answers at an instance's address")
 		wantRefused(t, name+", by its own configuration", guest.ServerTLS(), victim.ClientTLS(), "", "")
 	}
 }
@@ -139,7 +140,7 @@ func TestTextInALeafMeansNothing(t *testing.T) {
 	}
 }
 
-// bent makes the source of a derived secret whose certificate has been changed before the authority
+// bent makes the source of a derived secret whose certificate was changed before the authority
 // signed it.
 func bent(t testing.TB, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
@@ -187,7 +188,7 @@ func TestIntermediateSignsAnIntermediate(t *testing.T) {
 	if s, c := meet(t, server.ServerTLS(), presenting(pair)); s == nil || c == nil {
 		t.Errorf("a guest has made itself another: %v, %v", s, c)
 	}
-	// Chains of other shapes are refused even where crypto/x509 finds nothing wrong with them.
+	// Chains of other shapes are refused even if crypto/x509 accepts them.
 	leaf := &x509.Certificate{}
 	for _, chain := range [][]*x509.Certificate{nil, {leaf}, {leaf, guest.cert, guest.cert, guest.cert}} {
 		if p, err := byChain(chain); err == nil {
@@ -196,7 +197,7 @@ func TestIntermediateSignsAnIntermediate(t *testing.T) {
 	}
 }
 
-// Only what mortise secret makes counts, even if the root secret has signed it.
+// Only what mortise secret makes is accepted, even if the root secret has signed it.
 func TestTextsThatAreNotCanonical(t *testing.T) {
 	server := source(t, SecretConfig{})
 	with := func(text string) func(*x509.Certificate) {
@@ -208,7 +209,7 @@ func TestTextsThatAreNotCanonical(t *testing.T) {
 		"empty":    with(""),
 		"order":    with("mortise-capability/1\nfor x\nread *\nlock *\n"),
 		"spelling": with("mortise-capability/1\nfor x\nlock a%2a\n"),
-		// but the certificate is for ever
+		// but the certificate never ends
 		"no end":     with("mortise-capability/1\nfor x\nuntil 2031-01-01T00:00:00Z\nlock a\n"),
 		"other end":  func(c *x509.Certificate) { c.NotAfter = noon.AddDate(1, 0, 0); with(good)(c) },
 		"no newline": with(strings.TrimSpace(good)),
@@ -228,8 +229,8 @@ func TestTextsThatAreNotCanonical(t *testing.T) {
 	}
 }
 
-// A derived secret lives through the rotation of its root until that is dropped,
-// whichever instance it meets.
+// A derived secret works through the rotation of its root secret until that is dropped, with any
+// instance.
 func TestDerivedSecretsAndRotation(t *testing.T) {
 	steps := []SecretConfig{
 		{Secret: secretA},
@@ -256,7 +257,7 @@ func TestDerivedSecretsAndRotation(t *testing.T) {
 		"has another secret")
 	deaf := ofA.ClientTLS() // accepts every server: the server must refuse by itself
 	deaf.InsecureSkipVerify, deaf.VerifyConnection = true, nil
-	wantRefused(t, "after the rotation, heedless", dropped.ServerTLS(), deaf, "not trusted here",
+	wantRefused(t, "after the rotation, an unchecking client", dropped.ServerTLS(), deaf, "not trusted here",
 		"does not trust the authority")
 	one, _ := parseDerived(derive(t, secretA, time.Time{}, "lock a"), "orders")
 	two, _ := parseDerived(derive(t, secretB, time.Time{}, "lock a"), "orders")
@@ -317,7 +318,8 @@ func TestDerivedSecretsAreChecked(t *testing.T) {
 	}
 }
 
-// The two keys of a string belong together: no other authority can be glued to a certificate.
+// The two keys of a string belong together: another authority cannot be combined with a
+// certificate.
 func FuzzParseDerived(f *testing.F) {
 	secret, err := DeriveSecret(secretA, "orders", "mortise-capability/1\nfor x\nlock a\n")
 	if err != nil {

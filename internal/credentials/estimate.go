@@ -11,15 +11,15 @@ const (
 	minSecret = 16  // bytes of a secret
 	minBits   = 128 // of the estimate
 
-	estimated = 512 // bytes that the estimate looks at
+	estimated = 512 // bytes that the estimate considers
 	wordBits  = 11  // of a word: one of 2,048
-	leastRun  = 6   // bytes of a repetition or a sequence before it counts as one
+	leastRun  = 6   // bytes from which a repetition or a sequence counts as one character
 
 	howToMake = "make one with `mortise secret` (or `openssl rand -hex 32`), and give the same to every instance"
 )
 
-// judge reports what is wrong with a secret, without quoting it. A generated secret is right if its
-// checksum is.
+// judge returns what is wrong with a secret, without quoting it. A generated secret is accepted if
+// its checksum is right.
 func judge(secret string) error {
 	if ours, err := generated(secret); ours {
 		return err
@@ -34,14 +34,18 @@ func judge(secret string) error {
 	return nil
 }
 
-// estimate returns the bits that a secret is worth at most: the lower one of two counts. By
-// characters: each counts the logarithm of its alphabet (10 digits, 16 hexadecimal digits, 26
-// letters of a case, 32 others), which is at most twice the number of different characters; a
-// repetition of something earlier, and a sequence such as 12345678, counts as one character from
-// its sixth byte on. By words, if there is white space in the text, or three quarters of it are
-// words of five and more letters of one case that can be spoken: 11 bits a word, 3 a digit, 1 for
-// what stands between. It finds the usual mistakes and is no proof of randomness, which a text
-// cannot give. Of what openssl rand -base64 24 prints it refuses about one in 100,000.
+// estimate returns an upper bound of a secret's strength in bits, the lower of two counts.
+//
+// By characters: each counts the logarithm of its alphabet (10 digits, 16 hexadecimal digits, 26
+// letters of a case, 32 others), which is at most twice the number of different characters. A
+// repetition of something earlier, or a sequence such as 12345678, of six or more bytes counts as
+// one character.
+//
+// By words, if the text contains white space, or three quarters of it are pronounceable words of
+// five or more letters of one case: 11 bits a word, 3 a digit, 1 for each separator.
+//
+// It finds the usual mistakes and does not prove randomness, which no text can. It refuses about
+// one in 100,000 outputs of openssl rand -base64 24.
 func estimate(secret string) int {
 	text := secret[:min(len(secret), estimated)]
 	return int(min(byCharacters(text), byWords(text)))
@@ -82,7 +86,7 @@ func byCharacters(text string) float64 {
 	return float64(folded(text)) * math.Log2(float64(max(alphabet, 2)))
 }
 
-// folded counts characters, and a repetition or sequence of at least leastRun bytes as one.
+// folded counts characters. A repetition or sequence of at least leastRun bytes counts as one.
 func folded(text string) int {
 	count := 0
 	for i := 0; i < len(text); count++ {
@@ -95,7 +99,7 @@ func folded(text string) int {
 	return count
 }
 
-// sequence returns how many bytes go on by one step, up or down, or stay the same.
+// sequence returns how many bytes continue in one step, up or down, or stay the same.
 func sequence(text string) int {
 	if len(text) < 2 {
 		return len(text)
@@ -111,7 +115,7 @@ func sequence(text string) int {
 	return n
 }
 
-// repeated returns how many bytes from i on stand at an earlier place, too. The two may overlap.
+// repeated returns how many bytes from i on also occur at an earlier place. The two may overlap.
 func repeated(text string, i int) int {
 	longest := 0
 	for from := range i {
@@ -153,7 +157,7 @@ func byWords(text string) float64 {
 	return bits
 }
 
-// firstWord returns the letters of one case with which text begins; the first alone may be a
+// firstWord returns the letters of one case at the beginning of text. The first alone may be a
 // capital.
 func firstWord(text string) string {
 	small := func(r rune) bool { return unicode.IsLetter(r) && !unicode.IsUpper(r) }
@@ -165,8 +169,7 @@ func firstWord(text string) string {
 	return text[:len(text)-len(strings.TrimLeftFunc(text[capitals:], small))]
 }
 
-// spoken reports whether no four consonants follow each other. In what a random source has printed
-// they soon do.
+// spoken reports whether no four consonants follow each other. In random text they soon do.
 func spoken(word string) bool {
 	run := 0
 	for _, r := range strings.ToLower(word) {

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Explain says in one sentence what the failure of a TLS handshake means and what to do, or "" for
-// nil. err is what the handshake returned, wrapped or not; the first Read of a client counts, since
-// TLS 1.3 refuses a client only after its side is done. What a stranger sent is quoted and cut. The
-// sentence has no prefix and no address: the caller knows whom it is about.
+// Explain returns one sentence about the cause of a failed TLS handshake and what to do, or "" for
+// nil. err is the error of the handshake, wrapped or not, or of a client's first Read, since TLS
+// 1.3 refuses a client only after its side is done. Text from a stranger is quoted and cut. The
+// sentence has no prefix and no address: the caller knows which peer it is about.
 func Explain(err error) string {
 	if err == nil {
 		return ""
@@ -33,29 +33,35 @@ func Explain(err error) string {
 	if header, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return explainNoTLS(header)
 	}
-	// crypto/tls says so of an alert
+	// crypto/tls returns this for an alert.
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && op.Err != nil {
 		return explainAlert(op.Err.Error())
 	}
 	if other, ok := errors.AsType[unlisted](err); ok {
-		return fmt.Sprintf("the other side's certificate (%s) carries no listed name: it is no instance, or its name is missing in Config.TLSPeers (an instance) or Config.TLSGuests (anything else)", who(other.cert))
+		return fmt.Sprintf("the other side's certificate (%s) carries no listed name: it is not an instance, or "+
+			"its name is missing in Config.TLSPeers (an instance) or Config.TLSGuests (anything else)", who(other.cert))
 	}
 	text := err.Error()
 	switch {
 	case errors.Is(err, errAuthority):
-		return "the other side presents the certificate of an authority as its own: it is no mortise"
+		return "the other side presents the certificate of an authority as its own: it is not mortise"
 	case errors.Is(err, errServer):
-		return "the other side is no instance, though it answers at an instance's address: its secret is a derived one, or its name stands in Config.TLSGuests; correct the address, and find out what listens there"
+		return "the other side is not an instance, though it answers at an instance's address: its secret is a " +
+			"derived one, or its name is in Config.TLSGuests; correct the address, and find out which process " +
+			"listens there"
 	case errors.Is(err, errServes):
-		return "another process has dialed this one, which has a derived secret and serves nothing: correct its Config.Join"
+		return "another process has dialed this one, which has a derived secret and does not serve: correct its " +
+			"Config.Join"
 	case errors.Is(err, errText) || errors.Is(err, errChain):
 		return "the other side's derived secret is not one that mortise secret has made: " + clip(text)
 	case strings.Contains(text, "client didn't provide a certificate"):
 		return noCertificate("the other side gave no certificate")
 	case strings.Contains(text, "unsupported versions") || strings.Contains(text, "unsupported protocol version"):
-		return "the other side does not speak TLS 1.3, which is required: it is no mortise, or something between the two ends TLS"
+		return "the other side does not speak TLS 1.3, which is required: it is not mortise, or a proxy between " +
+			"the two terminates TLS"
 	case silent(err):
-		return "the other side ended the connection or fell silent in the handshake without saying why: it may speak plain text (then it needs Config.Secret or Config.TLS too), be stopping, or be no mortise"
+		return "the other side ended the connection or stopped responding in the handshake without a reason: it " +
+			"may speak plain text (then it needs Config.Secret or Config.TLS too), be stopping, or not be mortise"
 	}
 	return "the TLS handshake failed: " + clip(text)
 }
@@ -63,51 +69,65 @@ func Explain(err error) string {
 func explainUnknown(cert *x509.Certificate) string {
 	switch {
 	case cert == nil:
-		return "the other side's certificate is of an authority that is not trusted here: Config.Secret, Config.Cluster or Config.TLS differ"
+		return "the other side's certificate is from an authority that is not trusted here: Config.Secret, " +
+			"Config.Cluster or Config.TLS differ"
 	case ours(cert):
-		return fmt.Sprintf("the other side has another secret (%s): set the same Config.Secret and Config.Cluster on all instances; while a secret is replaced, finish each step on all of them before the next, and derive again what was derived from the old one", clip(cert.Issuer.CommonName))
+		return fmt.Sprintf("the other side has another secret (%s): set the same Config.Secret and "+
+			"Config.Cluster on all instances; while a secret is replaced, finish each step on all of them before "+
+			"the next, and derive again what was derived from the old one", clip(cert.Issuer.CommonName))
 	}
-	return fmt.Sprintf("the other side's certificate (%s, issued by %s) is of an authority that is not trusted here: it is no mortise of this cluster, or Config.Secret is set on one side and Config.TLS on the other, or RootCAs and ClientCAs of Config.TLS lack the issuer", who(cert), clip(cert.Issuer.String()))
+	return fmt.Sprintf("the other side's certificate (%s, issued by %s) is from an authority that is not trusted "+
+		"here: it is not mortise of this cluster, or Config.Secret is set on one side and Config.TLS on the "+
+		"other, or RootCAs and ClientCAs of Config.TLS lack the issuer", who(cert), clip(cert.Issuer.String()))
 }
 
-// explainInvalid has the clocks of both sides if the certificate is one of ours: it was made when
-// its own clock showed the beginning of its validity plus what we put that back.
+// explainInvalid names the clocks of both sides if the certificate was made from a secret: the
+// maker's clock showed the beginning of its validity plus backdate.
 func explainInvalid(invalid x509.CertificateInvalidError) string {
 	cert := invalid.Cert
 	switch {
 	case cert == nil:
 	case invalid.Reason == x509.Expired && ours(cert) && cutShort(cert):
-		return fmt.Sprintf("the other side's derived secret ended at %s, but here %s: derive a new one with mortise secret, or set the clocks of both machines", stamp(cert.NotAfter), clip(invalid.Detail))
+		return fmt.Sprintf("the other side's derived secret ended at %s, but here %s: derive a new one with "+
+			"mortise secret, or set the clocks of both machines", stamp(cert.NotAfter), clip(invalid.Detail))
 	case invalid.Reason == x509.Expired && ours(cert):
-		return fmt.Sprintf("the clocks differ too much: the other side's certificate was made when its clock showed %s and is valid until %s, but here %s: set the clocks of both machines",
+		return fmt.Sprintf("the clocks differ too much: the other side's certificate was made when its clock "+
+			"showed %s and is valid until %s, but here %s: set the clocks of both machines",
 			stamp(cert.NotBefore.Add(backdate)), stamp(cert.NotAfter), clip(invalid.Detail))
 	case invalid.Reason == x509.Expired:
-		return fmt.Sprintf("the other side's certificate (%s) is valid from %s until %s, but here %s: renew the certificate, or set the clocks of both machines",
+		return fmt.Sprintf("the other side's certificate (%s) is valid from %s until %s, but here %s: renew the "+
+			"certificate, or set the clocks of both machines",
 			who(cert), stamp(cert.NotBefore), stamp(cert.NotAfter), clip(invalid.Detail))
 	case invalid.Reason == x509.IncompatibleUsage:
-		return fmt.Sprintf("the other side's certificate (%s) is not for this use: issue it with the extended key usages serverAuth and clientAuth, since every instance dials and is dialed", who(cert))
+		return fmt.Sprintf("the other side's certificate (%s) is not for this use: issue it with the extended "+
+			"key usages serverAuth and clientAuth, since every instance dials and is dialed", who(cert))
 	}
 	return "the other side's certificate is not valid: " + clip(invalid.Error())
 }
 
 func explainName(name x509.HostnameError) string {
 	if name.Certificate != nil && ours(name.Certificate) {
-		return "the other side belongs to another cluster: set the same Config.Cluster on all instances, or correct the address"
+		return "the other side belongs to another cluster: set the same Config.Cluster on all instances, or " +
+			"correct the address"
 	}
 	if strings.HasSuffix(name.Host, domain) {
-		return "the other side's certificate is not one made from Config.Secret: it is no mortise of this cluster, or uses Config.TLS"
+		return "the other side's certificate is not one made from Config.Secret: it is not mortise of this " +
+			"cluster, or uses Config.TLS"
 	}
-	return fmt.Sprintf("the other side's certificate does not carry the name %s: set ServerName of Config.TLS to a name that the certificates of all instances carry", clip(name.Host))
+	return fmt.Sprintf("the other side's certificate does not carry the name %s: set ServerName of Config.TLS to "+
+		"a name that the certificates of all instances carry", clip(name.Host))
 }
 
-// What an instance says of another if only one of the two has TLS.
+// The sentences about a connection on which only one of the two sides has TLS.
 const (
-	OtherPlain = "the other side has no secret and speaks plain text where TLS is required: set the same Config.Secret (or Config.TLS) there too"
-	OwnPlain   = "the other side has a secret (or Config.TLS), and this one has none: set the same Config.Secret (or Config.TLS) here, and not Config.Insecure"
+	OtherPlain = "the other side has no secret and speaks plain text where TLS is required: set the same " +
+		"Config.Secret (or Config.TLS) there too"
+	OwnPlain = "the other side has a secret (or Config.TLS), and this one has none: set the same Config.Secret " +
+		"(or Config.TLS) here, and not Config.Insecure"
 )
 
-// explainNoTLS tells plain text by its first bytes. Of plain HTTP/2, a client sends "PRI " and a
-// server a frame of settings.
+// explainNoTLS recognizes plain text by its first bytes. In plain HTTP/2 a client sends "PRI " and
+// a server a settings frame.
 func explainNoTLS(header tls.RecordHeaderError) string {
 	head := string(header.RecordHeader[:])
 	settings := header.RecordHeader[0] == 0 && header.RecordHeader[3] == 4
@@ -119,7 +139,8 @@ func explainNoTLS(header tls.RecordHeaderError) string {
 	case plainHTTP(head):
 		return "the other side is a plain HTTP client: this port is mortise's own and needs its certificates"
 	}
-	return fmt.Sprintf("the other side does not speak TLS (it begins with %q): it is no mortise, or has neither Config.Secret nor Config.TLS", head)
+	return fmt.Sprintf("the other side does not speak TLS (it begins with %q): it is not mortise, or has neither "+
+		"Config.Secret nor Config.TLS", head)
 }
 
 func plainHTTP(head string) bool {
@@ -140,15 +161,20 @@ const (
 	certificateRequired tls.AlertError = 116
 )
 
-// explainAlert takes the text of an alert, since crypto/tls gives its type away for QUIC only.
+// explainAlert matches the text of an alert, since crypto/tls exports its type only for QUIC.
 func explainAlert(text string) string {
 	switch text {
-	case badCertificate.Error(): // all that a client of crypto/tls ever says
-		return "the other side refuses our certificate: Config.Secret or Config.Cluster differ, or the clocks by days, or with Config.TLS authorities or names (TLSPeers, TLSGuests), or a derived secret has ended; its own log says which"
+	case badCertificate.Error(): // the only alert that a client of crypto/tls sends
+		return "the other side refuses our certificate: Config.Secret or Config.Cluster differ, or the clocks by " +
+			"days, or with Config.TLS authorities or names (TLSPeers, TLSGuests), or a derived secret has ended; " +
+			"its own log shows which"
 	case unknownAuthority.Error():
-		return "the other side does not trust the authority of our certificate: set the same Config.Secret and Config.Cluster on all instances (while a secret is replaced, finish each step on all of them), or give it our authority in ClientCAs of Config.TLS"
+		return "the other side does not trust the authority of our certificate: set the same Config.Secret and " +
+			"Config.Cluster on all instances (while a secret is replaced, finish each step on all of them), or " +
+			"give it our authority in ClientCAs of Config.TLS"
 	case certificateExpired.Error():
-		return "the other side finds our certificate expired or not yet valid: compare the clocks of both machines, its own log shows what it reads; with Config.TLS, renew the certificate"
+		return "the other side finds our certificate expired or not yet valid: compare the clocks of both " +
+			"machines, its own log shows what it reads; with Config.TLS, renew the certificate"
 	case certificateRequired.Error():
 		return noCertificate("the other side got no certificate from us")
 	case protocolVersion.Error():
@@ -158,10 +184,11 @@ func explainAlert(text string) string {
 }
 
 func noCertificate(what string) string {
-	return what + ": a client without Config.Secret or Config.TLS is no member, and one with Config.TLS needs a certificate of an authority in the other side's ClientCAs"
+	return what + ": a client without Config.Secret or Config.TLS is not a member, and one with Config.TLS needs " +
+		"a certificate of an authority in the other side's ClientCAs"
 }
 
-// silent reports whether a connection broke or timed out, rather than anything being said.
+// silent reports whether a connection broke or timed out without a reason from the other side.
 func silent(err error) bool {
 	for _, e := range [...]error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded,
 		syscall.ECONNRESET, syscall.EPIPE} {
@@ -173,8 +200,8 @@ func silent(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// ours reports whether a certificate looks like one made from a secret. Anybody can make one that
-// does.
+// ours reports whether a certificate looks like one made from a secret. It proves nothing: any
+// process can make such a certificate.
 func ours(cert *x509.Certificate) bool {
 	return len(cert.DNSNames) == 1 && strings.HasSuffix(cert.DNSNames[0], domain)
 }
@@ -185,7 +212,7 @@ func cutShort(cert *x509.Certificate) bool {
 		cert.NotAfter.Sub(cert.NotBefore) < backdate+lifetime
 }
 
-// who says what a certificate is called.
+// The function who returns the names in a certificate, or its subject if it has none.
 func who(cert *x509.Certificate) string {
 	list := namesOf(cert)
 	if len(list) == 0 {
@@ -196,7 +223,7 @@ func who(cert *x509.Certificate) string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// clip quotes text of others, and cuts it: it goes into a log.
+// clip quotes and cuts a peer's text, because it goes into a log.
 func clip(text string) string {
 	const most = 128
 	if len(text) > most {

@@ -22,9 +22,9 @@ func TestPlainTextToATLSPort(t *testing.T) {
 		"GET / HTTP/1.1\r\n\r\n":               "plain HTTP client",
 		"SSH-2.0-OpenSSH_9.6\r\n":              `does not speak TLS (it begins with "SSH-2")`,
 		"\x00\x00\x00\x00\x00\n\n":             "does not speak TLS",
-		"":                                     "ended the connection or fell silent",
-		"\x16\x03\x01":                         "ended the connection or fell silent",
-		"\x16\x03\x01\x00\x05\x01\x00\x00":     "ended the connection or fell silent",
+		"":                                     "ended the connection or stopped responding",
+		"\x16\x03\x01":                         "ended the connection or stopped responding",
+		"\x16\x03\x01\x00\x05\x01\x00\x00":     "ended the connection or stopped responding",
 		"\x16\x03\x01\x00\x04\x01\x00\x00\x00": "the TLS handshake failed",
 	} {
 		a, b := pipe(t)
@@ -62,17 +62,18 @@ func TestTLSToAPlainTextPort(t *testing.T) {
 			t.Errorf("%q: %q from %v, want %q", said, got, err, want)
 		}
 	}
-	a, b := pipe(t) // one that says nothing
+	a, b := pipe(t) // a silent one
 	defer a.Close()
 	defer b.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if got := Explain(tls.Client(b, s.ClientTLS()).HandshakeContext(ctx)); !strings.Contains(got, "fell silent") {
+	if got := Explain(tls.Client(b, s.ClientTLS()).HandshakeContext(ctx)); !strings.Contains(got,
+		"stopped responding") {
 		t.Error(got)
 	}
 }
 
-// What a stranger sends ends in a log: it must not be able to write lines there, or much.
+// Text of a stranger ends in a log: it must not be able to write lines there, or much text.
 func TestStrangersDoNotWriteTheLog(t *testing.T) {
 	nasty := "x\nlevel=ERROR msg=\"all is lost\"\x1b[31m" + strings.Repeat("y", 10000)
 	cert := &x509.Certificate{

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	lookEvery = time.Second // between two looks at the files
+	lookEvery = time.Second // between two checks of the files
 	maxFile   = 1 << 20     // bytes of one file
 )
 
 // FilesConfig names the PEM files of [FromFiles]. It is copied.
 type FilesConfig struct {
-	// this node's certificate, followed by those between it and an authority if there are any
+	// this node's certificate, followed by any intermediate certificates
 	CertFile string
 	KeyFile  string // its private key
 	CAFile   string // the authorities of the instances' certificates
-	// what dialers ask for (SNI), and the only peer if Names has none; empty: the host that is
-	// dialed
+	// the server name (SNI) that dialers use, and the only peer if Names has none; empty means the
+	// dialed host
 	ServerName string
-	Names      Names            // of the peers that may come in
-	Logger     *slog.Logger     // told of every new set of files, and once of one that cannot be used; nil: no log
-	Now        func() time.Time // wall clock; nil: time.Now. Must be safe for concurrent use
+	Names      Names            // of the accepted peers
+	Logger     *slog.Logger     // logs every new set of files, and once each unusable one; nil discards
+	Now        func() time.Time // wall clock, safe for concurrent use; nil means time.Now
 }
 
 // FromFiles reads a certificate, its key and the authorities, and reads them again when their
-// modification time, size or identity changes. It looks when a connection is made, at most once a
-// second. A set that cannot be used is reported once, and the last good one stays in use. The error
-// says what is wrong with the first set.
+// modification time, size or identity changes. It checks that when a connection is made, at most
+// once a second. An unusable set is reported once, and the last good one stays in use. FromFiles
+// fails if the first set is unusable; the error says why.
 func FromFiles(cfg FilesConfig) (*Source, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -94,7 +94,7 @@ func (f *files) peer(state tls.ConnectionState) (Peer, error) {
 }
 
 func (f *files) recheck(state tls.ConnectionState) error {
-	state.VerifiedChains = nil // the authorities and the time are others now
+	state.VerifiedChains = nil // the authorities and the time have changed
 	_, err := f.peer(state)
 	return err
 }
@@ -107,22 +107,22 @@ type material struct {
 	authorities *x509.CertPool
 }
 
-// files is the set in use, and what is known of the files.
+// files is the set in use, and the last known state of the files.
 type files struct {
 	config FilesConfig
 	names  *names
 
-	mu       sync.Mutex // guards what follows; never held while files are looked at
+	mu       sync.Mutex // guards what follows; never held while files are checked
 	current  *material
 	looked   time.Time
-	looking  bool           // somebody looks at the files now, and alone owns stats, failed and reported
-	stats    [3]os.FileInfo // of what was read last, taken before it was read
-	failed   bool           // to use what was read last: try again even if nothing seems to change
-	reported string         // the failure that was reported last
+	looking  bool           // a goroutine checks the files, and alone owns stats, failed and reported
+	stats    [3]os.FileInfo // of the files as read last, taken before reading
+	failed   bool           // the last set was unusable: try again even if no file seems to change
+	reported string         // the last reported failure
 }
 
-// latest returns the set to use now. The caller who finds that a look is due takes it; others do
-// not wait for him.
+// latest returns the set to use now. A caller that finds a check due does it; others do not wait
+// for it.
 func (f *files) latest() *material {
 	now := f.config.Now().Round(0)
 	f.mu.Lock()
@@ -142,8 +142,8 @@ func (f *files) latest() *material {
 	return f.current
 }
 
-// look returns a new set, or nil if there is none, which it reports if it is news. Only the one who
-// set looking may call it.
+// look returns a new set, or nil if there is none. It reports a new failure. Only the caller that
+// has set looking may call it.
 func (f *files) look() *material {
 	stats, err := f.stat()
 	if err == nil {
@@ -161,7 +161,8 @@ func (f *files) look() *material {
 	f.failed = true
 	if text := err.Error(); text != f.reported {
 		f.reported = text
-		f.config.Logger.Warn("credentials: the certificate files cannot be used; the ones read before stay in use until this is mended", "error", err)
+		f.config.Logger.Warn("credentials: the certificate files cannot be used; the ones read before stay in "+
+			"use until this is fixed", "error", err)
 	}
 	return nil
 }
@@ -170,8 +171,8 @@ func (f *files) paths() [3]string {
 	return [3]string{f.config.CertFile, f.config.KeyFile, f.config.CAFile}
 }
 
-// stat says what the files look like. What is no regular file is refused: to read it might never
-// end.
+// stat returns the state of the files. A file that is not regular is refused, because reading it
+// might never end.
 func (f *files) stat() (stats [3]os.FileInfo, err error) {
 	for i, name := range f.paths() {
 		info, err := os.Stat(name)

@@ -37,7 +37,7 @@ func newFolder(t *testing.T) *folder {
 
 func (f *folder) write(name string, text []byte) {
 	f.t.Helper()
-	// By renaming, as a careful writer does: a file of the same size and time is then still another
+	// By renaming, as a careful writer does: then a file of the same size and time is still another
 	// file.
 	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
 		f.t.Fatal(err)
@@ -79,7 +79,7 @@ func (f *folder) open() *Source {
 	return s
 }
 
-// look lets the time pass after which the files are looked at again.
+// look advances the time until the files are checked again.
 func (f *folder) look() { f.clock.pass(lookEvery) }
 
 func (f *folder) wantLines(why string, warnings, news int) {
@@ -129,7 +129,7 @@ func TestFilesAreReloaded(t *testing.T) {
 	f.writeAuthorities(ca, next)
 	f.writePair(next.pair(t))
 	f.look()
-	wantTalk(t, "the new authority is let in by the kept configuration", server, newPeer.ClientTLS())
+	wantTalk(t, "the new authority is accepted by the kept configuration", server, newPeer.ClientTLS())
 	wantTalk(t, "the new authority is dialed", newPeer.ServerTLS(), s.ClientTLS())
 	if got, err := meet(t, server, presenting(ca.pair(t))); got != nil || err != nil {
 		t.Errorf("the old authority is not trusted any more: %v, %v", got, err)
@@ -182,15 +182,15 @@ func TestBrokenFilesKeepTheOldOnes(t *testing.T) {
 	}
 }
 
-// A disk that hangs must hang one handshake and not all: whoever looks holds no lock, and the
-// others do not wait for him.
+// A disk that hangs must hang only one handshake: the goroutine that checks the files holds no
+// lock, and the others do not wait for it.
 func TestASlowDiskHoldsUpOne(t *testing.T) {
 	ca := newSigner(t, "ca")
 	f := newFolder(t)
 	f.writePair(ca.pair(t))
 	f.writeAuthorities(ca)
 	inside, release := make(chan struct{}), make(chan struct{})
-	// the log is the one thing in a look that a test can stop
+	// the log is the only step of a check that a test can stop
 	f.cfg.Logger = slog.New(hanging{slog.DiscardHandler, t, new(atomic.Int32), inside, release})
 	s := f.open()
 	peer := fromTLS(t, given(t, ca))
@@ -200,14 +200,14 @@ func TestASlowDiskHoldsUpOne(t *testing.T) {
 	all.Go(func() { s.ClientTLS() })
 	<-inside
 	f.writePair(ca.pair(t))
-	f.look() // a second look is due and would find news, but must not begin beside the first
+	f.look() // a second check is due and would find a change, but must not run beside the first
 	wantTalk(t, "while another handshake looks", s.ServerTLS(), peer.ClientTLS())
 	close(release)
 	all.Wait()
 	wantTalk(t, "afterwards", s.ServerTLS(), peer.ClientTLS())
 }
 
-// hanging is a log that holds up the first line, and reports the next one if it comes meanwhile.
+// hanging is a log that blocks the first line, and reports the next one if it comes meanwhile.
 type hanging struct {
 	slog.Handler
 	t               *testing.T
@@ -226,7 +226,7 @@ func (h hanging) Handle(context.Context, slog.Record) error {
 	select {
 	case <-h.release:
 	default:
-		h.t.Error("two handshakes look at the files at once")
+		h.t.Error("two handshakes check the files at once")
 	}
 	return nil
 }

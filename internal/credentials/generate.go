@@ -19,15 +19,15 @@ const (
 var errChecksum = errors.New("its checksum is wrong: it was cut off or mistyped; copy the whole line that " +
 	"mortise secret has printed")
 
-// GenerateSecret returns a new root secret: msk1_, 256 random bits and a checksum that finds a part
-// that was cut off. It is used without stretching. It is safe for concurrent use.
+// GenerateSecret returns a new root secret: msk1_, 256 random bits, and a checksum that detects a
+// truncated secret. It is used without stretching. It is safe for concurrent use.
 func GenerateSecret() string {
 	random := make([]byte, randomBytes)
-	_, _ = rand.Read(random) // never fails: it ends the process rather than return bad bytes
+	_, _ = rand.Read(random) // never fails: it would end the process
 	return rootPrefix + hex.EncodeToString(append(random, checksum(rootPrefix, random)...))
 }
 
-// checksum finds mistakes of typing and copying. It is no protection from an attacker.
+// checksum detects typing and copying mistakes. It does not protect against an attacker.
 func checksum(prefix string, payload []byte) []byte {
 	sum := sha256.Sum256(append([]byte("mortise checksum v1\x00"+prefix), payload...))
 	return sum[:checksumBytes]
@@ -36,7 +36,8 @@ func checksum(prefix string, payload []byte) []byte {
 // IsDerived reports whether text looks like a derived secret.
 func IsDerived(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), derivedPrefix) }
 
-// generated reports whether a secret claims to be a generated one, and what is wrong with it then.
+// generated reports whether a secret has the form of a generated one, and if so what is wrong with
+// it.
 func generated(secret string) (bool, error) {
 	digits, ok := strings.CutPrefix(secret, rootPrefix)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What openssl rand -hex 32 and -base64 24 have printed once.
+// Past output of openssl rand -hex 32 and -base64 24.
 const (
 	opensslHex    = "7cf2a1f3b1c5d0a96e4b1b7f0e55d2c8934fa6c01be77d23f4e59ab06c1d8e3f"
 	opensslBase64 = "pW3kZq0vXn8+Jt5RbYcU/fGh2LaSdE7M"
@@ -58,7 +58,7 @@ func TestWeakSecretsAreRefused(t *testing.T) {
 	}
 }
 
-// What is promised to pass passes. The sample is always the same.
+// What the documentation promises to accept is accepted. The sample is always the same.
 func TestRandomSecretsPass(t *testing.T) {
 	least, random := map[string]int{}, rand.NewChaCha8([32]byte{1})
 	for range 2000 {
@@ -89,7 +89,7 @@ func FuzzEstimate(f *testing.F) {
 	})
 }
 
-// Stretching is paid for once in a process, also by a thousand nodes that start at once.
+// Stretching is done once in a process, even if a thousand nodes start at once.
 func TestStretchingIsPaidOnce(t *testing.T) {
 	var s stretcher
 	first, err := s.get(opensslHex, "orders")

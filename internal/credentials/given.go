@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// FromTLS takes the user's own configuration, for both sides, and the names of those that may come
-// in. The configuration is cloned; its callbacks stay in use and must be safe for concurrent use.
+// FromTLS uses the user's own configuration for both sides, and the names of the accepted peers.
+// The configuration is cloned; its callbacks stay in use and must be safe for concurrent use.
 // Certificates that are renewed while the node runs come from GetCertificate (accepted connections)
 // and GetClientCertificate (dialed ones). TLS 1.3, client certificates and full handshakes are
-// forced, and names are checked on both sides, in what GetConfigForClient returns too. Without
-// names VerifyConnection must decide: then whatever it lets in is an instance, and the certificate
-// of a dialed peer must carry ServerName or, if that is empty, the host that is dialed. The error
-// names every mistake, as a field.
+// forced. Names are checked on both sides, and also in the configurations that GetConfigForClient
+// returns. Without names VerifyConnection must decide: every peer that it accepts is an instance,
+// and the certificate of a dialed peer must carry ServerName or, if that is empty, the dialed host.
+// The error reports every mistake, by field.
 func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	if config == nil {
 		return nil, errors.New("Config.TLS: is nil")
@@ -52,10 +52,10 @@ func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	return &Source{server: server.Clone, client: g.dialing().Clone, checker: g, about: "TLS from Config.TLS"}, nil
 }
 
-// provided decides about the peers of a user's own configuration. It is immutable.
+// provided decides about peers under a user's own configuration. It is immutable.
 type provided struct {
 	config *tls.Config // the user's
-	names  *names      // nil: its VerifyConnection decides
+	names  *names      // nil if its VerifyConnection decides
 }
 
 func (g *provided) now() time.Time {
@@ -98,8 +98,8 @@ func (g *provided) peer(state tls.ConnectionState) (Peer, error) {
 	return Peer{Tier: Root, Name: strings.Join(namesOf(leaf), ", "), NotAfter: end(state.VerifiedChains)}, nil
 }
 
-// recheck can see that time has passed; authorities of a tls.Config do not change. Its
-// VerifyConnection is asked again.
+// recheck checks the time; the authorities of a tls.Config do not change. It also calls
+// VerifyConnection again.
 func (g *provided) recheck(state tls.ConnectionState) (err error) {
 	if len(state.VerifiedChains) == 0 && g.names != nil {
 		if state.VerifiedChains, err = verify(state, g.config.RootCAs, g.now(), x509.ExtKeyUsageAny); err != nil {
@@ -120,7 +120,7 @@ func (g *provided) recheck(state tls.ConnectionState) (err error) {
 	return nil
 }
 
-// own knows a certificate that stands in the configuration. One from a callback is not asked for.
+// own checks a certificate in the configuration. It does not call a callback for one.
 func (g *provided) own() (Peer, error) {
 	if g.names == nil || len(g.config.Certificates) == 0 {
 		return Peer{Tier: Root}, nil
@@ -136,8 +136,8 @@ func (g *provided) own() (Peer, error) {
 	return g.names.find(leaf)
 }
 
-// check reports everything that keeps two nodes with this configuration from proving themselves to
-// each other.
+// check reports everything that keeps two nodes with this configuration from authenticating each
+// other.
 func check(c *tls.Config) error {
 	errs := serverFaults(c)
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
@@ -160,7 +160,7 @@ func check(c *tls.Config) error {
 	return errors.Join(errs...)
 }
 
-// serverFaults is the part of check that concerns accepted connections.
+// serverFaults is the part of check for accepted connections.
 func serverFaults(c *tls.Config) []error {
 	var errs []error
 	if len(c.Certificates) == 0 && c.GetCertificate == nil {
@@ -183,8 +183,8 @@ func serverFaults(c *tls.Config) []error {
 	return errs
 }
 
-// checkUsage finds the mistake that otherwise shows on one side only: a certificate that is good
-// for a server and not for a client.
+// checkUsage finds a mistake that otherwise shows on one side only: a certificate that is valid for
+// a server but not for a client.
 func checkUsage(pair *tls.Certificate) error {
 	leaf := pair.Leaf
 	if leaf == nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// given is a good configuration of a user's own.
+// given is a valid configuration of a user.
 func given(t testing.TB, ca *signer) *tls.Config {
 	t.Helper()
 	return &tls.Config{Certificates: []tls.Certificate{ca.pair(t)}, RootCAs: ca.pool(), ClientCAs: ca.pool(),
@@ -40,9 +40,9 @@ func TestUsersOwnCertificates(t *testing.T) {
 		notTrusted)
 	blind := stranger.ClientTLS()
 	blind.InsecureSkipVerify, blind.VerifyConnection = true, nil
-	// crypto/tls sends nothing that the server did not ask for, so a foreign certificate of
+	// crypto/tls sends nothing that the server did not request, so a foreign certificate in
 	// Certificates looks like none.
-	wantRefused(t, "a foreign authority, heedless", a.ServerTLS(), blind, "gave no certificate",
+	wantRefused(t, "a foreign authority, an unchecking client", a.ServerTLS(), blind, "gave no certificate",
 		"got no certificate from us")
 	wantRefused(t, "a foreign authority, presented", a.ServerTLS(), presenting(foreign.pair(t)), notTrusted,
 		"does not trust the authority")
@@ -103,7 +103,7 @@ func TestUsersCallbacksRenew(t *testing.T) {
 	}
 }
 
-// A configuration per client must not be a way around the rules.
+// A configuration per client must not bypass the rules.
 func TestChosenConfigurationsAreHardened(t *testing.T) {
 	ca := newSigner(t, "ca")
 	good := given(t, ca)

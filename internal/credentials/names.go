@@ -14,15 +14,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Names says what the names in certificates of the user's own authority mean. It is copied.
+// Names defines the meaning of the names in certificates of the user's own authority. It is copied.
 type Names struct {
-	Peers  []string          // of instances: DNS names or SPIFFE IDs. Empty: ServerName, if there is one
-	Guests map[string]string // of others: a name, and a capability's text or its rights, one a line
+	Peers  []string          // of instances: DNS names or SPIFFE IDs; if empty, ServerName is used
+	Guests map[string]string // of guests: a name, and a capability's text or its rights, one a line
 }
 
 const spiffe = "spiffe://"
 
-// names decides by the names of a certificate. It is immutable.
+// names decides by the names in a certificate. It is immutable.
 type names struct {
 	listed map[string]*capability.Capability // lower-case DNS name or SPIFFE ID; nil for a peer
 }
@@ -71,14 +71,14 @@ var errNoPeers = errors.New("Config.TLSPeers: is empty, so every certificate of 
 	"name that all of them carry " +
 	"(with Config.TLS, VerifyConnection may decide instead)")
 
-// checkName returns a name as it is compared.
+// checkName returns a name in the form in which it is compared.
 func checkName(name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, spiffe); ok {
 		u, err := url.Parse(name)
 		domain, _, path := strings.Cut(rest, "/")
 		if err != nil || !path || u.Path == "/" || u.Host != domain || domain != strings.ToLower(domain) ||
 			u.RawQuery != "" || u.Fragment != "" || u.Port() != "" {
-			return "", fmt.Errorf("%q is no SPIFFE ID: write spiffe://trust.domain/path", name)
+			return "", fmt.Errorf("%q is not a SPIFFE ID: write spiffe://trust.domain/path", name)
 		}
 		return name, nil
 	}
@@ -95,7 +95,7 @@ func dnsRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._*", r)
 }
 
-// unlisted is the refusal of a certificate whose names are in no list.
+// unlisted is the refusal of a certificate without a listed name.
 type unlisted struct{ cert *x509.Certificate }
 
 func (u unlisted) Error() string {
@@ -103,9 +103,9 @@ func (u unlisted) Error() string {
 		who(u.cert))
 }
 
-// find returns what the names of a certificate say. They are compared as they stand in it: a
-// wildcard counts only if it is listed as such. Of several listed names a peer's counts; several
-// guests' are refused, since it is not clear which rights count.
+// find returns the meaning of the names in a certificate. They are compared literally: a wildcard
+// counts only if it is listed as such. If one of several listed names is a peer's, it counts.
+// Several guests' names are refused, since it is unclear which rights count.
 func (n *names) find(leaf *x509.Certificate) (Peer, error) {
 	var found []Peer
 	for _, name := range namesOf(leaf) {
@@ -125,7 +125,7 @@ func (n *names) find(leaf *x509.Certificate) (Peer, error) {
 	return Peer{}, unlisted{leaf}
 }
 
-// namesOf returns what a certificate is called. A SPIFFE certificate has exactly one URI.
+// namesOf returns the names in a certificate. A SPIFFE certificate has exactly one URI.
 func namesOf(leaf *x509.Certificate) []string {
 	var list []string
 	for _, name := range leaf.DNSNames {

@@ -24,8 +24,8 @@ func uris(list ...string) func(*x509.Certificate) {
 	}
 }
 
-// users makes sources of certificates of one authority: by TLS, by what GetConfigForClient returns,
-// and by files.
+// users makes sources with certificates of one authority: by TLS, by GetConfigForClient, and by
+// files.
 func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[string]*Source {
 	t.Helper()
 	plain := given(t, ca)
@@ -47,13 +47,13 @@ func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[strin
 	return map[string]*Source{"TLS": a, "GetConfigForClient": b, "TLSFiles": f.open()}
 }
 
-// The attack: other services of the same authority, and a laptop, have good certificates.
+// The attack: other services of the same authority, and a laptop, have valid certificates.
 func TestOthersOfTheSameAuthorityAreRefused(t *testing.T) {
 	ca := newSigner(t, "ca")
 	list := Names{Peers: []string{"Orders.internal", "orders-new.internal"},
 		Guests: map[string]string{"laptop.example": "read *\n", "batch.internal": "member"}}
 	ours := users(t, ca, ca.pair(t, dns("orders.internal")), list)
-	const noName = "carries no listed name: it is no instance"
+	const noName = "carries no listed name: it is not an instance"
 	for how, s := range ours {
 		for _, name := range []string{"billing.internal", "x.orders.internal", "*.internal",
 			"orders.internal.evil.example", "node.test"} {
@@ -101,7 +101,7 @@ func TestOthersOfTheSameAuthorityAreRefused(t *testing.T) {
 			}
 			if tier != Root {
 				wantRefused(t, how+", dialing a guest", presenting(ca.pair(t, dns(name))), s.ClientTLS(),
-					"refuses our certificate", "the other side is no instance")
+					"refuses our certificate", "the other side is not an instance")
 			}
 		}
 		wantRefused(t, how+", two guests in one", s.ServerTLS(),
@@ -120,7 +120,7 @@ func fromPair(t *testing.T, ca *signer, pair tls.Certificate, list Names) *Sourc
 	return s
 }
 
-// A SPIFFE ID is a URI: no name of a host stands in the certificate, and none is compared.
+// A SPIFFE ID is a URI: the certificate has no host name, and none is compared.
 func TestSPIFFE(t *testing.T) {
 	ca := newSigner(t, "ca")
 	const id = "spiffe://example.org/orders"
@@ -156,9 +156,9 @@ func TestNamesAreRequired(t *testing.T) {
 		"a port":     {Names{Peers: []string{"a", "b:7947"}}, "Config.TLSPeers[1]: \"b:7947\" is neither"},
 		"empty":      {Names{Peers: []string{""}}, "is neither"},
 		"a URL":      {Names{Peers: []string{"https://a"}}, "is neither"},
-		"no path":    {Names{Peers: []string{"spiffe://example.org"}}, "is no SPIFFE ID"},
-		"a slash":    {Names{Peers: []string{"spiffe://example.org/"}}, "is no SPIFFE ID"},
-		"a query":    {Names{Peers: []string{"spiffe://example.org/a?b"}}, "is no SPIFFE ID"},
+		"no path":    {Names{Peers: []string{"spiffe://example.org"}}, "is not a SPIFFE ID"},
+		"a slash":    {Names{Peers: []string{"spiffe://example.org/"}}, "is not a SPIFFE ID"},
+		"a query":    {Names{Peers: []string{"spiffe://example.org/a?b"}}, "is not a SPIFFE ID"},
 		"both": {Names{Peers: []string{"a"}, Guests: map[string]string{"A": "read *"}},
 			"listed twice, or in Config.TLSPeers too"},
 		"no rights": {Names{Peers: []string{"a"}, Guests: map[string]string{"b": ""}},
@@ -192,7 +192,7 @@ func TestNamesAreRequired(t *testing.T) {
 	}
 }
 
-// A check of the user's own may decide in place of a list, and beside one.
+// The user's own check may decide instead of a list, and together with one.
 func TestUsersOwnCheck(t *testing.T) {
 	ca := newSigner(t, "ca")
 	errOwn := errors.New("revoked")
@@ -253,7 +253,7 @@ func TestUsersOwnCheck(t *testing.T) {
 	}
 }
 
-// A connection that lives on is checked again: the time passes, an authority is taken away.
+// An open connection is checked again: time passes, an authority is removed.
 func TestRecheck(t *testing.T) {
 	ca, next := newSigner(t, "ca"), newSigner(t, "next")
 	f := newFolder(t)

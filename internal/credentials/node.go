@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	backdate   = 24 * time.Hour     // before the time of making: for peers whose clocks are behind
-	lifetime   = 7 * 24 * time.Hour // from the time of making
-	renewAfter = 24 * time.Hour     // so that a peer whose clock is ahead by six days still accepts
-	stepBack   = time.Hour          // of our own clock, after which a certificate is made anew
+	backdate   = 24 * time.Hour     // validity before its creation, for peers whose clocks are behind
+	lifetime   = 7 * 24 * time.Hour // validity after its creation
+	renewAfter = 24 * time.Hour     // so that a peer whose clock is six days ahead still accepts it
+	stepBack   = time.Hour          // step of the own clock after which a new certificate is made
 )
 
 var (
@@ -28,12 +28,12 @@ var (
 
 // node makes the certificates of this process. All are for one key, which never leaves it.
 type node struct {
-	issuers []*issuer // the first signs unless a dialer names another one
+	issuers []*issuer // the first signs unless a dialer names another
 }
 
-// issuer makes certificates that one authority, or one derived secret, signs.
+// issuer makes certificates signed by one authority or one derived secret.
 type issuer struct {
-	label   string            // in the server name of a dialer that trusts this one alone
+	label   string            // in the server name of a dialer that trusts only this one
 	cert    *x509.Certificate // signs
 	by      ed25519.PrivateKey
 	between [][]byte // certificates between the leaf and the authority
@@ -46,9 +46,9 @@ type issuer struct {
 	made    time.Time
 }
 
-// certificate returns one that is good for days, made now if need be.
+// certificate returns a certificate that stays valid for days, and makes one if needed.
 func (i *issuer) certificate() (*tls.Certificate, error) {
-	now := i.now().Round(0) // by the wall clock alone: the monotonic one stops while a machine sleeps
+	now := i.now().Round(0) // only the wall clock: the monotonic one stops while a machine sleeps
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if age := now.Sub(i.made); i.current != nil && age > -stepBack && age < renewAfter {
@@ -62,9 +62,9 @@ func (i *issuer) certificate() (*tls.Certificate, error) {
 	return made, nil
 }
 
-// dialed chooses for a dialer. The holder of a derived secret trusts the authority of its own root
-// secret alone and names it, so it is answered as long as that secret stands in Secret or
-// OldSecrets.
+// dialed chooses the certificate for a dialer. The holder of a derived secret trusts only the
+// authority of its own root secret and names it. It gets a certificate of that authority as long as
+// that secret is in Secret or OldSecrets.
 func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if hello != nil {
 		label, _, _ := strings.Cut(hello.ServerName, ".")
@@ -77,13 +77,15 @@ func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// dials chooses for a server: only the secret in use signs what this side dials with.
+// dials chooses the certificate for a server: only the secret in use signs certificates for
+// dialing.
 func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// sign makes a certificate. It names nothing but a hash of the cluster's label: every stranger that
-// reaches the port sees it. The chain holds no authority: a peer must have that already.
+// sign makes a certificate. It contains only a hash of the cluster's label, because every stranger
+// that reaches the port sees it. The chain does not include the authority: a peer must have that
+// already.
 func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	public := i.key.Public().(ed25519.PublicKey)
 	template := &x509.Certificate{

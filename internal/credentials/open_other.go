@@ -4,5 +4,5 @@ package credentials
 
 import "io/fs"
 
-// OpenToOthers reports false where a mode does not limit access.
+// OpenToOthers returns false on systems where a mode does not limit access.
 func OpenToOthers(fs.FileInfo) bool { return false }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// OpenToOthers reports whether a file of secrets is open to users that it should be closed to. What
-// root lets a group read it does so on purpose.
+// OpenToOthers reports whether a secret file is accessible to users that should not read it. Group
+// access to a file of root is taken as intended.
 func OpenToOthers(info fs.FileInfo) bool {
 	perm := info.Mode().Perm()
 	owner, known := info.Sys().(*syscall.Stat_t)

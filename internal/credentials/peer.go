@@ -10,8 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// The tiers and what they are told by live in the leaf package that everything else checks rights
-// with.
+// The tiers are defined in the leaf package with which everything else checks rights.
 type (
 	// Tier is [capability.Tier].
 	Tier = capability.Tier
@@ -26,8 +25,9 @@ const (
 	Guest  = capability.Guest
 )
 
-// Verifier is what a transport needs of a [Source]: it makes the TLS configurations, explains why a
-// handshake failed, and decides about peers. Its methods are safe for concurrent use.
+// Verifier is the part of a [Source] that a transport needs: it makes the TLS configurations,
+// explains why a handshake failed, and decides about peers. Its methods are safe for concurrent
+// use.
 type Verifier interface {
 	ServerTLS() *tls.Config
 	ClientTLS() *tls.Config
@@ -40,8 +40,8 @@ var _ Verifier = (*Source)(nil)
 
 var errServer = errors.New("credentials: the peer dialed has a certificate that is not for serving")
 
-// mayServe refuses what is dialed and is not of the root tier. Without this any guest could pose as
-// an instance to any other: plain chain verification accepts it.
+// mayServe refuses a dialed peer that is not of the root tier. Otherwise any guest could pose as an
+// instance to another, because plain chain verification accepts it.
 func mayServe(p Peer) error {
 	if p.Tier != Root {
 		return fmt.Errorf("%w: it is the %s %q", errServer, p.Tier, p.Name)
@@ -56,20 +56,20 @@ type checker interface {
 	own() (Peer, error)
 }
 
-// Peer returns what the certificates of a finished handshake of a configuration of s say of the
-// other side. It decides by the verified chain alone: nothing that the peer says counts. An error
-// means that the connection must be refused; the configurations of s do that already in the
-// handshake, so that an error here shows a connection of something else.
+// Peer returns what the certificates of a finished handshake with a configuration of s prove about
+// the other side. Only the verified chain counts, not what the peer claims. An error means that the
+// connection must be refused. The configurations of s do that already in the handshake, so an error
+// here means that the connection was made with another configuration.
 func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checker.peer(state) }
 
-// Recheck reports why a connection that was accepted, or dialed, would not be any more: a
-// certificate of its chain has run out, its authority was taken out of the files, or its name is
-// not listed. Nil means that it may go on. It may read files, at most once a second, and costs
-// about as much as the verification in a handshake.
+// Recheck returns why an open connection would no longer be accepted: a certificate of its chain
+// has expired, its authority was removed from the files, or its name is not listed. Nil means that
+// it may go on. It may read files, at most once a second, and costs about as much as the
+// verification in a handshake.
 func (s *Source) Recheck(state tls.ConnectionState) error { return s.checker.recheck(state) }
 
-// Own returns what others see in the certificates of s. For a user's own certificates the error
-// says that no list has their names; then instances with the same lists refuse s.
+// Own returns what peers see in the certificates of s. With a user's own certificates the error
+// means that no list has their names; then instances with the same lists refuse s.
 func (s *Source) Own() (Peer, error) { return s.checker.own() }
 
 // leafOf returns the peer's own certificate.
@@ -83,7 +83,7 @@ func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
 	return nil, errAuthority
 }
 
-// verify finds the chains from the peer's certificate to an authority, at a time.
+// verify returns the chains from the peer's certificate to an authority at the given time.
 func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time,
 	use x509.ExtKeyUsage) ([][]*x509.Certificate, error) {
 	leaf, err := leafOf(state)
@@ -98,7 +98,7 @@ func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time,
 		KeyUsages: []x509.ExtKeyUsage{use}})
 }
 
-// end returns until when the best of the chains is valid.
+// end returns when the longest valid of the chains expires.
 func end(chains [][]*x509.Certificate) (latest time.Time) {
 	for _, chain := range chains {
 		until := never()

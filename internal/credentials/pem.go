@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// parseAuthorities reads certificates in PEM. Unlike the pool's own method it refuses a text of
-// which a part cannot be read: a file that is being written shall not shut out half of the cluster.
+// parseAuthorities reads certificates in PEM. Unlike the pool's own method it refuses a text that
+// is unreadable in part: a half-written file must not exclude half of the cluster.
 func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	count := 0
@@ -30,7 +30,7 @@ func parseAuthorities(text []byte) (*x509.CertPool, error) {
 		count++
 	}
 	if bytes.Contains(text, []byte("-----BEGIN")) {
-		return nil, fmt.Errorf("a block behind certificate %d is cut off", count)
+		return nil, fmt.Errorf("a block after certificate %d is cut off", count)
 	}
 	if count == 0 {
 		return nil, errors.New("holds no certificate in PEM")

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// Generated ones, so that they are not stretched.
+	// Generated secrets, so that they are not stretched.
 	secretA = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 	secretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
 	secretC = "msk1_fce38e2945acdb01a2ca7c0c20c34be2f27fa601311077694fe6df60ff5e074f18f593d1"
 )
 
-// noon is the present of the tests that hold their clocks.
+// noon is the current time in tests with a fixed clock.
 var noon = time.Date(2030, 5, 17, 12, 0, 0, 0, time.UTC)
 
 func at(when time.Time) func() time.Time { return func() time.Time { return when } }
@@ -46,15 +46,15 @@ func source(t testing.TB, cfg SecretConfig) *Source {
 	return s
 }
 
-// meet makes one connection and exchanges a byte each way. Both ends give the error that its user
-// would get first.
+// meet makes one connection and exchanges a byte each way. It returns the first error that the user
+// of each end would get.
 func meet(t testing.TB, server, client *tls.Config) (serverErr, clientErr error) {
 	t.Helper()
 	serverErr, clientErr, _ = handshake(t, server, client)
 	return serverErr, clientErr
 }
 
-// pipe returns two ends that hold what was written, as TCP does: both may speak before they listen.
+// pipe returns two ends that buffer written data, as TCP does: both may write before they read.
 func pipe(t testing.TB) (server, client net.Conn) {
 	t.Helper()
 	network := memnet.New()
@@ -112,7 +112,7 @@ func wantTalk(t testing.TB, why string, server, client *tls.Config) {
 	}
 }
 
-// wantRefused checks that both ends fail, and that what is said to people contains the given words.
+// wantRefused checks that both ends fail, and that the explanations contain the given words.
 func wantRefused(t testing.TB, why string, server, client *tls.Config, serverSays, clientSays string) {
 	t.Helper()
 	s, c := meet(t, server, client)
@@ -182,8 +182,8 @@ func (s *signer) pair(t testing.TB, change ...func(*x509.Certificate)) tls.Certi
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// presenting returns a configuration that shows pair whatever it is asked for, and checks nobody:
-// an attacker's.
+// presenting returns an attacker's configuration: it always presents pair, and does not check the
+// peer.
 func presenting(pair tls.Certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ClientAuth: tls.RequestClientCert, Time: at(noon),

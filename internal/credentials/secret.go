@@ -14,16 +14,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// SecretConfig is what [FromSecret] makes credentials from. It is copied, and its secrets are not
-// kept.
+// SecretConfig is the input of [FromSecret]. It is copied, and its secrets are not kept.
 type SecretConfig struct {
-	Secret string // a root secret or a derived one; white space around it, as files have it, is cut off
-	// further root secrets whose holders are let in while the secret is replaced: Config.OldSecrets
+	Secret string // a root secret or a derived one; white space around it is removed
+	// further root secrets that are accepted while the secret is replaced: Config.OldSecrets
 	Old []string
-	// the cluster's label, required: the same secret in another cluster gives other credentials
+	// the cluster's label, required: the same secret in another cluster makes other credentials
 	Cluster string
-	Now     func() time.Time // wall clock; nil: time.Now. Must be safe for concurrent use
-	Random  func([]byte)     // fills its argument with random bytes, called once; nil: crypto/rand
+	Now     func() time.Time // wall clock, safe for concurrent use; nil means time.Now
+	Random  func([]byte)     // fills its argument with random bytes, called once; nil means crypto/rand
 }
 
 // Format prints c without its secrets, under every verb.
@@ -31,11 +30,11 @@ func (c SecretConfig) Format(out fmt.State, _ rune) {
 	fmt.Fprintf(out, "secret of cluster %q (%d old)", c.Cluster, len(c.Old))
 }
 
-// LogValue is what slog prints.
+// LogValue implements slog.LogValuer without secrets.
 func (c SecretConfig) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
 
-// validate reports every mistake at once, by the names that the user knows the fields by. It never
-// quotes a secret.
+// validate reports every mistake at once, by the user's names of the fields. It never quotes a
+// secret.
 func (c SecretConfig) validate() error {
 	var errs []error
 	if !IsDerived(c.Secret) {
@@ -61,7 +60,7 @@ func (c SecretConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// trimmed returns a copy without the white space around the secrets, and with every optional field
+// trimmed returns a copy with the white space around the secrets removed and every optional field
 // set.
 func (c SecretConfig) trimmed() SecretConfig {
 	c.Secret = strings.TrimSpace(c.Secret)
@@ -74,15 +73,15 @@ func (c SecretConfig) trimmed() SecretConfig {
 		c.Now = time.Now
 	}
 	if c.Random == nil {
-		// never fails: it ends the process rather than return bad bytes
+		// never fails: it would end the process
 		c.Random = func(b []byte) { _, _ = rand.Read(b) }
 	}
 	return c
 }
 
 // FromSecret derives the cluster's authorities and makes this node's key and its first certificate.
-// From a derived secret it makes credentials that only dial. The error names the fields that are
-// wrong and how to make a good secret.
+// A derived secret makes credentials that can only dial. The error names the wrong fields and how
+// to make a good secret.
 func FromSecret(cfg SecretConfig) (*Source, error) {
 	cfg = cfg.trimmed()
 	if err := cfg.validate(); err != nil {
@@ -111,8 +110,8 @@ func FromSecret(cfg SecretConfig) (*Source, error) {
 	return newSource(n, t, anyAuthority, about)
 }
 
-// fromDerived makes credentials of the member or guest tier. They trust the authority of their root
-// secret alone, and ask for it by name.
+// fromDerived makes credentials of the member or guest tier. They trust only the authority of their
+// root secret, and request it by name.
 func fromDerived(cfg SecretConfig) (*Source, error) {
 	d, err := parseDerived(cfg.Secret, cfg.Cluster)
 	if err != nil {
@@ -139,10 +138,10 @@ func (c SecretConfig) leafKey() ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(seed)
 }
 
-var errServes = errors.New("credentials: a derived secret serves nothing: only holders of the root secret do")
+var errServes = errors.New("credentials: a derived secret does not serve: only holders of the root secret do")
 
-// newSource makes the first certificate, and the two configurations. label says which authority is
-// asked for.
+// newSource makes the first certificate and the two configurations. label names the requested
+// authority.
 func newSource(n *node, t *trust, label, about string) (*Source, error) {
 	if _, err := n.issuers[0].certificate(); err != nil {
 		return nil, err

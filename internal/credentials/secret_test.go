@@ -54,15 +54,15 @@ func TestStrangersAreRefused(t *testing.T) {
 		"belongs to another cluster")
 	wantRefused(t, "other cluster is dialed", other.ServerTLS(), ours.ClientTLS(), saysRefused, cluster)
 
-	// Clients that do not care whom they dial: the server must refuse them by itself.
+	// Clients that do not check the server: the server must refuse them by itself.
 	heedless := func(s *Source) *tls.Config {
 		c := s.ClientTLS()
 		c.InsecureSkipVerify, c.VerifyConnection = true, nil
 		return c
 	}
 	const untrusted = "does not trust the authority of our certificate"
-	wantRefused(t, "wrong secret, heedless", ours.ServerTLS(), heedless(wrong), another, untrusted)
-	wantRefused(t, "other cluster, heedless", ours.ServerTLS(), heedless(other), another, untrusted)
+	wantRefused(t, "wrong secret, an unchecking client", ours.ServerTLS(), heedless(wrong), another, untrusted)
+	wantRefused(t, "other cluster, an unchecking client", ours.ServerTLS(), heedless(other), another, untrusted)
 	bare := heedless(wrong)
 	bare.GetClientCertificate = nil
 	wantRefused(t, "no certificate", ours.ServerTLS(), bare, "gave no certificate", "got no certificate from us")
@@ -86,13 +86,13 @@ func TestForgedCertificates(t *testing.T) {
 	foreign := newSigner(t, "foreign")
 	selfMade := (*signer)(nil).pair(t, named)
 
-	// Somebody who has the authority's certificate, but not its key, which takes the secret.
+	// An attacker that has the authority's certificate, but not its key, which needs the secret.
 	_, stolen, _ := ed25519.GenerateKey(rand.Reader)
 	posing := (&signer{cert: &x509.Certificate{RawSubject: authority.cert.RawSubject,
 		SubjectKeyId: authority.cert.SubjectKeyId}, key: stolen}).pair(t, named)
 	posing.Certificate = append(posing.Certificate, authority.cert.Raw)
 
-	// A member's certificate, with which its owner tries to let others in.
+	// A member's certificate, with which its owner tries to sign others.
 	n := &issuer{cert: authority.cert, by: authority.key, cluster: "orders", key: stolen, now: at(noon)}
 	member, err := n.sign(noon)
 	if err != nil {
@@ -106,7 +106,7 @@ func TestForgedCertificates(t *testing.T) {
 		pair tls.Certificate
 		says string
 	}{
-		// it looks like ours, and that is the likely cause
+		// it looks like one made from a secret, and that is the likely cause
 		"self-made":         {selfMade, "another secret"},
 		"foreign authority": {foreign.pair(t, named), "another secret"},
 		"poses as ours":     {posing, "another secret"},

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	stretchRounds = 200_000 // of PBKDF2 with SHA-256: part of the protocol. About 40 ms
+	stretchRounds = 200_000 // of PBKDF2 with SHA-256, about 40 ms; part of the protocol
 	stretchSalt   = "mortise stretch v1\x00"
-	stretchKept   = 64 // results that are kept
+	stretchKept   = 64 // kept results
 )
 
-// stretched keeps the results of this process. It is the one package-level state of this
-// repository: a thousand nodes of one process, and a call of FromSecret for a check beside the one
-// for use, must not pay again. It holds nothing that the authorities of those nodes do not hold, it
-// is bounded, and a result depends on its key alone, so nothing can be observed through it but
-// time.
+// stretched caches the results of this process. It is the only package-level state of this
+// repository: a thousand nodes in one process, and a second call of FromSecret for a check, must
+// not pay again. It contains nothing that the authorities of those nodes do not contain, it is
+// bounded, and a result depends on its key alone, so nothing but time can be observed through it.
 var stretched stretcher
 
-// stretcher keeps stretched secrets by the hash of secret and label. It is safe for concurrent use.
+// stretcher caches stretched secrets by the hash of secret and label. It is safe for concurrent
+// use.
 type stretcher struct {
 	mu    sync.Mutex // guards kept and order, never held while stretching
 	kept  map[[sha256.Size]byte]*stretching
@@ -34,7 +34,7 @@ type stretching struct {
 	err   error
 }
 
-// keying returns what an authority is derived from: a generated secret as it is, any other one
+// keying returns what an authority is derived from: a generated secret itself, or any other secret
 // stretched.
 func keying(secret, cluster string) ([]byte, error) {
 	if strings.HasPrefix(secret, rootPrefix) {

@@ -8,17 +8,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// trust decides about the peers of a secret. It is immutable.
+// trust decides about peers under a secret. It is immutable.
 type trust struct {
 	cluster string
-	pool    *x509.CertPool // authorities of the secret and of the old ones
+	pool    *x509.CertPool // authorities of the secret and the old secrets
 	now     func() time.Time
 	self    Peer
 }
 
-// peer runs on both sides after crypto/tls has found a chain to an authority that is trusted.
-// crypto/tls compares the server's name only; a client of the cluster carries it too. The first
-// check can fail only if a line elsewhere in this package is wrong.
+// peer runs on both sides after crypto/tls has found a chain to a trusted authority. crypto/tls
+// compares only the server's name; a client of the cluster has it too. The first check can fail
+// only through a bug elsewhere in this package.
 func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	if len(state.VerifiedChains) == 0 {
 		return Peer{}, errUnverified
@@ -34,7 +34,7 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	if err != nil {
 		return Peer{}, err
 	}
-	for _, chain := range state.VerifiedChains[1:] { // a peer that can be two things is neither
+	for _, chain := range state.VerifiedChains[1:] { // a peer with ambiguous chains is refused
 		if other, err := byChain(chain); err != nil || other.Tier != p.Tier ||
 			other.Capability.Hash() != p.Capability.Hash() {
 			return Peer{}, errChain
@@ -44,9 +44,9 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	return p, nil
 }
 
-// byChain returns what one verified chain says: leaf and authority are the root tier, with one
-// derived certificate between them its text counts. A text in a leaf means nothing: its holder has
-// signed it.
+// byChain returns what one verified chain proves. Leaf and authority are the root tier. With one
+// derived certificate between them, its text counts. A text in a leaf is ignored, because its
+// holder has signed it.
 func byChain(chain []*x509.Certificate) (Peer, error) {
 	switch len(chain) {
 	case 2:

@@ -18,7 +18,6 @@ type account struct {
 	covers lockfsm.Revision // the revision that it reaches
 }
 
-// silent reports whether nothing was ever granted in the group.
 func (a *account) silent() bool {
 	return !a.held && !slices.ContainsFunc(a.runs, func(r run) bool { return len(r.steps) > 0 })
 }
@@ -41,7 +40,6 @@ func (s step) compare(o step) int {
 	return cmp.Or(cmp.Compare(s.index, o.index), cmp.Compare(s.seq, o.seq))
 }
 
-// readState reads an event of a voter.
 func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Event) error {
 	a := s.account
 	if a == nil || a.group != e.Group {
@@ -124,7 +122,6 @@ func (j *judge) joinAccounts() error {
 	return nil
 }
 
-// join joins two accounts of one log.
 func (j *judge) join(a, b []step) ([]step, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return append(a, b...), nil

@@ -33,7 +33,6 @@ func (c *call) believed() (int64, int32) {
 	return c.until, c.lost
 }
 
-// readAll sorts the events by their kinds.
 func (j *judge) readAll() error {
 	j.keys, j.mutexes, j.kinds = map[string]int32{}, map[string]int32{}, map[string]int32{}
 	accounts := map[Group]*account{}
@@ -68,7 +67,6 @@ func (j *judge) readAll() error {
 	return nil
 }
 
-// readCall reads an event of a call.
 func (j *judge) readCall(s *stream, i int32, e *Event) error {
 	if e.Op == 0 || e.Op > uint64(4*len(j.events)+1000) {
 		return unknown("%s: a %v of call %d", e.Node, e.Kind, e.Op)

@@ -106,7 +106,6 @@ func (e *Event) Terms() (permits, of int64) {
 	return 1, 1
 }
 
-// alone reports whether the request of an event is exclusive.
 func (e *Event) alone() bool { return e.Permits == 0 }
 
 // alike reports whether two events are of requests for the same.
@@ -114,7 +113,6 @@ func (e *Event) alike(o *Event) bool {
 	return e.Key == o.Key && e.Permits == o.Permits && e.Of == o.Of && slices.Equal(e.Keys, o.Keys)
 }
 
-// asked describes the request of an event in a few words.
 func (e *Event) asked() string {
 	name := fmt.Sprintf("%q", e.Key)
 	if len(e.Keys) > 0 {
@@ -159,7 +157,6 @@ func (h How) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 // UnmarshalText decodes a cause from its name.
 func (h *How) UnmarshalText(b []byte) error { return named(howNames, b, (*uint8)(h)) }
 
-// nameOf returns the n-th word of a list, counted from 1.
 func nameOf(list string, n uint8) string {
 	for word := range strings.FieldsSeq(list) {
 		if n--; n == 0 {

@@ -174,7 +174,6 @@ func (j *judge) set(e *Event) int32 {
 	return n
 }
 
-// key returns the number of a key.
 func (j *judge) key(name string) int32 {
 	k, known := j.keys[name]
 	if !known {

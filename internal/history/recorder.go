@@ -158,7 +158,6 @@ func (r *Recorder) Dropped() uint64 {
 	return r.dropped
 }
 
-// write is the goroutine that writes.
 func (r *Recorder) write() {
 	defer close(r.done)
 	var spare []byte

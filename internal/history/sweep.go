@@ -7,7 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// grant is one grant of the account.
 type grant struct {
 	set       int32 // what it grants
 	event     int32
@@ -21,7 +20,6 @@ type grant struct {
 	seenAt, heldBehind int64
 }
 
-// held is a key of the replay.
 type held struct {
 	current []int32 // grants that hold it
 	taken   int64   // their permits
@@ -31,13 +29,11 @@ type held struct {
 	alone   mark // the highest exclusive one
 }
 
-// mark is the grant with the highest place.
 type mark struct {
 	grant int32
 	place lockfsm.Revision
 }
 
-// listGrants lists the grants in the order of the log.
 func (j *judge) listGrants() error {
 	n := 0
 	for _, a := range j.groups {
@@ -221,7 +217,6 @@ type sweeper struct {
 	belief  bool // because ends a belief
 }
 
-// notBefore advances the point.
 func (w *sweeper) notBefore(at int64, because int32, belief bool) {
 	if because >= 0 && at > w.point {
 		w.point, w.because, w.belief = at, because, belief
@@ -242,7 +237,6 @@ func (w *sweeper) notAfter(at int64, seen, step int32) error {
 		w.events[step].Kind, w.events[step].asked(), w.events[step].Token, w.point-at, text)
 }
 
-// asked returns what the call of an event asks for.
 func (w *sweeper) asked(event int32) int32 {
 	e := &w.events[event]
 	return w.streams[e.Stream].calls[e.Op].set
@@ -348,7 +342,6 @@ func (w *sweeper) ends(i int32) bool {
 	return true
 }
 
-// end replays the end of a lock.
 func (w *sweeper) end(s step) error {
 	e := &w.events[s.event]
 	i, known := w.byToken[uint64(e.Token)]

@@ -124,7 +124,6 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 	}
 }
 
-// asked tracks an Acquire.
 func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	q := request{r.Session, r.Number}
 	if r.Evicted != nil {
@@ -196,7 +195,6 @@ func (t *Trail) granted(q request, token lockfsm.Token) {
 	}
 }
 
-// gone tracks a Release or Cancel.
 func (t *Trail) gone(r lockfsm.Result, how How) {
 	if r.Code == lockfsm.Done {
 		t.drop(request{r.Session, r.Number}, how)

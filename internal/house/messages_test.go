@@ -50,15 +50,32 @@ func literalsOf(files []source) (literals []string) {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if text, err := strconv.Unquote(lit.Value); err == nil {
-					literals = append(literals, text)
-				}
+			e, ok := n.(ast.Expr)
+			if !ok {
+				return true
 			}
-			return true
+			text, ok := joined(e)
+			if ok {
+				literals = append(literals, text)
+			}
+			return !ok
 		})
 	}
 	return literals
+}
+
+// joined returns the text of a string that is written as one literal, or as a sum of literals.
+func joined(e ast.Expr) (text string, ok bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		left, ok := joined(e.X)
+		right, too := joined(e.Y)
+		return left + right, ok && too && e.Op == token.ADD
+	}
+	return "", false
 }
 
 const messages = "What it says, what it means, what to do"

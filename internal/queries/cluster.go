@@ -151,7 +151,6 @@ func advice(a *query.ConsultAnswer) (cluster.Advice, error) {
 	return cluster.Advice{Counsel: c}, nil
 }
 
-// bounded reports whether lists, numbers and texts are within their limits.
 func bounded(m *query.Counsel) bool {
 	if m == nil {
 		return true

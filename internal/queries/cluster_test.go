@@ -30,7 +30,6 @@ func fullCounsel() cluster.Counsel {
 	return c
 }
 
-// answerOf is the encoded answer of a leader.
 func answerOf(t testing.TB, c *cluster.Counsel) []byte {
 	t.Helper()
 	b, err := proto.Marshal(&query.ConsultAnswer{Leader: c.Leader[:], Counsel: counselOf(c)})
@@ -40,7 +39,6 @@ func answerOf(t testing.TB, c *cluster.Counsel) []byte {
 	return b
 }
 
-// read decodes an answer as the asker does.
 func read(b []byte) (cluster.Advice, error) {
 	var a query.ConsultAnswer
 	if err := proto.Unmarshal(b, &a); err != nil {

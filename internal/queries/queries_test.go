@@ -21,7 +21,6 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// called implements all methods.
 type called struct {
 	query.UnimplementedAdminServer
 	query.UnimplementedClusterServer
@@ -95,7 +94,6 @@ type rule struct {
 	guests   bool
 }
 
-// questions has the rules of all methods.
 func questions() map[string]rule {
 	k := []byte("a/x")
 	const reads, lists, any = "read a/x", "read a/x*", "read *"

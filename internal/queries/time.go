@@ -21,7 +21,6 @@ func Time(q any) time.Duration {
 	return replica.QuestionTime
 }
 
-// within limits the time of a method.
 func within(method string, q any) time.Duration {
 	switch {
 	case is(method, &query.Query_ServiceDesc):

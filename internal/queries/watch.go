@@ -81,7 +81,6 @@ func (w *Watch) tell(t Told) error {
 	return nil
 }
 
-// since asks the leader for the events after a position.
 func (w *Watch) since(after uint64) (*query.EventList, error) {
 	return w.Events(&query.WatchRequest{Origin: w.Origin, Prefix: []byte(w.Prefix), After: after})
 }

@@ -58,7 +58,6 @@ const (
 	settingCount
 )
 
-// names returns the field of Config for each setting.
 func (s Named) names() [settingCount]string {
 	founders := "Replicas"
 	if s.FounderCount > 0 {
@@ -83,7 +82,6 @@ func (s Named) texts() [settingCount]string {
 	}
 }
 
-// take sets one setting to that of own.
 func (g *Settings) take(i setting, own Settings) {
 	switch i {
 	case votersSetting:
@@ -260,7 +258,6 @@ func (d disagreement) String() string {
 	return text
 }
 
-// instances returns the instances that name a value.
 func (o otherSetting) instances() string {
 	text := strings.Join(o.Names, ", ")
 	if o.More > 0 {

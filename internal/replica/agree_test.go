@@ -177,7 +177,6 @@ func TestLeaversDoNotCount(t *testing.T) {
 	}
 }
 
-// spoken returns the disagreements as one line.
 func spoken(all []disagreement) string {
 	var lines []string
 	for _, d := range all {

@@ -70,7 +70,6 @@ func (c *census) add(r *Record) {
 	}
 }
 
-// remove removes a record that was added.
 func (c *census) remove(r *Record) {
 	key := contentOf(r)
 	t := c.contents[key]
@@ -102,7 +101,6 @@ func (c *census) lives(ttl time.Duration, more int) {
 	}
 }
 
-// longest returns the longest TTL.
 func (c *census) longest() (longest time.Duration) {
 	for ttl := range c.ttls {
 		longest = max(longest, ttl)
@@ -136,7 +134,6 @@ func (c *census) staying() (s Named, some bool) {
 	return Named{}, false
 }
 
-// present reports whether an instance that stays has one of these names.
 func (c *census) present(names []string) bool {
 	for each, t := range c.contents {
 		is := func(name string) bool { _, found := t.find(name); return found }

@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// leading returns the core of a leading replica, and its questions.
 func leading(t *testing.T) (*Core, *Questions, *heard) {
 	t.Helper()
 	machine, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1, Rules: lockfsm.RulesVersion,

@@ -74,7 +74,6 @@ func (g Settings) Encode() []byte {
 	return b
 }
 
-// decodeSettings decodes what Encode has written.
 func decodeSettings(b []byte) (Settings, error) {
 	var g Settings
 	if err := json.Unmarshal(b, &g); err != nil {

@@ -78,7 +78,6 @@ func (o others) All() iter.Seq[voters.Registered] {
 // Has implements voters.Others.
 func (o others) Has(instance nodeid.ID) bool { return len(o.table.instances[instance]) > 0 }
 
-// enter adds a new session.
 func (t *table) enter(s lockfsm.SessionInfo) {
 	k := &registration{session: s, record: DecodeRecord(s.Record)}
 	k.session.Record, k.record.leaving = nil, s.Leaving // decoded above
@@ -112,7 +111,6 @@ func (t *table) marked(k *registration, leaving bool) {
 	}
 }
 
-// strike removes a session that has ended.
 func (t *table) strike(k *registration) {
 	delete(t.known, k.session.ID)
 	t.census.lives(k.session.TTL, -1)
@@ -130,7 +128,6 @@ func (t *table) strike(k *registration) {
 	}
 }
 
-// without removes k from the list of a key.
 func without[K comparable](lists map[K][]*registration, key K, k *registration) {
 	left := slices.DeleteFunc(lists[key], func(o *registration) bool { return o == k })
 	if lists[key] = left; len(left) == 0 {

@@ -72,7 +72,6 @@ func (c *Call) Answered(err error) {
 	c.recordAnswer(err, held)
 }
 
-// heldError returns the error of a try that found the lock held, or nil.
 func heldError(err error) *client.HeldError {
 	if err == nil {
 		return nil // without allocation
@@ -121,14 +120,12 @@ func (c *Call) Granted(ctx context.Context) {
 	c.isGranted()
 }
 
-// ending returns the event for the end of the call.
 func (c *Call) ending(how End) Event {
 	e := c.event
 	e.End, e.Took = how, c.tracer.config.Clock.Now().Sub(c.began)
 	return e
 }
 
-// acquired calls the hook, if there is one.
 func (c *Call) acquired(ctx context.Context, e Event) (tag any) {
 	if h := c.tracer.config.Hooks.Acquired; h != nil {
 		c.tracer.queue.call(func() { tag = h(ctx, e) })

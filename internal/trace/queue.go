@@ -86,7 +86,6 @@ func (q *hookQueue) work() {
 	}
 }
 
-// call calls f on this goroutine and recovers its panics.
 func (q *hookQueue) call(f func()) {
 	defer func() {
 		p := recover()
@@ -121,7 +120,6 @@ func (q *hookQueue) complain() {
 	q.logger.Warn("the functions of Config.Hooks are too slow: calls were dropped", "dropped", lost)
 }
 
-// lost returns how many calls were dropped.
 func (q *hookQueue) lost() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

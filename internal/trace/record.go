@@ -11,7 +11,6 @@ import (
 
 // This file writes what callers see into the history. The replica writes what voters apply.
 
-// recordAsked records that the group is asked.
 func (c *Call) recordAsked(r client.Request) {
 	h := c.tracer.config.History
 	if h == nil {
@@ -74,7 +73,6 @@ func (c *Call) recordFirst(how Way) {
 	}
 }
 
-// recordReleased records the result of Unlock.
 func (c *Call) recordReleased(err error) {
 	if h := c.tracer.config.History; h != nil {
 		h.Unlocked(c.op, errorClass(err))

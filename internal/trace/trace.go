@@ -21,7 +21,6 @@ type Hooks struct {
 	Leaked   func(e Event)                                // on the queue's goroutine
 }
 
-// listen reports whether any hook is set.
 func (h *Hooks) listen() bool {
 	return h.Mark != nil || h.Acquired != nil || h.Unlocked != nil || h.Lost != nil || h.Leaked != nil
 }

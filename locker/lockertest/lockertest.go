@@ -1,5 +1,5 @@
-// Package lockertest checks what any locker.Locker must do: those of mortise, wrappers, adapters of
-// other lock services, and fakes.
+// Package lockertest checks the contract of locker.Locker: for the lockers of mortise, wrappers,
+// adapters of other lock services, and fakes.
 //
 //	func TestMyLocker(t *testing.T) {
 //		lockertest.Run(t, func(t *testing.T) locker.Locker { return newMyLocker(t) })
@@ -7,29 +7,29 @@
 //
 // # Guarantees
 //
-// A Locker that passes runs fn once and returns its error; excludes callers of one key and not
-// those of others; gives rising tokens, also to [mortise.TokenFrom]; ends a wait with its context
-// and then holds nothing; refuses bad keys; and unlocks after a panic.
+// A Locker that passes runs fn once and returns its error. It excludes callers of one key and not
+// those of others. Its tokens rise, and [mortise.TokenFrom] finds them. A wait ends with its
+// context and then holds nothing. Bad keys are refused, and a panic unlocks.
 //
 // # Concurrency
 //
-// The parts run one after the other, each on a Locker of its own; within a part several goroutines
-// use it. It may run in a synctest bubble.
+// The parts run one after the other, each on its own Locker, which several goroutines use. Run
+// works in a synctest bubble too.
 //
 // # Failure
 //
-// A Locker that never grants a lock fails after ten seconds by the end of the context; one that
-// ignores contexts hangs until the test's timeout.
+// If a Locker never grants a lock, the test fails after ten seconds, when the context ends. A
+// Locker that ignores contexts hangs until the test's timeout.
 //
 // # Limits
 //
-// What cannot be seen from outside is not checked: the order of waiters, whether a lost lock ends
-// the context of fn, whether a lock can be entered again under itself, and whether tokens rise
+// Properties that are not visible from outside are not checked: the order of waiters, whether a
+// lost lock ends the context of fn, whether a lock can be entered again, and whether tokens rise
 // across restarts.
 //
 // # Refused alternative
 //
-// A list of cases for the caller to loop over: it saves nothing, and lets a test forget the loop.
+// A list of cases for the caller's own loop: it saves nothing, and a test could forget the loop.
 package lockertest
 
 import (
@@ -44,9 +44,9 @@ import (
 	"github.com/mortise-lock/mortise/locker"
 )
 
-// Run checks a Locker by subtests. fresh makes one for each of them, ready for use and without
-// other users; it may register its end with t.Cleanup. Keys begin with "lockertest/". It takes well
-// below a second beyond what the Locker itself takes.
+// Run checks a Locker in subtests. fresh makes one for each of them, ready to use and without other
+// users; it may register a cleanup with t.Cleanup. Keys begin with "lockertest/". Run adds much
+// less than a second to the time of the Locker itself.
 func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
 	t.Helper()
 	for _, c := range checks() {
@@ -58,7 +58,7 @@ func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
 	}
 }
 
-// check is one thing that a Locker must do.
+// check is one rule of the contract.
 type check struct {
 	name  string
 	check func(testing.TB, context.Context, locker.Locker)
@@ -78,8 +78,7 @@ func checks() []check {
 	}
 }
 
-// do runs fn, which has nothing to return, and fails the test if the Locker returns an error or
-// does not run it exactly once.
+// do runs fn, and fails the test if the Locker returns an error or does not run fn exactly once.
 func do(t testing.TB, ctx context.Context, l locker.Locker, key string, fn func(context.Context, mortise.Token)) {
 	t.Helper()
 	ran := 0
@@ -104,7 +103,7 @@ func runsOnce(t testing.TB, ctx context.Context, l locker.Locker) {
 
 func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
 	var all sync.WaitGroup
-	counter := 0 // without a lock of its own: the race detector sees whoever is not excluded
+	counter := 0 // unguarded, so that the race detector reports a missing exclusion
 	for range 8 {
 		all.Go(func() {
 			for range 5 {
@@ -119,7 +118,7 @@ func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func keysAreApart(t testing.TB, ctx context.Context, l locker.Locker) {
-	do(t, ctx, l, "lockertest/outer", func(context.Context, mortise.Token) { // not with its context, as in givesUp
+	do(t, ctx, l, "lockertest/outer", func(context.Context, mortise.Token) { // with the outer context, as in givesUp
 		do(t, ctx, l, "lockertest/inner", func(context.Context, mortise.Token) {})
 	})
 }
@@ -132,7 +131,8 @@ func tokensRise(t testing.TB, ctx context.Context, l locker.Locker) {
 				t.Errorf("token %d comes after %d", token, last)
 			}
 			if found, ok := mortise.TokenFrom(ctx); !ok || found != token {
-				t.Errorf("TokenFrom finds %d, %v in a context of token %d: put it there with mortise.ContextWithToken", found, ok, token)
+				t.Errorf("TokenFrom finds %d, %v in a context of token %d: put it there with mortise.ContextWithToken",
+					found, ok, token)
 			}
 			last = token
 		})
@@ -179,7 +179,7 @@ func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
-	// not with its context: that could enter the lock again
+	// with the outer context: the inner one could enter the lock again
 	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
@@ -191,7 +191,7 @@ func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
 			t.Errorf("Do returned %v, want an error that wraps the context's", err)
 		}
 	})
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // whoever gave up holds nothing
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the call that gave up holds nothing
 }
 
 func badKeys(t testing.TB, ctx context.Context, l locker.Locker) {

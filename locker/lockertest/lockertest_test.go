@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/locker"
 )
 
-// heard is a test that remembers its failure instead of failing.
+// heard is a test that records its failure instead of failing.
 type heard struct {
 	testing.TB
 	failed atomic.Bool
@@ -24,7 +24,7 @@ func (h *heard) Errorf(string, ...any) { h.failed.Store(true) }
 
 type work = func(context.Context, mortise.Token) error
 
-// TestChecksCatch: each check fails for a Locker that breaks its rule, and none for a Local.
+// Each check fails for a Locker that breaks its rule, and none for a Local.
 func TestChecksCatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		fresh func() locker.Locker
@@ -102,7 +102,7 @@ func TestChecksCatch(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 10e9)
 					defer cancel()
 					h := &heard{TB: t}
-					// the race detector itself would speak
+					// the race detector itself would report it
 					if name != "no patience with contexts, and no lock" || check.name != "Excludes" {
 						check.check(h, ctx, c.fresh())
 					}
@@ -117,7 +117,7 @@ func TestChecksCatch(t *testing.T) {
 	}
 }
 
-// around returns a Locker with a fault, on a Local of its own.
+// around returns a Locker with a fault, on its own Local.
 func around(fault func(l *locker.Local, ctx context.Context, key string, fn work) error) locker.Locker {
 	l := new(locker.Local)
 	return locker.Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {

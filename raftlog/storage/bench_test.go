@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// report adds the median and the 99th percentile of what was measured.
+// report adds the median and the 99th percentile of the samples.
 func report(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
@@ -25,7 +25,7 @@ func report(b *testing.B, took []time.Duration) {
 // BenchmarkDirSave is one durable append of 256 bytes.
 func BenchmarkDirSave(b *testing.B) { benchSave(b, nil) }
 
-// BenchmarkDirSaveBesideASnapshot is the same while snapshots of 100 MB are written and named, one
+// BenchmarkDirSaveBesideASnapshot is the same while snapshots of 100 MB are prepared and named, one
 // after the other.
 func BenchmarkDirSaveBesideASnapshot(b *testing.B) {
 	data := testData(1, 1, 100<<20)
@@ -63,7 +63,7 @@ func benchSave(b *testing.B, beside func(ctx context.Context, s raftlog.Store, i
 	}
 	name := make(chan *raftpb.Snapshot)
 	var last atomic.Uint64
-	last.Store(2) // it is there before the first snapshot is
+	last.Store(2) // set before the first snapshot begins
 	if beside != nil {
 		var wg sync.WaitGroup
 		ctx, cancel := context.WithCancel(b.Context())
@@ -95,7 +95,8 @@ func benchSave(b *testing.B, beside func(ctx context.Context, s raftlog.Store, i
 	report(b, took)
 }
 
-// BenchmarkPlainSync is what the disk asks for: 256 bytes written into a reserved file, and synced.
+// BenchmarkPlainSync measures the disk alone: 256 bytes are written into a reserved file and
+// synced.
 func BenchmarkPlainSync(b *testing.B) {
 	f, err := os.Create(filepath.Join(b.TempDir(), "f"))
 	if err != nil {

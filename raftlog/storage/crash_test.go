@@ -22,10 +22,10 @@ import (
 
 var crashID = raftlog.Identity{Group: 7, ID: 9}
 
-// crashSegment is so small that a short run passes the ends of many segments.
+// crashSegment is small, so that a short run has many segments.
 const crashSegment = 16 << 10
 
-// openCrash opens the log of crashID on what a crash has left.
+// openCrash opens the log of crashID after a crash.
 func openCrash(c *crashFS, seed uint64) (*wal, raftlog.State, error) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := &wal{fs: c, dir: "d", id: crashID, segment: crashSegment, logger: slog.New(slog.DiscardHandler),
@@ -42,7 +42,7 @@ func openCrash(c *crashFS, seed uint64) (*wal, raftlog.State, error) {
 	return w, st, err
 }
 
-// promise is what a store has acknowledged at one point of the record.
+// promise is the acknowledged state of a store at one point of the record.
 type promise struct {
 	ops    int           // recorded when Save returned
 	state  raftlog.State // durable
@@ -62,7 +62,7 @@ type history struct {
 	failed   error            // of a Save beside a Prepare
 }
 
-// newHistory begins a run on a disk that holds st, of which nothing is recorded yet.
+// newHistory begins a run on a disk that holds st. The record is empty.
 func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history {
 	h := &history{fs: newCrashFS(base), r: rand.New(rand.NewPCG(seed, 1)), model: raftlog.NewMemoryStore(), seed: seed}
 	h.promises = []promise{{0, st, st.HardState.GetCommit()}}
@@ -73,21 +73,20 @@ func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history 
 	return h
 }
 
-// state returns what the model holds. The slice of entries is the caller's: the model reuses the
-// memory of its own.
+// state returns the model's state. The slice of entries is a copy: the model reuses its own.
 func (h *history) state() raftlog.State {
 	st, _ := h.model.Load() // never fails
 	return st
 }
 
-// teach puts a batch into the model.
+// teach applies a batch to the model.
 func (h *history) teach(b raftlog.Batch) {
 	if err := h.model.Save(b); err != nil {
 		panic(err)
 	}
 }
 
-// batch makes a batch as raft makes them, in all the variety that it has.
+// batch makes a random batch. It covers every kind of batch that raft makes.
 func (h *history) batch() raftlog.Batch {
 	r, st := h.r, h.state()
 	if st.Empty() {
@@ -136,8 +135,7 @@ func (h *history) batch() raftlog.Batch {
 	return b
 }
 
-// prepare prepares a snapshot of our own, while now and then a batch is saved in the middle of
-// that.
+// prepare prepares a snapshot of this replica, at times with a Save in the middle.
 func (h *history) prepare() error {
 	st := h.state()
 	if len(st.Entries) == 0 {
@@ -158,17 +156,17 @@ func (h *history) prepare() error {
 	}
 	err := h.w.Prepare(context.Background(), s)
 	h.fs.beside = nil
-	h.ready = h.own // if nothing has overtaken it
+	h.ready = h.own // nil if another snapshot has overtaken it
 	return cmp.Or(h.failed, err)
 }
 
-// save saves one batch and takes note of the promise. It reports whether Save returned no error.
+// save saves one batch and records the promise. It reports whether Save succeeded.
 func (h *history) save(b raftlog.Batch) error {
 	if b.Snapshot != nil {
 		h.own, h.ready = nil, nil
 	}
 	if err := h.w.Save(b); err != nil {
-		// it may be there
+		// it may be durable
 		h.promises = append(h.promises, promise{math.MaxInt, h.after(b), h.state().HardState.GetCommit()})
 		return err
 	}
@@ -176,7 +174,7 @@ func (h *history) save(b raftlog.Batch) error {
 	return nil
 }
 
-// after moves the model on and returns what is durable then.
+// after applies a batch to the model and returns the durable state.
 func (h *history) after(b raftlog.Batch) raftlog.State {
 	old := h.promises[len(h.promises)-1].state
 	commitOnly := b.HardState != nil && b.Identity == nil && b.Snapshot == nil && len(b.Entries) == 0 &&
@@ -188,7 +186,8 @@ func (h *history) after(b raftlog.Batch) raftlog.State {
 	return h.state()
 }
 
-// run opens the store, saves batches, and at times closes it or is killed and opens it again.
+// run opens the store and saves batches. At times it closes the store or simulates a kill, and
+// reopens it.
 func (h *history) run(saves int) error {
 	var err error
 	if h.w, _, err = openCrash(h.fs, h.seed); err != nil {
@@ -226,8 +225,8 @@ func (h *history) run(saves int) error {
 	return nil
 }
 
-// check compares what a store has after a crash behind the first ops operations with what it had
-// promised by then: that, or all of the batch that was on its way.
+// check compares a store after a crash behind the first ops operations with its promises. It must
+// hold the last promise, or that and the whole batch that was under way.
 func (h *history) check(ops int, got raftlog.State) error {
 	k := 0
 	for k+1 < len(h.promises) && h.promises[k+1].ops <= ops {
@@ -270,8 +269,8 @@ func sameState(got raftlog.State, p promise) error {
 	return nil
 }
 
-// tryImage opens one image and checks it; then the store must go on from there, also through a
-// second crash in the middle of that.
+// tryImage opens one image and checks it. The store must then continue, also through a second
+// crash.
 func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep bool) error {
 	fs := newCrashFS(image)
 	w, got, err := openCrash(fs, seed)
@@ -300,7 +299,7 @@ func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep b
 	return nil
 }
 
-// noneLeft reports a file of a snapshot that the log does not name.
+// noneLeft returns an error if there is a snapshot file that the log does not name.
 func noneLeft(fs *crashFS, w *wal) error {
 	for name := range fs.names {
 		if _, n, ok := parseName(snapPrefix, name); ok && w.fold.begun && (w.snapshot == nil || n != w.snapshot.file) {
@@ -310,8 +309,8 @@ func noneLeft(fs *crashFS, w *wal) error {
 	return nil
 }
 
-// campaign crashes runs at every point, until as many images have been opened. The lies are planted
-// bugs.
+// campaign crashes runs at every point, until that many images have been opened. The lies are
+// mutants.
 func campaign(images int, seed uint64, lies ...opKind) (opened int, err error) {
 	for ; opened < images; seed++ {
 		h := newHistory(seed, nil, raftlog.State{})
@@ -331,11 +330,11 @@ func campaign(images int, seed uint64, lies ...opKind) (opened int, err error) {
 	return opened, nil
 }
 
-// TestCrashImages opens logs as a power loss could have left them. The full campaign:
+// TestCrashImages opens logs as a power loss can leave them. The full campaign:
 //
-//	MORTISE_CRASH_IMAGES=200000 go test ./raftlog -run TestCrashImages -v
+//	MORTISE_CRASH_IMAGES=200000 go test ./raftlog/storage -run TestCrashImages -v
 //
-// MORTISE_CRASH_SEED begins at another seed.
+// MORTISE_CRASH_SEED sets the first seed.
 func TestCrashImages(t *testing.T) {
 	images, seed := 4000/slowly, uint64(1)
 	if s := os.Getenv("MORTISE_CRASH_IMAGES"); s != "" {
@@ -351,8 +350,7 @@ func TestCrashImages(t *testing.T) {
 	}
 }
 
-// TestCrashImagesCatch shows that the images find what they are for: an FS that leaves out syncs
-// loses promises.
+// TestCrashImagesCatch shows that the images detect an FS that omits syncs.
 func TestCrashImagesCatch(t *testing.T) {
 	for _, lie := range []opKind{opSync, opSyncDir} {
 		opened, err := campaign(4000, 1, lie)
@@ -384,7 +382,7 @@ func testEntries(first, term uint64, n, size int) (out []*raftpb.Entry) {
 	return out
 }
 
-// testData makes bytes that no two entries share.
+// testData returns bytes that are unique to an entry.
 func testData(index, term uint64, size int) []byte {
 	if size == 0 {
 		return nil

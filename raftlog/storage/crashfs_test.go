@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// crashFS is an FS in memory that records what is done to it, and builds from the record what a
-// power loss may leave at any point of it: what was synced, and of the rest any part. Not safe for
+// crashFS is an FS in memory that records its operations. From the record it builds what a power
+// loss may leave at any point: everything synced, and any part of the rest. It is not safe for
 // concurrent use.
 type crashFS struct {
 	base  map[string][]byte // what was durable when the record began
@@ -20,14 +20,13 @@ type crashFS struct {
 	ops   []op
 	made  int
 
-	// before is asked before each operation; an error is what the operation returns. half also does
-	// half of a write that fails.
+	// before runs before each operation, which returns its error. half makes a failing write write
+	// its first half.
 	before func(o op) error
 	half   bool
-	// beside runs before each operation: what another goroutine does just then. It may operate on
-	// the FS itself.
+	// beside runs before each operation, in the place of another goroutine. It may use the FS.
 	beside func()
-	// lies are kinds of operations that are not recorded: planted bugs.
+	// lies are kinds of operations that are not recorded: mutants.
 	lies []opKind
 }
 
@@ -146,7 +145,7 @@ func (c *crashFS) Free(string) (uint64, bool) { return 0, false }
 
 func (c *crashFS) SyncDir(string) error { return c.do(op{kind: opSyncDir}) }
 
-// live is what a process finds after another was killed: everything.
+// live returns what a process finds after a kill: everything.
 func (c *crashFS) live() map[string][]byte {
 	out := map[string][]byte{}
 	for name, n := range c.names {
@@ -209,11 +208,10 @@ func overwrite(data, b []byte, at int64) []byte {
 	return data
 }
 
-// sectorBytes is what a disk writes whole or not at all.
+// sectorBytes is how much a disk writes atomically.
 const sectorBytes = 512
 
-// chance says how much of what was not synced is on the disk: for each operation and each sector of
-// a write.
+// chance decides which unsynced operations, and which sectors of unsynced writes, are on the disk.
 type chance func() bool
 
 func never() bool  { return false }
@@ -222,7 +220,7 @@ func sometimes(r *rand.Rand, p float64) chance {
 	return func() bool { return r.Float64() < p }
 }
 
-// image builds what a power loss may leave after the first n operations.
+// image returns what a power loss may leave after the first n operations.
 func (c *crashFS) image(n int, on chance) map[string][]byte {
 	ops := c.ops[:n]
 	synced, dirSynced := map[int]int{}, 0
@@ -239,7 +237,7 @@ func (c *crashFS) image(n int, on chance) map[string][]byte {
 	for i, name := range slices.Sorted(maps.Keys(c.base)) {
 		names[name], files[i+1] = i+1, slices.Clone(c.base[name])
 	}
-	lost := map[string]bool{} // names whose later changes are lost, too: one directory entry changes in order
+	lost := map[string]bool{} // names whose later changes are also lost: changes of a directory entry are ordered
 	for i, o := range ops {
 		durable := i < synced[o.inode]
 		switch o.kind {
@@ -294,5 +292,5 @@ func writeSectors(data []byte, o op, durable bool, on chance) []byte {
 	return data
 }
 
-// errInjected is what a test makes an operation return.
+// errInjected is the error of injected faults.
 var errInjected = errors.New("injected")

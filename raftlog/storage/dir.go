@@ -186,7 +186,7 @@ func (d *Dir) openMeta() (*meta, error) {
 
 // Put stores records under their names, all of them or none, and returns when they are durable. A
 // nil value removes a record. Names are 1 to 255 bytes long; all records together may take 4 MiB.
-// The first disk error is final: every later call of Put and Get returns it.
+// The first disk error is final: every later call of Put, Get, Log and DropLog returns it.
 func (d *Dir) Put(records map[string][]byte) error {
 	d.mu.lock()
 	defer d.mu.unlock()

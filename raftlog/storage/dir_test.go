@@ -41,7 +41,7 @@ func beginLog(t *testing.T, d *Dir, group, id uint64) raftlog.Store {
 	return s
 }
 
-// refused wants an error of a kind that says where and what to do.
+// refused checks that an error has a kind, and that its text has all of the parts.
 func refused(t *testing.T, err, kind error, words ...string) {
 	t.Helper()
 	if !errors.Is(err, kind) {
@@ -95,7 +95,7 @@ func TestDirRecords(t *testing.T) {
 	check(map[string]string{"a": ""})
 	value := []byte("one")
 	put(map[string][]byte{"a": value, "b": []byte("two")})
-	value[0] = 'x' // the caller's again
+	value[0] = 'x' // the caller may reuse it
 	check(map[string]string{"a": "one", "b": "two", "c": ""})
 	large := strings.Repeat("large", 1<<16)
 	put(map[string][]byte{"a": nil, "c": []byte(large)})
@@ -138,7 +138,7 @@ func TestDirLogs(t *testing.T) {
 	_, err = d.Log(8, 1)
 	refused(t, err, raftlog.ErrIdentity, "another raft ID")
 
-	// Another replica: the first one's log ends, and its files are used again.
+	// Another replica: the first one's log ends, and its files are reused.
 	s = beginLog(t, d, 8, 2)
 	st, err := s.Load()
 	if err != nil || st.Identity != (raftlog.Identity{Group: 8, ID: 2}) || len(st.Entries) != 0 {
@@ -170,7 +170,7 @@ func TestDirLogs(t *testing.T) {
 	_, err = d.Log(8, 2)
 	refused(t, err, ErrEnded)
 	beginLog(t, d, 8, 3)
-	closeDir(t, d) // closes the log, too
+	closeDir(t, d) // also closes the log
 	d = mustDir(t, path)
 	if s, err = d.Log(8, 3); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestDirLogs(t *testing.T) {
 	}
 }
 
-// TestMissingLog takes away what only the directory knows of.
+// TestMissingLog removes files that only meta.db records.
 func TestMissingLog(t *testing.T) {
 	for name, c := range map[string]struct {
 		pattern string
@@ -217,7 +217,7 @@ func TestMissingLog(t *testing.T) {
 	}
 }
 
-// TestMixedDirs puts the log of one directory into another.
+// TestMixedDirs copies the log of one directory into another.
 func TestMixedDirs(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	for i, path := range []string{a, b} {
@@ -233,7 +233,7 @@ func TestMixedDirs(t *testing.T) {
 	refused(t, err, raftlog.ErrCorrupt, "does not record", "remove the whole directory")
 }
 
-// TestCopiedDir refuses a copy, and takes it once its owner has said that it was moved.
+// TestCopiedDir: a copy is refused until the operator has removed the file origin.
 func TestCopiedDir(t *testing.T) {
 	path, other := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	d := mustDir(t, path)
@@ -253,7 +253,7 @@ func TestCopiedDir(t *testing.T) {
 	if _, err := mustDir(t, other).Log(7, 1); err != nil {
 		t.Fatal(err)
 	}
-	// A directory that was moved within its file system is no copy.
+	// A directory that was moved within its file system is not a copy.
 	moved := filepath.Join(filepath.Dir(path), "moved")
 	if err := os.Rename(path, moved); err != nil {
 		t.Fatal(err)
@@ -261,8 +261,8 @@ func TestCopiedDir(t *testing.T) {
 	mustDir(t, moved)
 }
 
-// TestDamagedLogCanBeGivenUp: a log that is refused stays refused, and does not keep the instance
-// from joining under another ID.
+// TestDamagedLogCanBeGivenUp: a damaged log stays refused, but the instance can join under another
+// ID.
 func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -286,7 +286,7 @@ func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	beginLog(t, d, 7, 2)
 }
 
-// TestFailedLogStaysFailed: the error of a log is final for its ID, but not for the directory.
+// TestFailedLogStaysFailed: an error of a log is final for its ID, but not for the directory.
 func TestFailedLogStaysFailed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -307,7 +307,7 @@ func TestFailedLogStaysFailed(t *testing.T) {
 	beginLog(t, d, 7, 2)
 }
 
-// stuckFS is a disk that does not answer a sync until it is let go.
+// stuckFS is a disk whose syncs hang until they are released.
 type stuckFS struct {
 	FS
 	stuck chan struct{} // receives when a sync waits
@@ -333,7 +333,7 @@ func (f stuckFile) Sync() error {
 	return f.File.Sync()
 }
 
-// TestDirHangs: a disk that does not answer hangs the Save, and nobody else.
+// TestDirHangs: a hanging disk blocks the Save and nothing else.
 func TestDirHangs(t *testing.T) {
 	fs := stuckFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d, err := Open(Config{Path: filepath.Join(t.TempDir(), "d"), Files: fs, Logger: slog.New(slog.DiscardHandler)})

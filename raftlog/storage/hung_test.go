@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// A method of a Dir that waits for a disk which does not answer must not hold up Close: neither by
-// the mutex at once nor behind the log.
+// A method of a Dir that waits for a hanging disk must not block Close, neither by the mutex nor
+// while Close waits for the log.
 func TestDirCloseDoesNotWaitForAHungMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := mustDir(t, t.TempDir()+"/d")

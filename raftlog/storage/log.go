@@ -14,7 +14,7 @@ import (
 type logState uint8
 
 const (
-	logMade  logState = iota // its files may be missing
+	logMade  logState = iota // it may or may not have files
 	logBegun                 // its first batch is durable, so its files must exist
 	logEnded                 // it must not be opened again
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestLookNoticesALostDirectory: a directory that is open is removed, moved away or replaced by a
-// copy of itself.
+// TestLookNoticesALostDirectory: an open directory is removed, moved or replaced by a copy of
+// itself.
 func TestLookNoticesALostDirectory(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, path string){
 		"removed": func(t *testing.T, path string) { wantNil(t, os.RemoveAll(path)) },
@@ -44,8 +44,7 @@ func TestLookNoticesALostDirectory(t *testing.T) {
 	}
 }
 
-// TestLooksFollowEachOther: a look that has returned is not in the way of the next, and each
-// writes.
+// TestLooksFollowEachOther: a Look that has returned does not prevent the next, and each writes.
 func TestLooksFollowEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d, err := Open(Config{Path: path})
@@ -62,10 +61,10 @@ func TestLooksFollowEachOther(t *testing.T) {
 	_, err = d.Look(time.Minute, true)
 	wantIs(t, err, raftlog.ErrStorage)
 	_, err = d.Log(1, 2)
-	wantNil(t, err) // a look's error ends nothing
+	wantNil(t, err) // an error of Look is not final
 }
 
-// silentFS does not answer until it is let go.
+// silentFS hangs until it is released.
 type silentFS struct {
 	FS
 	let chan struct{}
@@ -76,8 +75,8 @@ func (f silentFS) Free(dir string) (uint64, bool) {
 	return f.FS.Free(dir)
 }
 
-// TestLookDoesNotWaitForAHungDisk: it returns within its limit, keeps at most one system call under
-// way, and is well again once that has returned.
+// TestLookDoesNotWaitForAHungDisk: Look returns within its limit, has at most one system call under
+// way, and succeeds again once that has returned.
 func TestLookDoesNotWaitForAHungDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := silentFS{OSFS(), make(chan struct{})}

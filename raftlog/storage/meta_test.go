@@ -14,7 +14,7 @@ import (
 
 const metaPage = 4096
 
-// testMeta makes a meta.db with a few records and returns its path.
+// testMeta creates a meta.db with a few records and returns its path.
 func testMeta(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func testMeta(t *testing.T) string {
 	return path
 }
 
-// readMeta returns the content of a meta.db as it is encoded.
+// readMeta returns the encoded content of a meta.db.
 func readMeta(path string) ([]byte, error) {
 	m, err := openMeta(path)
 	if err != nil {
@@ -62,8 +62,8 @@ func readFile(t *testing.T, path string) []byte {
 	return data
 }
 
-// TestMetaBitFlips: a flip anywhere is refused or harmless, also for what is written afterwards,
-// and never ends the process. MORTISE_DAMAGE=200 tries about every bit.
+// TestMetaBitFlips: any flipped bit is refused or harmless, also for later writes, and never ends
+// the process. MORTISE_DAMAGE=200 tries about every bit.
 func TestMetaBitFlips(t *testing.T) {
 	path := testMeta(t)
 	whole := readFile(t, path)
@@ -77,7 +77,7 @@ func TestMetaBitFlips(t *testing.T) {
 		data := bytes.Clone(whole)
 		bit := r.IntN(len(data) * 8)
 		if n%3 == 0 {
-			bit = r.IntN(2 * metaPage * 8) // what bbolt begins with
+			bit = r.IntN(2 * metaPage * 8) // bbolt's two meta pages
 		}
 		data[bit/8] ^= 1 << (bit % 8)
 		writeFile(t, path, data)
@@ -126,8 +126,8 @@ func TestMetaTruncated(t *testing.T) {
 	}
 }
 
-// TestMetaTruncatedWhileOpen takes the file away under bbolt's memory map: the next write fails,
-// for good, and the process lives.
+// TestMetaTruncatedWhileOpen truncates the file under bbolt's memory map: the next write fails, the
+// error is final, and the process survives.
 func TestMetaTruncatedWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -153,7 +153,7 @@ func TestMetaTruncatedWhileOpen(t *testing.T) {
 	refused(t, err, raftlog.ErrCorrupt, metaName)
 }
 
-// TestMetaWriteFails: an error of the disk is final, although bbolt might go on.
+// TestMetaWriteFails: a disk error is final, although bbolt might continue.
 func TestMetaWriteFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -164,7 +164,7 @@ func TestMetaWriteFails(t *testing.T) {
 	if again := d.Put(nil); again != err {
 		t.Errorf("then %v", again)
 	}
-	// The log's own files are sound; it ends with the next thing that it wants of meta.db.
+	// The log's own files are valid; it fails with its next use of meta.db.
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -176,9 +176,9 @@ func TestMetaWriteFails(t *testing.T) {
 	}
 }
 
-// TestMetaCrashImages takes the power away in the middle of changes. bbolt's file cannot be
-// recorded, since bbolt writes to it directly; but a commit is known to write its pages, sync,
-// write a page that names them, and sync. So the images are made of what a commit has changed.
+// TestMetaCrashImages simulates a power loss within changes. bbolt writes to its file directly, so
+// operations cannot be recorded. But a commit is known to write its pages, sync, write a meta page,
+// and sync. So the images are built from what a commit has changed.
 func TestMetaCrashImages(t *testing.T) {
 	path := testMeta(t)
 	m, err := openMeta(path)
@@ -221,8 +221,8 @@ func TestMetaCrashImages(t *testing.T) {
 	}
 }
 
-// commitImage is a file between two states: even numbers before the first sync, odd ones between it
-// and the second.
+// commitImage returns a file between two states: for even numbers before the first sync, for odd
+// ones between the first and the second.
 func commitImage(r *rand.Rand, before, after []byte, n int) []byte {
 	out := bytes.Clone(before)
 	if n%2 == 1 || r.IntN(2) == 0 {
@@ -238,7 +238,7 @@ func commitImage(r *rand.Rand, before, after []byte, n int) []byte {
 	return out
 }
 
-// TestMetaBegunAnew: what a crash leaves of the making of meta.db is in nobody's way.
+// TestMetaBegunAnew: an interrupted creation of meta.db does not prevent the next.
 func TestMetaBegunAnew(t *testing.T) {
 	whole := readFile(t, testMeta(t))
 	for _, left := range [][]byte{{}, whole[:5000], make([]byte, 32<<10), whole} {
@@ -255,7 +255,7 @@ func TestMetaBegunAnew(t *testing.T) {
 	}
 }
 
-// cutFS fails at the renaming of meta.db, as if the power went before it.
+// cutFS fails the rename of meta.db, as if the power was lost before it.
 type cutFS struct{ FS }
 
 func (c cutFS) Rename(from, to string) error {
@@ -265,8 +265,8 @@ func (c cutFS) Rename(from, to string) error {
 	return c.FS.Rename(from, to)
 }
 
-// TestMetaMadeAside: before meta.db is whole and durable nothing has its name, since bbolt cannot
-// tell a torn new file from a damaged old one.
+// TestMetaMadeAside: no file has the name meta.db before it is complete and durable, since bbolt
+// cannot distinguish a torn new file from a damaged old one.
 func TestMetaMadeAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	_, err := Open(Config{Path: path, Files: cutFS{OSFS()}})

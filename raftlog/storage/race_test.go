@@ -2,6 +2,6 @@
 
 package storage
 
-// slowly is by how much the exhaustive tests are shortened: the race detector makes them five times
-// as long and has nothing to see in them.
+// slowly is the factor by which exhaustive tests are shortened: the race detector makes them five
+// times slower, and finds nothing in them.
 const slowly = 5

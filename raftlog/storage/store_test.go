@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// TestDirStore runs the conformance suite, with segments so small that it passes the ends of many.
+// TestDirStore runs the conformance suite with small segments, so that it uses many.
 func TestDirStore(t *testing.T) {
 	for name, size := range map[string]int{"small segments": 16 << 10, "larger ones": 128 << 10} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestDirStore(t *testing.T) {
 	}
 }
 
-// noSync is the disk without waiting for it: the suite does not crash.
+// noSync is the disk without syncs, which the suite does not need.
 type noSync struct{ storage.FS }
 
 func (noSync) SyncDir(string) error { return nil }

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// damaged is a log with several segments, a snapshot and spares, as files; killed leaves it as a
-// kill does, without the mark behind the last frame.
+// damaged returns the files of a log with several segments, a snapshot and spares. With killed
+// there are no marks behind the last frame, as after a kill.
 func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, want promise) {
 	t.Helper()
 	h := newHistory(seed, nil, raftlog.State{})
@@ -30,7 +30,7 @@ func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, w
 	return h.fs.live(), h.promises[len(h.promises)-1]
 }
 
-// harmless opens damaged files: they must be refused, or give exactly what was promised.
+// harmless opens damaged files. They must be refused, or yield exactly what was promised.
 func harmless(files map[string][]byte, want promise) error {
 	_, got, err := openCrash(newCrashFS(files), 5)
 	if err != nil {
@@ -45,7 +45,7 @@ func harmless(files map[string][]byte, want promise) error {
 	return nil
 }
 
-// damageRounds is how much of the damage is tried: MORTISE_DAMAGE multiplies it.
+// damageRounds returns how much damage is tried. MORTISE_DAMAGE multiplies it.
 func damageRounds(n int) int {
 	if m, err := strconv.Atoi(os.Getenv("MORTISE_DAMAGE")); err == nil {
 		return n * m
@@ -80,7 +80,7 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
-// TestBitFlipsInHeaders flips bits in every byte of what a segment's header says.
+// TestBitFlipsInHeaders flips bits in every used byte of a segment's header.
 func TestBitFlipsInHeaders(t *testing.T) {
 	for round := range damageRounds(1) {
 		files, want := damaged(t, uint64(round), round%2 == 0)
@@ -103,8 +103,8 @@ func TestBitFlipsInHeaders(t *testing.T) {
 	}
 }
 
-// TestBitFlipsInLastFrame flips every bit of the last frame before a kill: nothing stands behind
-// it, and the flip alone must tell.
+// TestBitFlipsInLastFrame flips every bit of the last frame before a kill. There is nothing behind
+// it, so the flip itself must be detected.
 func TestBitFlipsInLastFrame(t *testing.T) {
 	for seed := range uint64(4) {
 		h := newHistory(seed, nil, raftlog.State{})
@@ -140,7 +140,7 @@ func TestBitFlipsInLastFrame(t *testing.T) {
 	}
 }
 
-// TestGarbage overwrites a few bytes anywhere after Close: the mark behind the last frame tells
+// TestGarbage overwrites a few bytes anywhere after Close: the marks behind the last frame show
 // that they were acknowledged.
 func TestGarbage(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
@@ -164,7 +164,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestTruncatedAndMissing cuts every file short, and takes each away.
+// TestTruncatedAndMissing truncates every file, and removes each.
 func TestTruncatedAndMissing(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for round := range damageRounds(6) {
@@ -178,8 +178,7 @@ func TestTruncatedAndMissing(t *testing.T) {
 				}
 			}
 			delete(files, name)
-			// The log cannot know of a log whose segments are all gone; the Dir does
-			// (TestMissingLog).
+			// If all segments are missing only the Dir can detect it (TestMissingLog).
 			if l, _ := list(newCrashFS(files), ""); len(l.segments) > 0 {
 				if err := harmless(files, want); err != nil {
 					t.Errorf("round %d, without %s: %v", round, name, err)
@@ -190,9 +189,8 @@ func TestTruncatedAndMissing(t *testing.T) {
 	}
 }
 
-// TestOlderSegment puts back an earlier version of the newest segment, behind which nothing stands.
-// That is what the package cannot notice if it is the only segment; with the others it must refuse
-// unless nothing was lost.
+// TestOlderSegment restores an earlier version of the newest segment. The package cannot detect
+// that if it is the only segment. If there are others it must refuse, unless nothing was lost.
 func TestOlderSegments(t *testing.T) {
 	caught := 0
 	for seed := range uint64(20) {
@@ -227,7 +225,7 @@ func TestOlderSegments(t *testing.T) {
 	}
 }
 
-// TestForeignVersion refuses what a newer version wrote, and says so.
+// TestForeignVersion: files of a newer version are refused, with the reason.
 func TestForeignVersion(t *testing.T) {
 	files, _ := damaged(t, 1, false)
 	for name, data := range files {
@@ -256,8 +254,8 @@ func putChecksum(b []byte) {
 	}
 }
 
-// lastSegment returns a log of several segments that opens without the frames of the last one, and
-// that one's name and header.
+// lastSegment returns a log of several segments that can be opened without the frames of the last
+// one, and the name and header of that one.
 func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) {
 	t.Helper()
 	for seed := range uint64(100) {
@@ -281,8 +279,7 @@ func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) 
 	return nil, "", header{}
 }
 
-// TestSegmentsMustFit gives the last segment headers that are sound and do not follow what comes
-// before.
+// TestSegmentsMustFit gives the last segment valid headers that do not follow the previous segment.
 func TestSegmentsMustFit(t *testing.T) {
 	files, last, h := lastSegment(t)
 	for name, change := range map[string]func(*header){
@@ -298,7 +295,7 @@ func TestSegmentsMustFit(t *testing.T) {
 	} {
 		h := h
 		change(&h)
-		files[last] = extend(h.encode(), int64(h.size)) // without frames, which would tell by themselves
+		files[last] = extend(h.encode(), int64(h.size)) // without frames, which would be refused
 		_, _, err := openCrash(newCrashFS(files), 5)
 		if good := name == "as it is"; good != (err == nil) || !good && !errors.Is(err, raftlog.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)

@@ -11,8 +11,8 @@ import (
 )
 
 // TestErrorAtEveryOperation makes the n-th operation of a run fail, for every n, once. The store
-// must say so, refuse everything afterwards with the same error, and what it had promised must be
-// there, for a process that was killed and after a power loss.
+// must return the error, and again from every later call. Everything promised must be there after a
+// kill and after a power loss.
 func TestErrorAtEveryOperation(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 		for n := 0; ; n += slowly {
@@ -34,7 +34,7 @@ func TestErrorAtEveryOperation(t *testing.T) {
 			}
 			if !errors.Is(err, raftlog.ErrStorage) || !errors.Is(err, cause) ||
 				!strings.Contains(err.Error(), "start the instance again") {
-				t.Fatalf("operation %d: %v, want ErrStorage with its cause and the way out", n, err)
+				t.Fatalf("operation %d: %v, want ErrStorage with its cause and what to do", n, err)
 			}
 			h.fs.before = nil
 			if h.w != nil { // otherwise it failed while it was opened
@@ -55,9 +55,8 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	}
 }
 
-// TestFailedSyncIsNotTrusted: after a sync has failed the kernel may keep the data in memory, as
-// clean. A process that starts again reads it there, and may count on it only after it has written
-// it once more.
+// TestFailedSyncIsNotTrusted: after a failed sync the kernel may keep the data in memory, as clean.
+// A restarted process reads it from there, and may rely on it only after writing it again.
 func TestFailedSyncIsNotTrusted(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -79,7 +78,7 @@ func TestFailedSyncIsNotTrusted(t *testing.T) {
 		t.Fatal("no error")
 	}
 	h.fs.before = nil
-	// On the disk the write is missing, and no sync will bring it there.
+	// The write is not on the disk, and no later sync writes it.
 	var kept []op
 	for _, o := range h.fs.ops {
 		if o.kind != opWrite || o.inode != lost.inode || o.at != lost.at || len(o.data) != len(lost.data) {
@@ -103,8 +102,8 @@ func TestFailedSyncIsNotTrusted(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenBehindWhatIsNotDurable: at open, too, each frame is synced before the next is
-// written, else a crash can leave a mark behind a frame that is lost, which is damage.
+// TestNothingIsWrittenBehindWhatIsNotDurable: also at open each frame is synced before the next is
+// written. Otherwise a crash could leave a mark behind a lost frame, which counts as damage.
 func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -120,7 +119,7 @@ func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
 		switch o.kind {
 		case opWrite:
 			if writes++; written[o.inode] {
-				t.Errorf("%v is written behind what is not durable", o)
+				t.Errorf("%v is written behind a frame that is not durable", o)
 			}
 			written[o.inode] = true
 		case opSync:
@@ -132,7 +131,7 @@ func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
 	}
 }
 
-// TestOneSyncPerSave counts what an append costs.
+// TestOneSyncPerSave counts the operations of a Save.
 func TestOneSyncPerSave(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)
@@ -165,8 +164,7 @@ func TestOneSyncPerSave(t *testing.T) {
 	}
 }
 
-// TestSegmentsAreUsedAgain: a log that is cut by snapshots now and then lives in a few files, for
-// ever.
+// TestSegmentsAreUsedAgain: a log with regular snapshots keeps using the same few files.
 func TestSegmentsAreUsedAgain(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)
@@ -196,7 +194,7 @@ func TestSegmentsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestCallerFaults: what cannot be part of a log is refused before it is written.
+// TestCallerFaults: an invalid batch is refused before anything is written.
 func TestCallerFaults(t *testing.T) {
 	founded := raftlog.Batch{Identity: &crashID, HardState: testHard(1, 0, 1), Snapshot: testSnapshot(1, 1, 10)}
 	gap := testEntries(2, 1, 3, 5)
@@ -222,7 +220,7 @@ func TestCallerFaults(t *testing.T) {
 	}
 }
 
-// foundedCrash is a log with its first batch.
+// foundedCrash returns a log with its first batch.
 func foundedCrash(t *testing.T, fs *crashFS) *wal {
 	t.Helper()
 	w, _, err := openCrash(fs, 1)

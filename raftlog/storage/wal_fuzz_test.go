@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// FuzzItems: whatever a payload says, it is refused or means what it says when it is written again.
+// FuzzItems: any payload is refused, or encodes to the same content again.
 func FuzzItems(f *testing.F) {
 	f.Add(appendIdentity(nil, raftlog.Identity{Group: 1, ID: 2}))
 	f.Add(appendHardState(appendIdentity(nil, crashID), testHard(1, 2, 3)))
@@ -32,8 +32,8 @@ func FuzzItems(f *testing.F) {
 	})
 }
 
-// FuzzFrame: of whatever stands in a segment, only a frame with the right number and salt is taken,
-// and whole.
+// FuzzFrame: of any bytes in a segment only a whole frame with the right number and salt is
+// accepted.
 func FuzzFrame(f *testing.F) {
 	frame := func(number, salt uint64, payload []byte) []byte {
 		return sealFrame(append(make([]byte, frameHeadBytes), payload...), number, salt)
@@ -51,12 +51,11 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// segmentHead is more than what a header says before its zeros.
+// segmentHead is longer than the used part of a header.
 const segmentHead = 256
 
-// FuzzSegment opens a log with any bytes behind a sound header, and any header. A header that is
-// cut short is filled up with zeros and gets its checksum, so that an input need not be four
-// kilobytes long.
+// FuzzSegment opens a log with any bytes behind a valid header, and with any header. A short header
+// is padded with zeros and gets its checksum, so that an input need not be 4 KiB long.
 func FuzzSegment(f *testing.F) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(3); err != nil {
@@ -75,7 +74,7 @@ func FuzzSegment(f *testing.F) {
 		if short {
 			putChecksum(data[:headerBytes])
 		}
-		if sign { // otherwise nothing behind the checksums is reached
+		if sign { // otherwise the checksums stop most inputs
 			putChecksum(data[:headerBytes])
 			if hd, err := decodeHeader(data); err == nil {
 				at, number := headerBytes, hd.first
@@ -101,7 +100,7 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// FuzzSnapshot reads any bytes as the snapshot that a log names.
+// FuzzSnapshot decodes any bytes as the snapshot that a log names.
 func FuzzSnapshot(f *testing.F) {
 	fs := newCrashFS(nil)
 	w := &wal{fs: fs, dir: "d", id: crashID, next: 3}
@@ -119,7 +118,7 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// FuzzMeta reads any bytes as the records of meta.db.
+// FuzzMeta decodes any bytes as the records of meta.db.
 func FuzzMeta(f *testing.F) {
 	m := metaState{generation: 3, logs: []logRecord{{crashID, logBegun}}, records: map[string][]byte{"a": []byte("b"),
 		"c": nil}}

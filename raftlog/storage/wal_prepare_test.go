@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// heldFS is a disk on which a snapshot's writes wait until they are let go; nothing else does.
+// heldFS is a disk on which only a snapshot's writes block, until they are released.
 type heldFS struct {
 	FS
 	held chan struct{} // receives when a write waits
@@ -53,8 +53,8 @@ func snapshotFiles(t *testing.T, d *Dir) []string {
 	return names
 }
 
-// While a snapshot is written the log is saved as ever. Nothing ends the log or its directory
-// meanwhile: what is written could come back.
+// While a snapshot is written Saves continue. Neither the log nor its directory can be closed
+// meanwhile, since the write may still happen.
 func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 	hold := heldFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d := mustDir(t, filepath.Join(t.TempDir(), "d"))
@@ -91,8 +91,8 @@ func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 	}
 }
 
-// What was prepared and never named goes: with the next snapshot of any kind, at the next open, and
-// with the log.
+// A snapshot that was prepared and not named is removed with the next snapshot of any kind, at the
+// next open, and with the log.
 func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	for name, after := range map[string]func(t *testing.T, d *Dir, s raftlog.Store){
 		"another is prepared": func(t *testing.T, d *Dir, s raftlog.Store) {
@@ -106,7 +106,7 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 			if err := s.Save(raftlog.Batch{Snapshot: other, Prepared: true}); err != nil {
 				t.Fatal(err)
 			}
-			// That of the beginning goes with the next one.
+			// The founding snapshot is removed with the next one.
 			if n := len(snapshotFiles(t, d)); n != 2 {
 				t.Errorf("%d files", n)
 			}
@@ -162,7 +162,7 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	}
 }
 
-// Nobody waits for it any more: Prepare stops, leaves nothing, and that is no error of the disk.
+// When ctx ends Prepare returns and removes its file, and that is not a disk error.
 func TestPrepareStops(t *testing.T) {
 	hold := heldFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d := mustDir(t, filepath.Join(t.TempDir(), "d"))
@@ -183,7 +183,7 @@ func TestPrepareStops(t *testing.T) {
 	}
 }
 
-// A large snapshot goes to the disk in pieces.
+// A large snapshot is written and synced in pieces.
 func TestPrepareSyncsPieceByPiece(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)
@@ -215,7 +215,8 @@ func TestPrepareSyncsPieceByPiece(t *testing.T) {
 	}
 }
 
-// The log can only name what was prepared last, and an error of Prepare is final as that of Save.
+// A Save can only name the snapshot that was prepared last, and an error of Prepare is final like
+// one of Save.
 func TestPrepareFaults(t *testing.T) {
 	a, b := testSnapshot(1, 1, 10), testSnapshot(1, 1, 10)
 	for name, prepare := range map[string][]*raftpb.Snapshot{"nothing": nil, "another": {a}, "another since": {b, a}} {

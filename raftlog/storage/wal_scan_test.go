@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// A log that is read again costs what it is long: each frame is added to what was read before, and
-// that is not copied for it.
+// The memory for reading a log is proportional to its length: earlier entries are not copied for
+// each frame.
 func TestALongLogIsReadInProportion(t *testing.T) {
-	const frames = 20_000 // copied for each, they would be 1.6 GB
+	const frames = 20_000 // copies for each would take 1.6 GB
 	id := raftlog.Identity{Group: 7, ID: 1}
 	s := &scanned{}
 	var before, after runtime.MemStats

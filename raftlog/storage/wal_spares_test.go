@@ -6,8 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// largeLog is a log that grows by entries of 1 KB and is cut by snapshots, which are prepared
-// beside it.
+// largeLog is a log of entries of 1 KB with prepared snapshots.
 type largeLog struct {
 	t     *testing.T
 	fs    *crashFS
@@ -15,8 +14,8 @@ type largeLog struct {
 	index uint64
 }
 
-// cycle appends entries, prepares a snapshot of so many bytes behind them, names it, and returns
-// what the Save that names it has done to the disk.
+// cycle appends entries, prepares a snapshot of that many bytes behind them, names it, and returns
+// the disk operations of the Save that names it.
 func (l *largeLog) cycle(entries, bytes int) (kinds []opKind) {
 	l.t.Helper()
 	for range entries {
@@ -42,7 +41,7 @@ func (l *largeLog) save(b raftlog.Batch) {
 	}
 }
 
-// count returns how often something was done to the disk.
+// count returns how often an operation was done.
 func (l *largeLog) count(kind opKind) (n int) {
 	for _, o := range l.fs.ops {
 		if o.kind == kind {
@@ -52,8 +51,8 @@ func (l *largeLog) count(kind opKind) (n int) {
 	return n
 }
 
-// A log behind a large snapshot is written to the same files over and over: no append waits for the
-// removal of one, and none is made when it has had its longest time.
+// A log behind a large snapshot reuses the same files: no append waits for the removal of a file,
+// and none is created after the log has once had its greatest length.
 func TestALargeLogUsesItsFilesAgain(t *testing.T) {
 	l := &largeLog{t: t, fs: newCrashFS(nil), index: 1}
 	l.w = foundedCrash(t, l.fs)
@@ -72,7 +71,7 @@ func TestALargeLogUsesItsFilesAgain(t *testing.T) {
 	if again := l.count(opAllocate); again != made {
 		t.Errorf("the log has %d files after two snapshots and %d after eight", made, again)
 	}
-	// The state becomes small. What nothing needs goes, beside the log.
+	// The state becomes small. Surplus files are removed beside the log.
 	for cycle := range 3 {
 		for _, kind := range l.cycle(10, 100) {
 			if kind == opRemove {

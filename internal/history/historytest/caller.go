@@ -18,13 +18,11 @@ type caller struct {
 	number  lockfsm.Number
 }
 
-// say records an event of the present incarnation.
 func (c *caller) say(e history.Event) {
 	e.Node, e.Stream = c.name, c.stream
 	c.w.record(e)
 }
 
-// open begins a session, and the calls.
 func (c *caller) open() {
 	if c.stream == 0 {
 		c.stream, c.op = c.w.stream(), 0
@@ -65,7 +63,6 @@ func (w *world) draw() lockfsm.Command {
 
 func (w *world) key(i int) string { return fmt.Sprintf("key-%d", i) }
 
-// next makes a call.
 func (c *caller) next() {
 	w := c.w
 	if w.calls >= w.options.Calls {

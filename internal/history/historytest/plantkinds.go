@@ -23,7 +23,6 @@ func beside(events []history.Event, fit func(a, b *history.Event) bool) (a, b ho
 	return a, b, false
 }
 
-// later reports whether an event of the log comes after another one.
 func later(e, than history.Event) bool {
 	return e.Index > than.Index || e.Index == than.Index && e.Seq > than.Seq
 }
@@ -93,7 +92,6 @@ func passed(events []history.Event, alone bool) []history.Event {
 func writerPassed(events []history.Event) []history.Event { return passed(events, true) }
 func readerPassed(events []history.Event) []history.Event { return passed(events, false) }
 
-// several finds a hold of several keys.
 func several(events []history.Event) (hold, bool) {
 	all := holds(events)
 	i := slices.IndexFunc(all, func(h hold) bool { return len(events[h.grant].Keys) > 0 })
@@ -135,7 +133,6 @@ func oneOfSeveralHeld(events []history.Event) []history.Event {
 	return nil
 }
 
-// otherKind grants a share to a call for a mutex.
 func otherKind(events []history.Event) []history.Event {
 	all := holds(events)
 	i := slices.IndexFunc(all, func(h hold) bool { return events[h.call].Permits == 0 })

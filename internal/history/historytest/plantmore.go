@@ -2,7 +2,6 @@ package historytest
 
 import "github.com/mortise-lock/mortise/internal/history"
 
-// queueJump exchanges the places of two grants.
 func queueJump(events []history.Event) []history.Event {
 	a, b, ok := pair(events)
 	if !ok {
@@ -42,7 +41,6 @@ func lostRelease(events []history.Event) []history.Event {
 	return nil
 }
 
-// lostGrant removes a grant and its end from the state.
 func lostGrant(events []history.Event) []history.Event {
 	a, _, ok := pair(events)
 	if !ok {

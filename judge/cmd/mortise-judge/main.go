@@ -67,7 +67,6 @@ func run() int {
 	return verdicts
 }
 
-// summary describes the history in one line.
 func summary(events []history.Event) string {
 	counts := map[history.Kind]int{}
 	keys := map[string]bool{}
