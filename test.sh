@@ -1,28 +1,29 @@
 #!/usr/bin/env bash
-# Everything that has to hold before a merge: format, vet, builds for the other systems, all tests, the
-# race detector, simulations, planted bugs, real processes, and the nested modules.
+# Runs everything that must pass before a merge: format, vet, builds for the other systems, all
+# tests, the race detector, simulations, planted bugs, real processes, and the nested modules.
 #
 #   ./test.sh [-long]
 #
-#   -long  the race detector on every test, more seeds, every planted bug and all of scripts/proctest: some
-#          two hours, every night
+#   -long  the race detector on every test, more seeds, every planted bug and all of
+#          scripts/proctest: about two hours, every night
 #
-# It says which step runs, and since when. What a step needs and cannot find here is skipped, loudly.
+# It prints each step and the time at which it begins. A step is skipped, with a message, if
+# something that it needs is not installed.
 set -euo pipefail
 cd "$(dirname "$0")"
-# The collector runs less often than it would by itself: that saves a quarter of the processor time.
+# The garbage collector runs less often than by default, which saves a quarter of the CPU time.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 case ${1-} in
   '') long=false ;;
   -long) long=true ;;
-  *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
 steps=$(grep -c '^ *step "' "$0") at=0
 if $long; then
   steps=$((steps + $(grep -c '^nightly "' "$0")))
 fi
-step() { # what it is, and the command
+step() { # its name, and the command
   at=$((at + 1))
   printf '\n[%d of %d, %dm%02ds] %s\n' "$at" "$steps" $((SECONDS / 60)) $((SECONDS % 60)) "$1" >&2
   "${@:2}"
@@ -32,7 +33,7 @@ nightly() {
     step "$@"
   fi
 }
-# nested vets and tests a module of its own, with the given flags of go test.
+# nested vets and tests a nested module, with the given flags of go test.
 nested() { (cd "$1" && go vet ./... && go test -count=1 "${@:2}" ./...); }
 
 formatted() {
@@ -53,23 +54,34 @@ ended() { # the process and its output
 }
 fips() { # FIPS 140-3
   for mode in on only; do
-    GODEBUG=fips140=$mode go test -count=1 ./internal/credentials ./internal/capability ./internal/nodeid
+    GODEBUG=fips140=$mode go test -count=1 ./internal/credentials ./internal/capability \
+      ./internal/nodeid
   done
-  # The same with the frozen module: that of Go 1.26 itself finds no entropy in fake time, in which most
-  # tests of transport run.
+  # The same with the frozen module. Go 1.26's own module finds no entropy in fake time, in which
+  # most tests of transport run.
   GOFIPS140=v1.0.0 go test -count=1 -run 'TLS|Real|Hello|Impostor|ManInTheMiddle' ./transport
 }
 
-# What runs without the race detector. The cores have no goroutine, so it would find nothing, and take
-# ten times as long; programs and pages take minutes under it, every night.
-plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... ./internal/{house,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
-longest=$(go list ./internal/e2e) # it begins first, since it ends last
+# These packages run without the race detector. The cores have no goroutines, so it would find
+# nothing and take ten times as long. Programs and pages take minutes under it, so they run under it
+# every night only.
+plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
+  ./internal/{house,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
+longest=$(go list ./internal/e2e) # it takes longest, so it begins first
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
-# Tests that take the race detector minutes, and whose code runs under it in others too. They run without it.
-hours='ALossyNetwork|TestScale$|TestRecover$|RecoveredWithoutTheLate|ShrinkingFromTheLast|FlappingMember|PlainMemberFinds|StrangersStayOutside|RemovedDirector|IdleVoterNotices|DiskThatStaysFull|Scaling|DisksBroken|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay|LargeCluster'
-# Tests of which it would make the result wrong, or that have one goroutine.
+# These tests take minutes under the race detector, and others run the same code under it. So they
+# run without it.
+hours='ALossyNetwork|TestScale$|TestRecover$|RecoveredWithoutTheLate'
+hours+='|ShrinkingFromTheLast|FlappingMember|PlainMemberFinds|StrangersStayOutside'
+hours+='|RemovedDirector|IdleVoterNotices|DiskThatStaysFull|Scaling|DisksBroken'
+hours+='|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess'
+hours+='|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
+hours+='|LargeCluster'
+# These tests would fail under the race detector, or have one goroutine only.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
-there=$(go list -f '{{.Dir}}' $raced | while read -r dir; do ! grep -qsE "^func Test\w*(${hours//$/\\(}|$never)" "$dir"/*_test.go || echo "$dir"; done)
+there=$(go list -f '{{.Dir}}' $raced | while read -r dir; do
+  ! grep -qsE "^func Test\w*(${hours//$/\\(}|$never)" "$dir"/*_test.go || echo "$dir"
+done)
 if $long; then
   raced="$longest $(go list ./... | grep -vxF "$longest")"
   skip='^$' seeds=(-t 20m) births=(-n 20000) bugs=() real=() attack=(-t 5m)
@@ -79,36 +91,48 @@ fi
 
 step "format" formatted
 step "vet, on three systems" systems
-command -v chromium >/dev/null || printf '\n*** SKIPPED: the console in a real browser. chromium is not installed: apt-get install -y --no-install-recommends chromium ***\n\n' >&2
-step "cores, programs and pages" go test -p=4 -count=1 $plain # programs and pages wait for each other
-# One processor for each test binary: in a bubble of testing/synctest two goroutines may fire timers at
-# once in one context of the race detector, which then crashes inside itself (Go 1.26,
-# golang.org/issue/78156; rarely, and with SIGSEGV or "ThreadSanitizer: CHECK failed").
-# Three at a time, since many wait for the network.
-step "all else, under the race detector" go test -race -p=3 -cpu=1 -count=1 -timeout=60m -skip "$skip" $raced
-step "without it: long times, attacks, allocations, words" go test -count=1 -p=2 -run "$hours|$never" $there
+absent() { # what is skipped, and the package that it needs
+  printf '\n*** SKIPPED: %s. %s is not installed: %s %s ***\n\n' "$1" "$2" \
+    'apt-get install -y --no-install-recommends' "$2" >&2
+}
+command -v chromium >/dev/null || absent "the console in a real browser" chromium
+step "cores, programs and pages" go test -p=4 -count=1 $plain # programs and pages mostly wait
+# Each test binary gets one processor. Otherwise two goroutines in a bubble of testing/synctest may
+# fire timers at once in one context of the race detector, which then crashes inside itself (Go
+# 1.26, golang.org/issue/78156; rarely, and with SIGSEGV or "ThreadSanitizer: CHECK failed"). Three
+# binaries run at a time, since many wait for the network.
+step "all else, under the race detector" \
+  go test -race -p=3 -cpu=1 -count=1 -timeout=60m -skip "$skip" $raced
+step "without it: long times, attacks, allocations, words" \
+  go test -count=1 -p=2 -run "$hours|$never" $there
 step "simulated clusters" scripts/sim "${seeds[@]}"
 step "simulated births" scripts/sim -b "${births[@]}"
-# Real processes wait most of the time, so the planted bugs run beside them.
+# Real processes wait most of the time, so the planted bugs run at the same time.
 machines=$(mktemp)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$machines"' EXIT
 scripts/proctest "${real[@]}" >"$machines" 2>&1 &
 processes=$!
 step "planted bugs: the tests must notice them" scripts/planted "${bugs[@]}"
-nightly "planted bugs: the simulation must notice them" scripts/planted -layers clusters no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted one-of-several-is-enough deadlock-not-seen
-step "real processes, each on a machine of its own (begun with the planted bugs)" ended "$processes" "$machines"
+nightly "planted bugs: the simulation must notice them" scripts/planted -layers clusters \
+  no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters \
+  leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted \
+  one-of-several-is-enough deadlock-not-seen
+step "real processes, each on its own machine (begun with the planted bugs)" \
+  ended "$processes" "$machines"
 if command -v spin >/dev/null; then
   step "the model of the lease hand-over" model/run.sh -quick
 else
-  printf '\n*** SKIPPED: the model of the lease hand-over. spin is not installed: apt-get install -y --no-install-recommends spin ***\n\n' >&2
+  absent "the model of the lease hand-over" spin
 fi
-step "a process with the secret attacks three others" scripts/attack "${attack[@]}" -p99 10s # what it costs in time depends on the machine
+# The limit is high, since the latency under attack depends on the machine.
+step "a process with the secret attacks three others" scripts/attack "${attack[@]}" -p99 10s
 step "the second judge" nested judge
 step "the types of Kubernetes" nested deploy/check
 step "everything that users install, from an empty module" scripts/publish-check
-nightly "the newest dependencies, and beside other modules" scripts/versions-check # what it finds changes with others' releases
+# Its result changes with the releases of other modules.
+nightly "the newest dependencies, and beside other modules" scripts/versions-check
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips
 step "known vulnerabilities" scripts/vulncheck
-printf '\nall of it holds, after %dm%02ds\n' $((SECONDS / 60)) $((SECONDS % 60)) >&2
+printf '\nall steps passed, after %dm%02ds\n' $((SECONDS / 60)) $((SECONDS % 60)) >&2

@@ -13,8 +13,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// shots is where TestPictures and its like leave pictures of what they see: go test ./console -run
-// Browser -shots /tmp
+// shots is the directory for pictures of the page: go test ./console -run Browser -shots /tmp
 var shots = flag.String("shots", "", "directory for pictures of the page")
 
 // mounted serves the page below a path, as a service would.
@@ -27,7 +26,7 @@ func mounted(t *testing.T, node Node, options Options) string {
 	return server.URL + "/ops/mortise/"
 }
 
-// busy puts a fleet into a state that is worth a picture.
+// busy brings a fleet into a state that is worth a picture.
 func busy(t *testing.T, nodes []*mortise.Node) {
 	t.Helper()
 	value := []string{"charging card", "nightly export, part 3 of 7", "reindex", ""}
@@ -50,9 +49,8 @@ func busy(t *testing.T, nodes []*mortise.Node) {
 	wait(t, nodes[2], "tenants/acme/import", 1)
 }
 
-// TestBrowserShowsAndFollows: in a real browser, below a path, the page shows who holds what,
-// without a complaint of the policy, and a lock that is taken while one looks appears without a
-// reload.
+// TestBrowserShowsAndFollows: in a real browser, below a path, the page shows the holders without
+// violating its policy. A lock that is taken while the page is open appears without a reload.
 func TestBrowserShowsAndFollows(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -68,7 +66,8 @@ func TestBrowserShowsAndFollows(t *testing.T) {
 	c.until("the new lock is shown",
 		`[...document.querySelectorAll("table.keys td.key")].some(td => td.textContent === "orders/new")`)
 	lock(t, nodes[2], mortise.Request{Key: "orders/newer"})
-	c.until("the next one too", `[...document.querySelectorAll("table.keys td.key")].some(td => td.textContent === "orders/newer")`)
+	c.until("the next one too",
+		`[...document.querySelectorAll("table.keys td.key")].some(td => td.textContent === "orders/newer")`)
 	c.until("the page was not loaded again",
 		`window.mark === 1 && window.same === document.querySelector("table.keys")`)
 	c.until("the stuck holder is told",
@@ -81,8 +80,8 @@ func TestBrowserShowsAndFollows(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserOnAPhone: at a width of 360 nothing stands out at the side, neither on the page nor on
-// that of one key, whatever the keys are.
+// TestBrowserOnAPhone: at a width of 360 nothing overflows at the side, on the page or on that of
+// one key, whatever the keys are.
 func TestBrowserOnAPhone(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -108,8 +107,8 @@ func TestBrowserOnAPhone(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserSearches: what is typed filters without a reload and stands in the address; the field
-// keeps the focus while the page follows.
+// TestBrowserSearches: typing filters without a reload and changes the address; the field keeps the
+// focus while the page refreshes.
 func TestBrowserSearches(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -129,12 +128,13 @@ func TestBrowserSearches(t *testing.T) {
 	c.until("the address says so", `location.search === "?prefix=orders%2F" && location.pathname === "/ops/mortise/"`)
 	c.call("Page.reload", nil, nil)
 	c.until("a reload shows the same",
-		`document.readyState === "complete" && document.querySelectorAll("table.keys tbody tr").length === 3 && document.getElementById("prefix").value === "orders/"`)
+		`document.readyState === "complete" && document.querySelectorAll("table.keys tbody tr").length === 3 && `+
+			`document.getElementById("prefix").value === "orders/"`)
 	c.silent()
 }
 
-// TestBrowserWithoutScript: with scripts switched off the page shows everything, is searched by its
-// form, and offers to look again.
+// TestBrowserWithoutScript: with scripts disabled the page shows everything, its form searches, and
+// it offers a link for a refresh.
 func TestBrowserWithoutScript(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -144,7 +144,8 @@ func TestBrowserWithoutScript(t *testing.T) {
 	wait(t, node, "users/1", 1)
 	c.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	c.open(mounted(t, node, Options{}))
-	c.until("all is there", `document.querySelectorAll("table.keys tbody tr").length === 2 && document.querySelector("svg .box")`)
+	c.until("all is there",
+		`document.querySelectorAll("table.keys tbody tr").length === 2 && document.querySelector("svg .box")`)
 	c.until("no script runs", `document.getElementById("pulse").textContent === ""`)
 	c.until("one can look again", `document.querySelector("noscript a").getClientRects().length === 1`)
 	c.call("Runtime.evaluate", map[string]any{"expression": `document.getElementById("prefix").focus()`}, nil)
@@ -158,8 +159,8 @@ func TestBrowserWithoutScript(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserEndsAHoldByForce: whoever may ends a hold with the form on the page of the key; what
-// is being typed outlives the refreshes.
+// TestBrowserEndsAHoldByForce: a permitted viewer ends a hold with the form on the page of the key.
+// What is being typed survives the refreshes.
 func TestBrowserEndsAHoldByForce(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -178,7 +179,8 @@ func TestBrowserEndsAHoldByForce(t *testing.T) {
 		`document.querySelector("input[name=reason]").value === "hangs since noon, restarted"`)
 	c.shot("force")
 	c.eval(`document.querySelector("form.force button").click()`, nil)
-	c.until("it is said", `document.getElementById("outcome") && document.getElementById("outcome").textContent.includes("has ended")`)
+	c.until("it is said",
+		`document.getElementById("outcome") && document.getElementById("outcome").textContent.includes("has ended")`)
 	c.shot("forced")
 	c.eval(`window.then = document.getElementById("at").textContent`, nil)
 	c.until("the page was refreshed", `document.getElementById("at").textContent !== window.then`)
@@ -207,7 +209,9 @@ func TestBrowserShowsALostQuorum(t *testing.T) {
 	for _, node := range nodes[1:] {
 		_ = node.Close()
 	}
-	c.until("the loss is told", `document.querySelector("#findings .broken") && document.querySelector("#findings").textContent.match(/Not seen from here: .*orders-1 at /) && document.querySelector("#findings").textContent.includes("orders-2 at ")`)
+	c.until("the loss is told", `document.querySelector("#findings .broken") && `+
+		`document.querySelector("#findings").textContent.match(/Not seen from here: .*orders-1 at /) && `+
+		`document.querySelector("#findings").textContent.includes("orders-2 at ")`)
 	c.until("a screen reader hears it", `document.getElementById("announce").textContent.includes("No leader")`)
 	c.until("what was seen is marked as old",
 		`document.querySelector(".stale") && document.querySelectorAll("table.keys tbody tr").length === 9`)

@@ -22,17 +22,17 @@ import (
 	"time"
 )
 
-// chromium is a browser without a window, driven by the DevTools protocol over a pair of pipes:
-// messages of JSON, each ended by a zero byte.
+// chromium is a headless browser, driven by the DevTools protocol over a pair of pipes: JSON
+// messages, each ended by a zero byte.
 type chromium struct {
 	t       *testing.T
 	to      *os.File
-	session string // of its one page
+	session string // of its only page
 
 	mu      sync.Mutex
 	last    int
 	waiting map[int]chan message
-	faults  []string // what its page has complained about: scripts that failed, and what the policy refused
+	faults  []string // errors of the page: scripts that failed, and violations of the policy
 }
 
 type message struct {
@@ -46,7 +46,7 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// startChromium starts the browser, or skips the test where there is none: test.sh says so aloud.
+// startChromium starts the browser, or skips the test if it is not installed; test.sh reports that.
 func startChromium(t *testing.T) *chromium {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -95,7 +95,7 @@ func startChromium(t *testing.T) *chromium {
 	return c
 }
 
-// read takes what the browser says until it ends.
+// read receives what the browser sends, until it ends.
 func (c *chromium) read(from *os.File) {
 	r := bufio.NewReader(from)
 	for {
@@ -123,7 +123,7 @@ func (c *chromium) read(from *os.File) {
 	}
 }
 
-// call gives a command and waits for what comes of it.
+// call sends a command and waits for its result.
 func (c *chromium) call(method string, params, result any) {
 	c.t.Helper()
 	if err := c.try(method, params, result); err != nil {
@@ -165,7 +165,7 @@ func (c *chromium) try(method string, params, result any) error {
 	}
 }
 
-// open goes to a page and waits until it is there.
+// open loads a page and waits until it is there.
 func (c *chromium) open(url string) {
 	c.t.Helper()
 	var nav struct{ ErrorText string }
@@ -176,7 +176,7 @@ func (c *chromium) open(url string) {
 	c.until("the page is there", `document.readyState === "complete" && location.href.startsWith("http")`)
 }
 
-// eval runs an expression in the page. into takes its value; nil: nobody wants it.
+// eval runs an expression in the page and stores its value in into. A nil into discards the value.
 func (c *chromium) eval(expression string, into any) {
 	c.t.Helper()
 	if err := c.evaluate(expression, into); err != nil {
@@ -202,14 +202,14 @@ func (c *chromium) evaluate(expression string, into any) error {
 	return json.Unmarshal(result.Result.Value, into)
 }
 
-// until waits until an expression is true in the page. One that fails is not: the page may just
-// give way to another.
+// until waits until an expression is true in the page. An expression that fails counts as false,
+// since the page may be about to change.
 func (c *chromium) until(what, expression string) {
 	c.t.Helper()
 	eventually(c.t, what, func() (is bool) { return c.evaluate("!!("+expression+")", &is) == nil && is })
 }
 
-// screen makes the page so wide and high, light or dark.
+// screen sets the width, the height and the light or dark mode of the page.
 func (c *chromium) screen(width, height int, dark bool) {
 	c.t.Helper()
 	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height,
@@ -219,10 +219,10 @@ func (c *chromium) screen(width, height int, dark bool) {
 		map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// shot takes a picture of the whole page, if pictures are wanted.
+// shot takes a picture of the whole page if -shots is set.
 func (c *chromium) shot(name string) { c.picture(name, 1600, 1) }
 
-// picture takes a picture of the upper part of the page, at that scale, in few colours: for
+// picture takes a picture of the upper part of the page, at the given scale and in few colours, for
 // documents.
 func (c *chromium) picture(name string, most int, scale float64) {
 	c.t.Helper()
@@ -250,8 +250,8 @@ func (c *chromium) picture(name string, most int, scale float64) {
 	}
 }
 
-// fewColours returns a PNG with the 200 most frequent colours of another: a page has few, and edges
-// of letters in between.
+// fewColours returns a copy of a PNG with its 200 most frequent colours. A page has few colours,
+// and blends of them at the edges of letters.
 func fewColours(data []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -277,12 +277,12 @@ func fewColours(data []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// silent fails the test if the page has complained.
+// silent fails the test if the page has reported errors.
 func (c *chromium) silent() {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range c.faults {
-		c.t.Errorf("the page complains: %s", f)
+		c.t.Errorf("the page reports errors: %s", f)
 	}
 }

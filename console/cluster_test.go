@@ -9,19 +9,19 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// quick bounds an answer in these tests: five times what is promised, since machines that test are
+// quick bounds an answer in these tests: five times what is promised, since the machine may be
 // busy.
 const quick = 15 * time.Second
 
-// TestAStuckHolderIsTold: the page names the key, who holds it, for how long, how many wait, and
-// the next step.
+// TestAStuckHolderIsTold: the page names the key, its holder, for how long it is held, how many
+// requests wait, and the next step.
 func TestAStuckHolderIsTold(t *testing.T) {
 	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
 	lock(t, nodes[1], mortise.Request{Key: "orders/42", Value: "charging card"})
 	wait(t, nodes[0], "orders/42", 2)
 	wait(t, nodes[2], "orders/42", 3)
-	for i, node := range nodes { // the one that leads and those that ask it see the same
+	for i, node := range nodes { // the leader and the instances that ask it see the same
 		h := New(node, Options{Long: time.Millisecond})
 		what, next, ok := status(t, h, "").found("held-long")
 		if !ok {
@@ -31,7 +31,8 @@ func TestAStuckHolderIsTold(t *testing.T) {
 			"charging card")
 		wantText(t, next, "end the hold by force")
 		_, page, _ := get(t, h, "/")
-		wantText(t, page, "is held by orders-1 for ", "charging card", "Who waits for whom", "eu-1a", "eu-1b", "<svg",
+		wantText(t, page, "is held by orders-1 for ", "charging card", "Waiting requests and their holders",
+			"eu-1a", "eu-1b", "<svg",
 			"orders-2")
 	}
 	if _, _, ok := status(t, New(nodes[0], Options{}), "").found("held-long"); ok {
@@ -39,13 +40,13 @@ func TestAStuckHolderIsTold(t *testing.T) {
 	}
 }
 
-// TestADeadVoterIsTold: locks go on, and the page says who is missing, or whose loss would now be
-// too many, and what may be done.
+// TestADeadVoterIsTold: locks continue, and the page names the missing voter, or the one whose loss
+// would end the group, and what may be done.
 func TestADeadVoterIsTold(t *testing.T) {
 	t.Parallel()
 	for finding, change := range map[string]func(*mortise.Config){
 		"voter-missing/": func(c *mortise.Config) { c.Dir = t.TempDir() },            // it may come back
-		"cannot-lose":    func(c *mortise.Config) { c.SessionTTL = 2 * time.Second }, // it cannot, and its vote goes
+		"cannot-lose":    func(c *mortise.Config) { c.SessionTTL = 2 * time.Second }, // it loses its vote
 	} {
 		nodes := startFleetOf(t, change, "orders-0", "orders-1", "orders-2")
 		dead := 0
@@ -67,7 +68,7 @@ func TestADeadVoterIsTold(t *testing.T) {
 		}
 		t.Log(what, next)
 		if name := []string{"orders-0", "orders-1", "orders-2"}[dead]; finding == "voter-missing/" {
-			wantText(t, what, "The voter "+name+" has not been heard of for ")
+			wantText(t, what, "The voter "+name+" has been silent for ")
 			eventually(t, "the table shows it", func() bool { return status(t, h, "").missing(name) })
 		}
 		if answer, body, _ := get(t, h, "/readyz"); answer.StatusCode != http.StatusOK {
@@ -77,8 +78,8 @@ func TestADeadVoterIsTold(t *testing.T) {
 	}
 }
 
-// TestALostQuorumIsTold: without a majority the page answers as quickly as ever, shows what was
-// seen last, and names who must come back; the process is alive, and not ready.
+// TestALostQuorumIsTold: without a majority the page answers as quickly as before, shows what was
+// seen last, and names the voters that must come back. The process is alive and not ready.
 func TestALostQuorumIsTold(t *testing.T) {
 	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
@@ -96,14 +97,14 @@ func TestALostQuorumIsTold(t *testing.T) {
 		what, next, ok = status(t, h, "").found("no-leader")
 		return ok && strings.Contains(next, "orders-1 at ") && strings.Contains(next, "orders-2 at ")
 	})
-	wantText(t, what, "nothing is granted")
+	wantText(t, what, "no lock is granted")
 	wantText(t, next, "Bring back a majority of the voters")
 	p := status(t, h, "")
 	if p.Level != "broken" || len(p.Locks.Keys) != 1 || p.Locks.Error == "" {
 		t.Errorf("%+v", p)
 	}
 	_, page, took := get(t, h, "/?prefix=ord")
-	wantText(t, page, "orders/42", "ago. It may be over.", "Bring back a majority")
+	wantText(t, page, "orders/42", "ago. They may have changed.", "Bring back a majority")
 	if took > quick {
 		t.Errorf("the page took %v", took)
 	}
@@ -117,8 +118,8 @@ func TestALostQuorumIsTold(t *testing.T) {
 	}
 }
 
-// TestACircleIsSuspected: two instances that each hold what the other waits for are told as a
-// circle, with who holds what, if they have held it for long.
+// TestACircleIsSuspected: if two instances each hold for long what the other waits for, the page
+// reports a circle and its holders.
 func TestACircleIsSuspected(t *testing.T) {
 	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1")
@@ -137,7 +138,6 @@ func TestACircleIsSuspected(t *testing.T) {
 	}
 }
 
-// mustPage returns the page.
 func mustPage(t *testing.T, h http.Handler, path string) string {
 	t.Helper()
 	answer, body, _ := get(t, h, path)
@@ -147,8 +147,8 @@ func mustPage(t *testing.T, h http.Handler, path string) string {
 	return body
 }
 
-// TestAbnormalEndsAreTold: what ended by force, with who did it and why, and what was lost, the
-// newest first; also the data of a key.
+// TestAbnormalEndsAreTold: the page shows which holds ended by force, with the operator and the
+// reason, and which were lost, the newest first. It also shows the data of a key.
 func TestAbnormalEndsAreTold(t *testing.T) {
 	t.Parallel()
 	nodes := startFleetOf(t, func(c *mortise.Config) { c.SessionTTL = 5 * time.Second }, "orders-0", "orders-1",

@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Node is what the handler asks; *mortise.Node is one.
+// Node is what the handler asks. *mortise.Node implements it.
 type Node interface {
 	Err() error
 	Status() mortise.Status
@@ -26,27 +26,27 @@ type Node interface {
 	ForceUnlock(ctx context.Context, key string, token mortise.Token, reason string) (ended bool, err error)
 }
 
-// Options says what is not the same for all. The zero value is fine: a handler that only reads.
+// Options are the settings of a handler. The zero value is a handler that only reads.
 type Options struct {
-	// MayForce says whether whoever sends a request may end a hold by force. It is asked for every
-	// request for the page, to decide whether the form is shown, and again before anything is done;
-	// it may be called by several goroutines at once. Nil: nobody may, and there is no form.
+	// MayForce reports whether the sender of a request may end a hold by force. It is called for every
+	// request for the page, to decide whether the form is shown, and again before a hold is ended. It
+	// may be called by several goroutines at once. Nil means that no request may, and there is no
+	// form.
 	MayForce func(*http.Request) bool
 
-	// Hosts are the names, without a port, by which browsers and proxies ask for the page and its
-	// JSON: what the Host header may say besides IP addresses and localhost. A request that names
-	// any other host is refused, since it may come from a page of another site whose name leads
-	// here (DNS rebinding), and such a page may read all and send the form where MayForce goes by
-	// addresses alone. "*" allows every name: only for a handler behind your own check of the Host
-	// header, or one that asks for credentials in a header.
+	// Hosts are the names, without a port, that the Host header of a request for the page or its JSON
+	// may have, besides IP addresses and localhost. A request with any other host is rejected. It may
+	// come from a page of another site whose name resolves to this address (DNS rebinding). Such a
+	// page could read everything, and send the form if MayForce relies on addresses alone. "*" allows
+	// every name. Use it only behind your own check of the Host header, or if the handler is behind
+	// authentication by a header.
 	Hosts []string
 
-	// Long is how old a hold is, while others wait for it, when the page calls it long, and when it
-	// is thought that its instance does not work on anything else meanwhile. 0 or less: 30 s.
+	// Long is the age from which the page calls a hold long while requests wait for it. From that age
+	// on it also assumes that the holder's instance does no unrelated work. Zero or less means 30 s.
 	Long time.Duration
 }
 
-// handler serves one node.
 type handler struct {
 	node    Node
 	options Options
@@ -56,7 +56,7 @@ type handler struct {
 	origin  *http.CrossOriginProtection
 }
 
-// New returns the handler of a node. It can be mounted at any path, with http.StripPrefix. It is
+// New returns the handler of a node. It can be mounted at any path with http.StripPrefix. It is
 // safe for concurrent use and needs no closing.
 func New(node Node, options Options) http.Handler {
 	if options.Long <= 0 {
@@ -68,14 +68,14 @@ func New(node Node, options Options) http.Handler {
 	return h
 }
 
-// ServeHTTP sends a request to what answers it.
+// ServeHTTP dispatches a request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	// with no-referrer a browser would send a form as if it came from elsewhere
+	// With no-referrer a browser would send the form with a null origin.
 	w.Header().Set("Referrer-Policy", "same-origin")
 	w.Header().Set("X-Frame-Options", "DENY")
-	// The page has a policy of its own.
+	// The page sets its own policy.
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	answer, methods, probed := http.HandlerFunc(http.NotFound), "GET, HEAD", false
 	switch strings.Trim(r.URL.Path, "/") {

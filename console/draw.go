@@ -5,20 +5,20 @@ import (
 	"unicode/utf8"
 )
 
-// This file gives every row of a tree its place in a picture that is as wide as a phone.
+// This file lays out the rows of a tree in a picture that is as wide as a phone.
 
 const (
 	drawWidth  = 340
 	indent     = 18
 	keyHeight  = 40
-	keyGap     = 8 // above a key, if it is not the first
+	keyGap     = 8 // above each key except the first
 	lineHeight = 22
-	lane       = 22 // at the right, for lines that go back to a key above
+	lane       = 22 // at the right, for lines back to a key above
 	monoWidth  = 7.4
 	textWidth  = 6.3
 )
 
-// drawing is a tree with places, for the template.
+// drawing is a tree with coordinates, for the template.
 type drawing struct {
 	Width, Height int
 	Title         string
@@ -30,7 +30,7 @@ type drawing struct {
 
 type box struct {
 	X, Y, W        int
-	Key            string // whole, for a link
+	Key            string // unabridged, for a link
 	Name, By, Wait string
 	TextX          int
 	NameY, ByY     int
@@ -41,17 +41,16 @@ type box struct {
 type dot struct {
 	X, Y, TextX, TextY int
 	Text, Whole        string
-	Rest               bool // it stands for several
+	Rest               bool // it stands for several waiters
 	Circled            bool
 }
 
 type line struct {
 	Path string
 	Kind string // "waits", "holds" or "back"
-	Head string // at its end
+	Head string // an arrowhead or a square at its end
 }
 
-// draw places a tree.
 func draw(t tree) drawing {
 	d := drawing{Width: drawWidth}
 	right := drawWidth - 1
@@ -75,7 +74,7 @@ func draw(t tree) drawing {
 		y += lineHeight
 	}
 	d.Height = y + 5
-	d.Title = "Who waits for " + shown(t.rows[0].key.Name)
+	d.Title = "Waiters for " + shown(t.rows[0].key.Name)
 	d.lines(t, tops, mids, right)
 	return d
 }
@@ -87,7 +86,7 @@ func (d *drawing) box(r row, y, right int) {
 		Long: r.key.Long, Circled: r.circled}
 	b.Name = clip(shown(r.key.Name), int(float64(b.W-20)/monoWidth))
 	b.Wait = number(r.key.Waiting, "waits", "wait")
-	by := "nobody holds it"
+	by := "not held"
 	if r.key.Held > 0 {
 		q := r.key.Queue[0]
 		by = fmt.Sprintf("%s, %s", shown(q.Holder), span(seconds(r.key.For)))
@@ -100,7 +99,7 @@ func (d *drawing) box(r row, y, right int) {
 	d.Boxes = append(d.Boxes, b)
 }
 
-// dot draws one who waits, or the rest of them.
+// dot draws one waiter, or the rest of them.
 func (d *drawing) dot(r row, y, right int) {
 	o := dot{X: 13 + (r.depth-1)*indent + 14, Y: y, TextY: y + 4, Rest: r.more > 0, Circled: r.circled}
 	o.TextX = o.X + 10
@@ -112,7 +111,7 @@ func (d *drawing) dot(r row, y, right int) {
 	d.Dots = append(d.Dots, o)
 }
 
-// label is what stands beside the dot of a row.
+// label is the text beside the dot of a row.
 func (r *row) label() string {
 	text := shown(r.waiter)
 	switch {
@@ -129,8 +128,8 @@ func (r *row) label() string {
 	return text
 }
 
-// lines joins the rows: up from those who wait to the key, down from one who waits to what he
-// holds, and back to a key above.
+// lines joins the rows: up from the waiters to the key, down from a waiter to what it holds, and
+// back to a key above.
 func (d *drawing) lines(t tree, tops, mids []int, right int) {
 	lanes := 0
 	for parent, p := range t.rows {

@@ -7,13 +7,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// endsMost is how many abnormal ends of holds are shown, of those that the group remembers.
-const endsMost = 12
+// maxEnds is how many abnormal ends are shown among those that the group remembers.
+const maxEnds = 12
 
 // ending is a hold that ended otherwise than by its holder's Unlock, or whose holder is gone.
 type ending struct {
 	At       time.Time         `json:"at"`
-	Position uint64            `json:"position,string"` // it orders them
+	Position uint64            `json:"position,string"` // sorts the ends
 	Key      string            `json:"key"`
 	Token    mortise.Token     `json:"token"`
 	Holder   string            `json:"holder"`
@@ -23,17 +23,17 @@ type ending struct {
 	Reason   string            `json:"reason,omitempty"`
 }
 
-// endsOf are the last of the events, the newest first.
+// endsOf returns the last of the events, the newest first.
 func endsOf(events []mortise.Event) []ending {
 	ends := []ending{}
-	for i := len(events) - 1; i >= 0 && len(ends) < endsMost; i-- {
+	for i := len(events) - 1; i >= 0 && len(ends) < maxEnds; i-- {
 		e := events[i]
 		ends = append(ends, ending{e.At, e.Position, e.Key, e.Token, e.Holder, e.What, e.Cause, e.By, e.Reason})
 	}
 	return ends
 }
 
-// Text says what has happened to the key.
+// Text describes what has happened to the key.
 func (e ending) Text() string {
 	switch {
 	case e.Cause == mortise.CauseForced && e.Reason != "":
@@ -42,19 +42,19 @@ func (e ending) Text() string {
 	case e.Cause == mortise.CauseForced:
 		return fmt.Sprintf("hold of %s ended by force on %s", shown(e.Holder), shown(e.By))
 	case e.What == mortise.EventLeft && e.Cause == mortise.CauseExpired && e.Reason != "":
-		return fmt.Sprintf("hold of %s is over and stays for its delay: %s", shown(e.Holder),
+		return fmt.Sprintf("hold of %s is over and stays for its lock delay: %s", shown(e.Holder),
 			clip(shown(e.Reason), briefly))
 	case e.Cause == mortise.CauseExpired && e.Reason != "":
 		return fmt.Sprintf("hold of %s is over: %s", shown(e.Holder), clip(shown(e.Reason), briefly))
 	case e.What == mortise.EventLeft && e.Cause == mortise.CauseExpired:
-		return fmt.Sprintf("session of %s ran out; the hold stays for its delay", shown(e.Holder))
+		return fmt.Sprintf("session of %s has expired; the hold stays for its lock delay", shown(e.Holder))
 	case e.What == mortise.EventFreed && e.Cause == mortise.CauseExpired:
-		return fmt.Sprintf("lost by %s: its session, or the delay behind it, ran out", shown(e.Holder))
+		return fmt.Sprintf("lost by %s: its session, or the lock delay after it, has expired", shown(e.Holder))
 	}
 	return fmt.Sprintf("%s, %s: %s", shown(e.Holder), e.What, e.Cause)
 }
 
-// Day is the date of an event that was not today, by the clock of whoever shows it.
+// Day returns the date of an event if it was not today, by the clock of the instance that shows it.
 func (e ending) Day(now time.Time) string {
 	if day := e.At.UTC().Format(time.DateOnly); day != now.UTC().Format(time.DateOnly) {
 		return day

@@ -9,39 +9,39 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// level says how bad something is.
+// level is how bad a finding is.
 type level int
 
 const (
 	fine   level = iota
-	watch        // something is not as it should be, and locks are granted
-	broken       // nothing is granted here
+	watch        // something is wrong, and locks are granted
+	broken       // no lock is granted here
 )
 
-// String is also what /status.json says.
+// String returns the name that /status.json uses.
 func (l level) String() string { return [...]string{"fine", "watch", "broken"}[l] }
 
 // MarshalText makes the level a word in JSON.
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// finding is what is wrong, and what to do.
+// finding is one problem and the next step.
 type finding struct {
-	ID    string  `json:"id"` // what kind it is, and of what; it stays the same while a number in the text changes
+	ID    string  `json:"id"` // its kind and its subject; it stays the same while a number in the text changes
 	Level level   `json:"level"`
 	What  string  `json:"what"`
 	Why   string  `json:"why,omitempty"`
 	Next  string  `json:"next"`
-	Again bool    `json:"-"` // the finding before has the same Next
+	Again bool    `json:"-"` // the previous finding has the same Next
 	About []about `json:"about,omitempty"`
 }
 
 // about is a key that a finding is about.
 type about struct {
 	Key  string `json:"key"`
-	Text string `json:"text"` // what is said of it
+	Text string `json:"text"` // what the finding says about the key
 }
 
-// findings lists what is wrong, the worst first; if nothing is, that.
+// findings lists the problems, the worst first. If there is none it says so.
 func (s *scene) findings(v *view) []finding {
 	all := s.groupFindings()
 	if s.status.Err == nil {
@@ -56,15 +56,15 @@ func (s *scene) findings(v *view) []finding {
 	if len(all) > 0 {
 		return all
 	}
-	next := "Nothing is to be done."
+	next := "There is nothing to do."
 	if h := s.health(); h != nil {
 		next = sentence(h.Advice)
 	}
 	return []finding{{ID: "fine", What: "All is well: locks are granted.", Next: next}}
 }
 
-// groupFindings says what keeps this instance from being granted locks, or may soon: the first that
-// holds, since the others follow from it.
+// groupFindings returns what keeps this instance from being granted locks, or may soon do so. It
+// returns only the first that applies, since the others follow from it.
 func (s *scene) groupFindings() []finding {
 	st := s.status
 	switch {
@@ -77,25 +77,26 @@ func (s *scene) groupFindings() []finding {
 		return []finding{{
 			ID: "two-groups", Level: broken,
 			What: "Two groups of this cluster have leaders and grant the same locks.", Why: sentence(st.Waiting),
-			Next: "Stop the instances of one of the two groups, best of the one with fewer, and start them again: they join the other. It does not end by itself.",
+			Next: "Stop the instances of one of the two groups, preferably the smaller one, and start them again: " +
+				"they join the other group. It does not end by itself.",
 		}}
 	case st.Group == "" && strings.Contains(st.Waiting, otherSide):
 		return []finding{{
 			ID: "other-secret", Level: broken,
-			What: "This instance has no group: its secret, certificate or Cluster is not that of the others.",
+			What: "This instance has no group: its secret, certificate or Cluster differs from that of the others.",
 			Why:  sentence(st.Waiting),
-			Next: "Do what this sentence says, and restart the instances whose configuration changes.",
+			Next: "Follow the sentence above, and restart the instances whose configuration changes.",
 		}}
 	case st.Group == "":
 		return []finding{{
 			ID: "no-group", Level: broken, What: "There is no group yet, so nothing is granted.",
 			Why:  sentence(st.Waiting),
-			Next: "Wait if the others are still starting; else see to what is missing.",
+			Next: "Wait if the others are still starting. Otherwise start what is missing.",
 		}}
 	case st.Leader == "":
 		return []finding{{
 			ID: "no-leader", Level: broken,
-			What: "No leader: nothing is granted, and what is held is lost when its session runs out.",
+			What: "No leader: no lock is granted, and a held lock is lost when its session expires.",
 			Why:  sentence(st.Waiting),
 			Next: bringBack(st),
 		}}
@@ -104,36 +105,38 @@ func (s *scene) groupFindings() []finding {
 			ID: "no-session", Level: broken,
 			What: "This instance has no session with the leader, so it is granted nothing.",
 			Why:  sentence(st.Waiting),
-			Next: "Wait a few seconds. If it stays like this, see whether " + st.Leader + " can be reached from here.",
+			Next: "Wait a few seconds. If this persists, check whether " + st.Leader + " can be reached from here.",
 		}}
 	case strings.Contains(st.Waiting, inGrace):
-		return []finding{{ID: "grace", Level: broken, What: "The group is in its grace: nothing is granted yet.",
+		return []finding{{ID: "grace", Level: broken, What: "The group is in its grace: no lock is granted yet.",
 			Why: sentence(st.Waiting), Next: "Wait: it ends by itself."}}
 	case st.Waiting != "":
 		return []finding{{ID: "waits", Level: watch, What: "This instance waits.", Why: sentence(st.Waiting),
-			Next: "Do what this sentence says; if it names nothing to do, wait."}}
+			Next: "Follow the sentence above. If it names nothing to do, wait."}}
 	case st.Lease != mortise.LeaseSafe:
 		return []finding{{
-			ID: "lease", Level: watch, What: fmt.Sprintf("The session of this instance is in danger (%s): its locks are lost in %s.", st.Lease, span(st.LeaseFor)),
-			Next: "Look at the network between here and " + st.Leader + ", and whether this process is starved.",
+			ID: "lease", Level: watch,
+			What: fmt.Sprintf("The session of this instance is in danger (%s): its locks are lost in %s.",
+				st.Lease, span(st.LeaseFor)),
+			Next: "Check the network between here and " + st.Leader + ", and whether this process is short of CPU time.",
 		}}
 	case s.all.err != nil:
-		return []finding{{ID: "no-answer", Level: watch, What: "The leader has not said who holds what.",
-			Why: sentence(s.all.err.Error()), Next: "Ask again in a moment."}}
+		return []finding{{ID: "no-answer", Level: watch, What: "The leader has not answered with the holders of locks.",
+			Why: sentence(s.all.err.Error()), Next: "Reload the page in a moment."}}
 	}
 	return nil
 }
 
-// How Status.Waiting begins, or what it has in it, where the next step depends on it.
+// Prefixes and parts of Status.Waiting on which the next step depends.
 const (
 	twoGroups = "two groups"
 	inGrace   = "the group is in its grace"
-	otherSide = "the other side " // of a connection that TLS or the lack of it has refused
+	otherSide = "the other side " // at the other end of a connection that was rejected by TLS, or by the lack of it
 	unreached = " cannot be reached: bring them back"
 )
 
-// nameFindings says that the name of this instance is used twice, which it knows also without a
-// leader.
+// nameFindings reports that another instance has the name of this one. This instance knows that
+// without a leader too.
 func (s *scene) nameFindings() []finding {
 	if s.status.Namesake == "" {
 		return nil
@@ -145,9 +148,9 @@ func (s *scene) nameFindings() []finding {
 	}}
 }
 
-// bringBack is the next step without a leader.
+// bringBack returns the next step without a leader.
 func bringBack(s mortise.Status) string {
-	if strings.Contains(s.Waiting, unreached) { // that is newer than what gossip sees
+	if strings.Contains(s.Waiting, unreached) { // that is more recent than what gossip knows
 		return "Bring back a majority of the voters: those that cannot be reached are named above."
 	}
 	var names []string
@@ -161,18 +164,18 @@ func bringBack(s mortise.Status) string {
 		}
 	}
 	if len(names) == 0 {
-		return "See whether the voters run and reach each other. An election takes about a second."
+		return "Check that the voters run and reach each other. An election takes about a second."
 	}
 	return "Bring back a majority of the voters. Not seen from here: " + strings.Join(names, ", ") + "."
 }
 
-// instances is how many instances are members, without those of derived secrets; 0: not known, or
-// more than a page of them.
+// instances returns how many instances are members, without programs with derived secrets. Zero
+// means not known, or more than one page of them.
 func (s *scene) instances() int {
-	if s.all.members == nil || len(s.all.members) >= membersMost {
+	if s.all.members == nil || len(s.all.members) >= maxMembers {
 		return 0
 	}
-	names := map[string]bool{} // one that has lost a session is listed twice for a while
+	names := map[string]bool{} // an instance that has lost a session is listed twice for a while
 	for _, m := range s.all.members {
 		if m.Tier == mortise.TierRoot {
 			names[m.Instance] = true
@@ -181,7 +184,7 @@ func (s *scene) instances() int {
 	return len(names)
 }
 
-// voterFindings says what is wrong with the voters, as the leader sees them.
+// voterFindings returns the problems of the voters, as the leader reports them.
 func (s *scene) voterFindings() (all []finding) {
 	h := s.health()
 	if h == nil || s.status.Leader == "" {
@@ -198,10 +201,10 @@ func (s *scene) voterFindings() (all []finding) {
 			return d.Instance == m.Instance &&
 				d.State != mortise.DiskLow
 		}) {
-			continue // its disk is why
+			continue // the finding about its disk explains it
 		}
 		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch,
-			What: fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), Next: advice})
+			What: fmt.Sprintf("The voter %s has been silent for %s.", m.Name, span(m.Silent)), Next: advice})
 	}
 	if h.Due && len(h.Missing) == 0 {
 		all = append(all, finding{ID: "voters-change", Level: watch,
@@ -220,8 +223,8 @@ func (s *scene) voterFindings() (all []finding) {
 	}
 	for _, d := range h.Differs {
 		all = append(all, finding{
-			ID: "settings-differ/" + d, Level: watch, What: "A setting is not the same everywhere.", Why: sentence(d),
-			Next: "If it stays like this, give all instances the same configuration.",
+			ID: "settings-differ/" + d, Level: watch, What: "A setting differs between instances.", Why: sentence(d),
+			Next: "If this persists, give all instances the same configuration.",
 		})
 	}
 	return all

@@ -17,8 +17,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// startFleet starts instances over loopback, in zones of two letters in turn, and waits until all
-// are ready. They end with the test.
+// startFleet starts instances over loopback, alternately in the zones of a two-letter name, and
+// waits until all are ready. They end with the test.
 func startFleet(t *testing.T, names ...string) []*mortise.Node {
 	t.Helper()
 	return startFleetOf(t, func(*mortise.Config) {}, names...)
@@ -56,7 +56,6 @@ func startFleetOf(t *testing.T, change func(*mortise.Config), names ...string) [
 	return nodes
 }
 
-// solo starts a node of its own.
 func solo(t *testing.T) *mortise.Node {
 	t.Helper()
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "solo", Logger: slog.New(slog.DiscardHandler)})
@@ -77,7 +76,7 @@ func ready(t *testing.T, node *mortise.Node) {
 	}
 }
 
-// lock locks a key, which stays locked.
+// lock locks a key until the test ends.
 func lock(t *testing.T, node *mortise.Node, r mortise.Request) *mortise.Lock {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -89,8 +88,8 @@ func lock(t *testing.T, node *mortise.Node, r mortise.Request) *mortise.Lock {
 	return l
 }
 
-// wait has so many calls wait for a key until the test ends, and returns when the leader knows of
-// all of them.
+// wait makes calls wait for a key until the test ends. It returns when the leader knows all of
+// them.
 func wait(t *testing.T, node *mortise.Node, key string, calls int) {
 	t.Helper()
 	before, err := node.Peek(t.Context(), key)
@@ -113,7 +112,7 @@ func wait(t *testing.T, node *mortise.Node, key string, calls int) {
 	})
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
@@ -123,7 +122,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// get asks a handler and returns the answer with its body, and how long it took.
+// get sends a request to a handler. It returns the answer, its body, and how long it took.
 func get(t *testing.T, h http.Handler, path string) (*http.Response, string, time.Duration) {
 	t.Helper()
 	begun := time.Now()
@@ -137,7 +136,7 @@ func get(t *testing.T, h http.Handler, path string) (*http.Response, string, tim
 	return answer, string(body), time.Since(begun)
 }
 
-// picture is what /status.json says, as a program would read it.
+// picture is /status.json as a program would read it.
 type picture struct {
 	Level    string
 	Findings []struct {
@@ -190,7 +189,7 @@ func status(t *testing.T, h http.Handler, query string) (p picture) {
 	return p
 }
 
-// found returns the finding that begins with id, and whether there is one.
+// found returns the finding whose ID begins with id, and whether there is one.
 func (p picture) found(id string) (what, next string, ok bool) {
 	for _, f := range p.Findings {
 		if strings.HasPrefix(f.ID, id) {

@@ -16,14 +16,14 @@ const (
 	formBytes   = 16 << 10
 )
 
-// outcome is what came of a form.
+// outcome is the result of a form.
 type outcome struct {
 	code  int
 	Level level
 	Text  string
 }
 
-// force ends a hold, if whoever sends the form may.
+// force ends a hold, if the sender of the form may do so.
 func (h *handler) force(w http.ResponseWriter, r *http.Request, may bool) *outcome {
 	if err := h.origin.Check(r); err != nil {
 		return &outcome{http.StatusForbidden, broken, "Nothing was done: the form was sent by a page of another site."}
@@ -43,12 +43,12 @@ func (h *handler) force(w http.ResponseWriter, r *http.Request, may bool) *outco
 			"Nothing was done: the form names no key, or no token of a hold."}
 	case reason == "":
 		return &outcome{http.StatusBadRequest, broken,
-			"Nothing was done: give a reason. The holder finds it in its error, and it stands in the leader's log."}
+			"Nothing was done: give a reason. The holder's error and the leader's log contain it."}
 	}
 	if !plain.Is(reason) {
 		return &outcome{http.StatusBadRequest, broken, "Nothing was done: the reason " + plain.NotText + "."}
 	}
-	// what was begun is not broken off by a closed window
+	// The operation continues if the client disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forceWithin)
 	defer cancel()
 	ended, err := h.node.ForceUnlock(ctx, key, mortise.Token(token), reason)
@@ -57,10 +57,10 @@ func (h *handler) force(w http.ResponseWriter, r *http.Request, may bool) *outco
 	switch {
 	case err != nil:
 		return &outcome{http.StatusServiceUnavailable, broken, "It is not known whether the hold of " + hold +
-			" has ended: " + err.Error() + ". Send it again: it ends that hold only, and only once."}
+			" has ended: " + err.Error() + ". Send the form again: it can end only that hold, and only once."}
 	case !ended:
-		return &outcome{http.StatusOK, watch, "Nothing was done: nobody has the hold of " + hold + " any more."}
+		return &outcome{http.StatusOK, watch, "Nothing was done: the hold of " + hold + " had ended before."}
 	}
 	return &outcome{http.StatusOK, fine, "The hold of " + hold +
-		" has ended. Its holder is told; until it hears of it only the token protects the resource."}
+		" has ended. Its holder is told. Until it knows, only the token protects the resource."}
 }

@@ -26,8 +26,8 @@ func post(t *testing.T, h http.Handler, form neturl.Values, headers ...string) (
 	return w.Code, w.Body.String()
 }
 
-// TestForceNeedsPermission: without MayForce there is neither a form nor an answer to POST, and
-// whoever MayForce refuses is shown no form.
+// TestForceNeedsPermission: without MayForce there is no form, and POST is rejected. A viewer that
+// MayForce rejects sees no form.
 func TestForceNeedsPermission(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})
@@ -40,18 +40,18 @@ func TestForceNeedsPermission(t *testing.T) {
 	h := New(node, Options{MayForce: may})
 	for _, handler := range []http.Handler{closed, h} {
 		if page := mustPage(t, handler, "/?key=k"); strings.Contains(page, "<form method=\"post\"") {
-			t.Error("whoever may not is shown the form")
+			t.Error("a viewer without permission is shown the form")
 		}
 	}
 	if code, page := post(t, h, form); code != http.StatusForbidden || !strings.Contains(page, "you may not") {
-		t.Errorf("whoever may not gets %d", code)
+		t.Errorf("a viewer without permission gets %d", code)
 	}
 	if held.Err() != nil {
 		t.Fatalf("the hold has ended: %v", held.Err())
 	}
 	code, page := post(t, h, form, "Operator", "yes")
 	if code != http.StatusOK {
-		t.Errorf("whoever may gets %d", code)
+		t.Errorf("a viewer with permission gets %d", code)
 	}
 	wantText(t, page, "has ended")
 	var forced *mortise.ForcedError
@@ -60,13 +60,12 @@ func TestForceNeedsPermission(t *testing.T) {
 		t.Errorf("the holder is told %q", forced.Reason)
 	}
 	if code, page := post(t, h, form, "Operator", "yes"); code != http.StatusOK ||
-		!strings.Contains(page, "nobody has the hold") {
+		!strings.Contains(page, "had ended before") {
 		t.Errorf("ended again: %d", code)
 	}
 }
 
-// TestForceIsRefusedFromOtherSites: a form on another site cannot use the permission of whoever
-// looks at it.
+// TestForceIsRefusedFromOtherSites: a form on another site cannot use the permission of the viewer.
 func TestForceIsRefusedFromOtherSites(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})

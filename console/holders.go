@@ -7,17 +7,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// This file says what is known of holders beside their names: whether what was seen is still so,
-// what a lock is for, and whether a later life of the holder is there. A name outlives a process; a
+// This file says what is known about holders besides their names: whether the data is current, what
+// a lock is for, and whether a later incarnation of the holder runs. A name outlives a process; a
 // session does not.
 
-// stale reports whether nothing is known of the locks as they are now: without a leader that
-// answers, everything was seen before.
+// stale reports whether the data about locks may be outdated: without a leader that answers,
+// everything was seen earlier.
 func (s *scene) stale() bool {
 	return s.all.err != nil || s.status.Leader == "" || s.status.Session != mortise.SessionAttached
 }
 
-// health is how the voters stand, as the leader says now; nil if none does.
+// health returns the leader's current report on the voters, or nil if there is none.
 func (s *scene) health() *mortise.Health {
 	if s.stale() && s.status.Leader == "" {
 		return nil
@@ -25,7 +25,7 @@ func (s *scene) health() *mortise.Health {
 	return s.all.health
 }
 
-// purposeOf is what a key is held for, as its holder says.
+// purposeOf returns what a key is held for, as its holder declares it.
 func purposeOf(k mortise.KeyInfo) string {
 	if len(k.Queue) == 0 {
 		return ""
@@ -33,18 +33,18 @@ func purposeOf(k mortise.KeyInfo) string {
 	return k.Queue[0].Labels[purpose.Label]
 }
 
-// lasts reports whether long holds of a key are as they should be.
+// lasts reports whether a key is held long by design.
 func lasts(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && purpose.Lasting(k.Queue[0].Labels)
 }
 
-// ofTick reports whether a key is held by package tick for itself: no code of a user works under
-// it.
+// ofTick reports whether package tick holds a key for itself. No user code runs under such a key.
 func ofTick(k mortise.KeyInfo) bool { return purposeOf(k) == purpose.Tick }
 
-// later returns the newest session of the instance that has the name of a holder, if the holder's
-// own session is an earlier one: the hold is of an earlier life then, or of a session that was
-// lost, and ends with that session. Sessions are numbered as they are opened.
+// later returns the newest session of the instance with a holder's name, if the holder's own
+// session is an earlier one. Then the hold belongs to an earlier incarnation, or to a session that
+// was lost, and it ends with that session. Session numbers increase in the order in which sessions
+// are opened.
 func (s *scene) later(st mortise.Standing) (newest string, is bool) {
 	if s.sessions == nil {
 		s.sessions = map[string]mortise.SessionInfo{}

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestKeysAndValuesAreText: whatever stands in keys, values and what is searched for is shown as
-// text, and leads where it should.
+// TestKeysAndValuesAreText: keys, values and search terms are shown as text whatever they contain,
+// and their links lead to the right key.
 func TestKeysAndValuesAreText(t *testing.T) {
 	node := solo(t)
 	hostile := []string{
@@ -37,7 +37,7 @@ func TestKeysAndValuesAreText(t *testing.T) {
 			}
 		}
 		for _, never := range []string{"onerror=alert(1)>", "' onmouseover", `"><`, "<!--", "ZgotmplZ"} {
-			if never == `"><` { // ends of our own elements
+			if never == `"><` { // our own elements end with it
 				continue
 			}
 			if strings.Contains(page, never) {
@@ -52,40 +52,46 @@ func TestKeysAndValuesAreText(t *testing.T) {
 		if !strings.Contains(page, "1 holds it, 1 waits") {
 			t.Errorf("the page of %q does not show it", key)
 		}
-		if link := `href="?key=` + strings.ReplaceAll(neturl.QueryEscape(key), "+", "%20") + `"`; !strings.Contains(strings.ToLower(all), strings.ToLower(link)) {
+		link := `href="?key=` + strings.ReplaceAll(neturl.QueryEscape(key), "+", "%20") + `"`
+		if !strings.Contains(strings.ToLower(all), strings.ToLower(link)) {
 			t.Errorf("no link leads to %q", key)
 		}
 	}
 	var v view
-	if _, body, _ := get(t, h, "/status.json"); json.Unmarshal([]byte(body), &struct{ Locks any }{v.Locks}) != nil || strings.Contains(body, "<script") {
-		t.Error("the JSON is none, or would be markup for whoever takes it for a page")
+	if _, body, _ := get(t, h, "/status.json"); json.Unmarshal([]byte(body), &struct{ Locks any }{v.Locks}) != nil ||
+		strings.Contains(body, "<script") {
+		t.Error("the JSON is invalid, or would be markup for a client that takes it for a page")
 	}
 }
 
-// TestWhatCannotBeSeenIsShown: a mark that turns the direction of writing, or has no width, cannot make a key look like another one.
+// TestWhatCannotBeSeenIsShown: a mark that changes the direction of writing, or has no width,
+// cannot make a key look like another one.
 func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	node := solo(t)
 	key := "orders/\u202e24\u200b"
 	lock(t, node, mortise.Request{Key: key, Value: "\u2066x"})
 	page := mustPage(t, New(node, Options{}), "/")
 	wantText(t, page, `orders/\u{202e}24\u{200b}`, `\u{2066}x`, "?key=orders%2f%e2%80%ae24%e2%80%8b")
-	page = regexp.MustCompile(`data-k="[^"]*"`).ReplaceAllString(page, "") // which nobody sees
+	page = regexp.MustCompile(`data-k="[^"]*"`).ReplaceAllString(page, "") // which no viewer sees
 	if strings.ContainsAny(page, "\u202e\u200b\u2066") {
-		t.Error("a mark that nobody sees stands in the page")
+		t.Error("the page contains an invisible mark")
 	}
-	for text, want := range map[string]string{"a b": "a b", "é漢🔒": "é漢🔒", "a\u00a0b": `a\u{a0}b`, "\xff": `\x{ff}`, "a\nb": `a\u{a}b`} {
+	for text, want := range map[string]string{"a b": "a b", "é漢🔒": "é漢🔒", "a\u00a0b": `a\u{a0}b`, "\xff": `\x{ff}`,
+		"a\nb": `a\u{a}b`} {
 		if got := shown(text); got != want {
 			t.Errorf("shown(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
 
-// TestPolicy: nothing but what is in the page may run or be loaded, nobody may frame it, and forms go only here.
+// TestPolicy: only what is in the page may run or be loaded, no other page may frame it, and forms
+// are sent only here.
 func TestPolicy(t *testing.T) {
 	h := New(solo(t), Options{})
 	answer, page, _ := get(t, h, "/")
 	policy := answer.Header.Get("Content-Security-Policy")
-	wantText(t, policy, "default-src 'none'", "script-src 'sha256-", "style-src 'sha256-", "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'")
+	wantText(t, policy, "default-src 'none'", "script-src 'sha256-", "style-src 'sha256-",
+		"connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'")
 	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
 		t.Errorf("the policy is open: %s", policy)
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// A page of another site whose name leads to this address is of the same origin for a browser, and
-// its requests carry the address of the operator's machine. MayForce that goes by that address
-// would let it end holds.
+// For a browser, a page of another site whose name resolves to this address has the same origin,
+// and its requests come from the address of the operator's machine. A MayForce that relies on that
+// address would let the page end holds.
 func TestDNSRebinding(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})
-	// as httptest has it: an inner network
+	// the address that httptest sets: an internal network
 	mine := func(r *http.Request) bool { return strings.HasPrefix(r.RemoteAddr, "192.0.2.") }
 	h := New(node, Options{MayForce: mine, Hosts: []string{"Locks.example"}})
 	form := neturl.Values{"key": {"k"}, "token": {fmt.Sprint(uint64(held.Token()))}, "reason": {"rebound"}}.Encode()
@@ -69,7 +69,7 @@ func TestDNSRebinding(t *testing.T) {
 	}
 }
 
-// Why an instance is not ready names others and their addresses.
+// The reason why an instance is not ready names others and their addresses.
 func TestAProbeByAnotherNameIsToldNoReason(t *testing.T) {
 	node := solo(t)
 	if err := node.Close(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestSessionsThatEndFirst: of many those are shown that have used up most of their time, and the
+// TestSessionsThatEndFirst: the sessions that have used up most of their time are shown, and the
 // others are counted.
 func TestSessionsThatEndFirst(t *testing.T) {
 	var all []mortise.SessionInfo
@@ -18,7 +18,7 @@ func TestSessionsThatEndFirst(t *testing.T) {
 	}
 	all = append(all, mortise.SessionInfo{Session: "short", TTL: time.Second, Left: 900 * time.Millisecond})
 	shown, others := leasesOf(all)
-	if len(shown) != leaseMost || others != 21-leaseMost || shown[0].Session != "19" || shown[1].Session != "18" ||
+	if len(shown) != maxLease || others != 21-maxLease || shown[0].Session != "19" || shown[1].Session != "18" ||
 		shown[0].Left != 0.5 {
 		t.Errorf("%d others, %+v", others, shown)
 	}

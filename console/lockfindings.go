@@ -8,10 +8,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// stuckMost is how many keys that are held for long are told one by one.
-const stuckMost = 3
+// maxStuck is how many long-held keys are reported one by one.
+const maxStuck = 3
 
-// lockFindings says which locks are worth a look. Of what was seen before it says nothing: a hold
+// lockFindings returns the locks that need attention. It returns none if the data is stale: a hold
 // may be over, and cannot be ended now.
 func (s *scene) lockFindings(v *view) (all []finding) {
 	if s.stale() {
@@ -27,12 +27,12 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 		f := finding{
 			ID: "held-long", Level: watch, What: fmt.Sprintf("%s held for longer than %s while others wait.",
 				number(len(stuck), "key is", "keys are"), span(s.long)),
-			Next: "Look at what the holder does with it. If it will not end, stop it, and then end the hold by force.",
+			Next: "See what the holder does under the lock. If it does not end, stop it, and then end the hold by force.",
 		}
-		for _, k := range stuck[:min(len(stuck), stuckMost)] {
+		for _, k := range stuck[:min(len(stuck), maxStuck)] {
 			f.About = append(f.About, about{k.Key, s.stuck(k)})
 		}
-		if rest := len(stuck) - stuckMost; rest > 0 {
+		if rest := len(stuck) - maxStuck; rest > 0 {
 			f.Next += fmt.Sprintf(" %s marked below.", number(rest, "more is", "more are"))
 		}
 		all = append(all, f)
@@ -40,7 +40,8 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 	for _, c := range v.Circles {
 		f := finding{
 			ID: "deadlock", Level: watch, What: "This may be a deadlock.",
-			Next: "If each of them does both with one piece of work, none will end: end one hold by force. Requests under Lock.Context are told of a circle before it closes.",
+			Next: "If each of them holds and waits in the same piece of work, none will end: end one hold by force. " +
+				"A request under Lock.Context fails before it closes a circle.",
 		}
 		for _, l := range c {
 			f.ID += "/" + l.Holds
@@ -52,12 +53,13 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 	return all
 }
 
-// earlierFindings names the keys that requests wait for and that an earlier life of an instance
-// holds.
+// earlierFindings names the keys that requests wait for and that an earlier incarnation of an
+// instance holds.
 func (s *scene) earlierFindings() []finding {
 	f := finding{
 		ID: "held-earlier", Level: watch,
-		Next: "Wait, and stop nothing: each lock goes to the next when the session of that life ends. If it does not, two processes have this name.",
+		Next: "Wait, and stop nothing: each lock goes to the next when the earlier session ends. " +
+			"If it does not end, two processes have this name.",
 	}
 	for _, k := range s.all.keys {
 		if k.Waiting == 0 || !s.ofEarlier(k) {
@@ -66,20 +68,21 @@ func (s *scene) earlierFindings() []finding {
 		q := k.Queue[0]
 		newer, _ := s.later(q)
 		f.About = append(f.About, about{k.Key,
-			fmt.Sprintf("is held by session %s of %s, which has the newer session %s: it is free in %s unless that life goes on",
+			fmt.Sprintf("is held by session %s of %s, which has the newer session %s: "+
+				"it is free in %s unless the earlier process still runs",
 				q.Session, shown(q.Holder), newer, span(q.Left))})
 	}
 	if len(f.About) == 0 {
 		return nil
 	}
 	f.What = number(len(f.About), "key is", "keys are") +
-		" held by an earlier life of an instance that was started again."
-	f.About = f.About[:min(len(f.About), stuckMost)]
+		" held by an earlier incarnation of an instance that was restarted."
+	f.About = f.About[:min(len(f.About), maxStuck)]
 	return []finding{f}
 }
 
-// ofEarlier reports whether the first holder of a key is an earlier life of an instance that is
-// there again.
+// ofEarlier reports whether the first holder of a key is an earlier incarnation of an instance that
+// runs again.
 func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
 	if len(k.Queue) == 0 || k.Queue[0].Token == 0 || k.Queue[0].Expired {
 		return false
@@ -88,7 +91,6 @@ func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
 	return is
 }
 
-// stuck says how a key is held.
 func (s *scene) stuck(k mortise.KeyInfo) string {
 	q := k.Queue[0]
 	text := fmt.Sprintf("is held by %s for %s; %s", shown(q.Holder), span(s.heldFor(k)),
@@ -97,7 +99,7 @@ func (s *scene) stuck(k mortise.KeyInfo) string {
 		text += fmt.Sprintf("; it says “%s”", clip(shown(q.Value), briefly))
 	}
 	if q.Expired {
-		text += fmt.Sprintf("; the holder is gone, and its delay ends in %s", span(q.Left))
+		text += fmt.Sprintf("; the holder is gone, and its lock delay ends in %s", span(q.Left))
 	}
 	return text
 }

@@ -10,57 +10,56 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// How much is asked of the leader, and how often.
+// Limits of the questions to the leader.
 const (
-	fresh       = time.Second // for so long an answer is given to whoever asks the same
+	fresh       = time.Second // how long an answer serves the same question
 	lookWithin  = time.Second // for one look
 	blindWithin = 250 * time.Millisecond
-	turnWithin  = 2 * time.Second // for a request to wait for the looks of others
+	turnWithin  = 2 * time.Second // how long a request waits for the looks of others
 	looksKept   = 16              // answers to searches and for keys
 
-	lookedAt    = 1000 // keys, for what is longest held and most waited for
-	foundMost   = 200  // keys of a search
-	membersMost = 100  // members of a page
-	peeksMost   = 6    // keys whose whole queue is asked for, for the picture of who waits for whom
-	queueShown  = 3    // how much of a queue comes with List
+	lookedAt   = 1000 // keys, for the longest held and the most waited for
+	maxFound   = 200  // keys of a search
+	maxMembers = 100  // members of a page
+	maxPeeks   = 6    // keys whose whole queue is read, for the picture of waits
+	queueShown = 3    // how much of a queue List returns
 )
 
-// question is what somebody wants to see. The zero value is the picture of all keys.
+// question is what a viewer asks for. The zero value asks for all keys.
 type question struct {
 	prefix string
 	key    string
-	after  string // members behind this session
+	after  string // members after this session
 }
 
 // look is an answer.
 type look struct {
 	tried  time.Time // when the leader was asked
-	seen   time.Time // when keys were seen; before tried if the leader did not answer then; zero: never
+	seen   time.Time // when the keys were seen; earlier than tried if the leader did not answer then; zero means never
 	keys   []mortise.KeyInfo
-	more   bool            // there are other keys behind them
-	health *mortise.Health // with the picture of all keys; nil: nobody has said
+	more   bool            // there are more keys
+	health *mortise.Health // only in the answer about all keys; nil means that the leader has not answered
 	ends   []mortise.Event // likewise: the abnormal ends of holds
 
 	sessions []mortise.SessionInfo // likewise
-	// likewise the first page, and of a question for others that page; nil: the leader has not
-	// answered
+	// For all keys the first page, for a question about members that page. Nil means that the leader
+	// has not answered.
 	members []mortise.Member
-	err     error // why this is not what there was when the leader was asked
+	err     error // why this is older than tried
 }
 
-// looks are the answers of the last second. One look is under way at a time, by whoever finds its
-// answer old; the others wait for it.
+// looks are the answers of the last second. One look is under way at a time, by the request that
+// finds its answer old. The others wait for it.
 type looks struct {
-	turn chan struct{} // taken by whoever looks
+	turn chan struct{} // held by the request that looks
 
-	mu  sync.Mutex // guards all; never held across a wait
+	mu  sync.Mutex // guards all; never held while blocking
 	all map[question]*look
 }
 
-var errBusy = errors.New("others are looking at the locks; ask again in a moment")
+var errBusy = errors.New("other requests are reading the locks; try again in a moment")
 
-// at returns the answer to q that is not older than a second, if there is one, or else the last
-// one.
+// at returns the answer to q if it is at most a second old, and otherwise the last answer.
 func (l *looks) at(q question, now time.Time) (last *look, good bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +67,7 @@ func (l *looks) at(q question, now time.Time) (last *look, good bool) {
 	return last, last != nil && now.Sub(last.tried) < fresh
 }
 
-// keep stores an answer, and forgets old ones.
+// keep stores an answer and removes old ones.
 func (l *looks) keep(q question, answer *look) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +86,7 @@ func (l *looks) keep(q question, answer *look) {
 	}
 }
 
-// forget makes the next one who asks look anew.
+// forget makes the next request look again.
 func (l *looks) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,8 +97,8 @@ func (l *looks) forget() {
 	}
 }
 
-// look returns an answer to q, by asking the leader if the last one is old. ctx bounds the wait for
-// the looks of others. It always returns something, which the caller must not change.
+// look returns an answer to q. It asks the leader if the last answer is old. ctx bounds the wait
+// for other requests' looks. look never returns nil, and the caller must not change the result.
 func (h *handler) look(ctx context.Context, q question) *look {
 	last, good := h.looks.at(q, time.Now())
 	if good {
@@ -113,13 +112,13 @@ func (h *handler) look(ctx context.Context, q question) *look {
 	}
 	now := time.Now()
 	if last, good = h.looks.at(q, now); good {
-		return last // somebody else has looked meanwhile
+		return last // another request has looked meanwhile
 	}
 	within := lookWithin
 	if h.node.Status().Session != mortise.SessionAttached {
-		within = blindWithin // nobody will answer, so nobody is to wait long for that
+		within = blindWithin // there is no leader to answer, so do not wait long
 	}
-	asking, done := context.WithTimeout(context.WithoutCancel(ctx), within) // others wait for it too
+	asking, done := context.WithTimeout(context.WithoutCancel(ctx), within) // other requests wait for the answer too
 	defer done()
 	answer := h.ask(asking, q, now)
 	if answer.err != nil {
@@ -140,7 +139,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 			a.keys = []mortise.KeyInfo{info}
 		}
 	case q.prefix != "":
-		h.walk(ctx, a, q.prefix, foundMost)
+		h.walk(ctx, a, q.prefix, maxFound)
 	case q.after != "":
 		a.err = h.membersBehind(ctx, a, q.after)
 	default:
@@ -148,7 +147,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 			h.deepen(ctx, a.keys)
 		}
 		a.health = h.health(ctx)
-		a.ends, _ = h.node.Audit(ctx) // if that fails now, so does what is asked next
+		a.ends, _ = h.node.Audit(ctx) // if this fails, so does the next question
 		a.sessions, _ = h.node.Sessions(ctx)
 		_ = h.membersBehind(ctx, a, "")
 	}
@@ -158,8 +157,8 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 	return a
 }
 
-// walk lists the keys that begin with prefix. If the time ends after some have been seen, they are
-// the answer.
+// walk lists the keys that begin with prefix. If the time ends after some keys have been seen, it
+// returns those.
 func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 	for info, err := range h.node.List(ctx, prefix) {
 		switch {
@@ -180,12 +179,12 @@ func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 
 // membersBehind asks for a page of the members. It may be empty.
 func (h *handler) membersBehind(ctx context.Context, a *look, after string) error {
-	page := make([]mortise.Member, 0, membersMost)
+	page := make([]mortise.Member, 0, maxMembers)
 	for m, err := range h.node.Members(ctx, after) {
 		if err != nil {
 			return err
 		}
-		if page = append(page, m); len(page) == membersMost {
+		if page = append(page, m); len(page) == maxMembers {
 			break
 		}
 	}
@@ -193,8 +192,8 @@ func (h *handler) membersBehind(ctx context.Context, a *look, after string) erro
 	return nil
 }
 
-// deepen asks for the whole queue of those keys for which most wait, since List tells only its
-// beginning.
+// deepen reads the whole queues of the keys with the most waiters, since List returns only the
+// beginning of a queue.
 func (h *handler) deepen(ctx context.Context, keys []mortise.KeyInfo) {
 	var long []int
 	for i := range keys {
@@ -203,10 +202,10 @@ func (h *handler) deepen(ctx context.Context, keys []mortise.KeyInfo) {
 		}
 	}
 	slices.SortStableFunc(long, func(i, j int) int { return keys[j].Waiting - keys[i].Waiting })
-	for _, i := range long[:min(len(long), peeksMost)] {
+	for _, i := range long[:min(len(long), maxPeeks)] {
 		info, err := h.node.Peek(ctx, keys[i].Key)
 		if err != nil {
-			return // what List told stays true
+			return // what List returned is still true
 		}
 		if len(info.Queue) > 0 {
 			keys[i] = info
@@ -214,7 +213,7 @@ func (h *handler) deepen(ctx context.Context, keys []mortise.KeyInfo) {
 	}
 }
 
-// health is how the voters stand, as the leader says; nil if there is none who does.
+// health returns the leader's report on the voters, or nil if there is no leader.
 func (h *handler) health(ctx context.Context) *mortise.Health {
 	if s := h.node.Status(); s.Health != nil {
 		return s.Health
@@ -226,7 +225,8 @@ func (h *handler) health(ctx context.Context) *mortise.Health {
 	return &health
 }
 
-// old is what was seen before, when the leader cannot be asked now. l may be nil: nothing was.
+// old returns what was seen earlier, if the leader cannot be asked now. l may be nil, which means
+// that nothing was seen.
 func (l *look) old(why error) *look {
 	if l == nil {
 		return &look{err: why}
@@ -236,7 +236,7 @@ func (l *look) old(why error) *look {
 	return &was
 }
 
-// those answers another question from what was seen of all keys, when the leader cannot be asked.
+// those answers another question from the data about all keys, if the leader cannot be asked.
 func (l *look) those(match func(key string) bool) *look {
 	found := *l
 	found.keys = slices.DeleteFunc(slices.Clone(l.keys), func(k mortise.KeyInfo) bool { return !match(k.Key) })

@@ -18,12 +18,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// fakeNode is a leader with as many keys as one likes, whose answers take as long as one likes. It
-// counts what it is asked for.
+// fakeNode is a leader with any number of keys, whose answers take any time. It counts what it is
+// asked for.
 type fakeNode struct {
 	keys   []mortise.KeyInfo
-	many   int           // keys besides
-	takes  time.Duration // a walk, a Peek
+	many   int           // further keys
+	takes  time.Duration // for a walk or a Peek
 	silent atomic.Bool   // it answers nothing
 	panics bool
 	fleet  int // members
@@ -116,8 +116,8 @@ func (f *fakeNode) List(ctx context.Context, prefix string) iter.Seq2[mortise.Ke
 	}
 }
 
-// TestManyViewersAreOne: however many look, the leader has one question at a time, and the same one
-// again only after a second.
+// TestManyViewersAreOne: whatever the number of viewers, the leader has one question at a time, and
+// repeats of one only after a second.
 func TestManyViewersAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 100 * time.Millisecond}
@@ -147,22 +147,22 @@ func TestManyViewersAreOne(t *testing.T) {
 	})
 }
 
-// TestWorkIsBounded: of a million keys the leader is asked for a thousand, a few hundred are shown,
-// and it is said that there are others; strangers' searches do not fill the memory.
+// TestWorkIsBounded: if there are a million keys the leader is asked for a thousand, a few hundred
+// are shown, and the page says that there are others. Searches of strangers do not fill the memory.
 func TestWorkIsBounded(t *testing.T) {
 	f := &fakeNode{many: 1_000_000}
-	for i := range 50 { // and each with a queue of which List tells only the beginning
+	for i := range 50 { // each with a queue of which List returns only the beginning
 		f.keys = append(f.keys, mortise.KeyInfo{Key: fmt.Sprintf("hot/%d", i), Held: 1, Waiting: 9,
 			Queue: []mortise.Standing{{Token: 1}, {}, {}}})
 	}
 	h := New(f, Options{})
 	page := mustPage(t, h, "/")
-	wantText(t, page, "200 keys shown; 800 more looked at; there are others at which nobody has looked",
-		fmt.Sprintf("%d keys more with waiters are left out", 50-treesMost))
-	if told, peeks := f.told.Load(), f.peeks.Load(); told > lookedAt+1 || peeks != peeksMost {
+	wantText(t, page, "200 keys shown; 800 more looked at; there are others that were not looked at",
+		fmt.Sprintf("%d keys more with waiters are left out", 50-maxTrees))
+	if told, peeks := f.told.Load(), f.peeks.Load(); told > lookedAt+1 || peeks != maxPeeks {
 		t.Errorf("the leader was asked for %d keys and %d queues", told, peeks)
 	}
-	if rows := strings.Count(page, `<tr data-k="`); rows > shownMost || len(page) > 400_000 {
+	if rows := strings.Count(page, `<tr data-k="`); rows > maxShown || len(page) > 400_000 {
 		t.Errorf("%d rows, %d bytes", rows, len(page))
 	}
 	f = &fakeNode{many: 100}
@@ -181,8 +181,8 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestALeaderThatDoesNotAnswer: the page comes all the same, with what was seen last and its age;
-// also to those behind others in the queue.
+// TestALeaderThatDoesNotAnswer: the page is answered with what was seen last and its age, also for
+// requests behind others in the queue.
 func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{keys: []mortise.KeyInfo{{Key: "orders/42", Held: 1,
@@ -198,7 +198,7 @@ func TestALeaderThatDoesNotAnswer(t *testing.T) {
 				if took > turnWithin+lookWithin {
 					t.Errorf("an answer took %v", took)
 				}
-				wantText(t, page, "orders/42", "The leader has not said who holds what", "It may be over")
+				wantText(t, page, "orders/42", "The leader has not answered with the holders of locks", "They may have changed")
 			})
 		}
 		all.Wait()
@@ -211,8 +211,8 @@ func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// TestAViewerWhoGoes does not take the picture with him from those who wait for it, and one whose
-// look panics leaves the turn to others.
+// TestAViewerWhoGoes: a viewer that disconnects does not cancel the look that others wait for, and
+// a look that panics releases the turn.
 func TestAViewerWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 500 * time.Millisecond}
@@ -246,7 +246,7 @@ func TestAViewerWhoGoes(t *testing.T) {
 	})
 }
 
-// TestAWalkThatBreaksOff: what was seen until the time was over is shown, and said to be a part.
+// TestAWalkThatBreaksOff: what was seen when the time ended is shown, and marked as a part.
 func TestAWalkThatBreaksOff(t *testing.T) {
 	h := &handler{node: walkingNode{&fakeNode{}}, options: Options{Long: time.Hour}}
 	a := &look{}
@@ -256,7 +256,7 @@ func TestAWalkThatBreaksOff(t *testing.T) {
 	}
 }
 
-// walkingNode tells three keys, and then its time is over.
+// walkingNode lists three keys, and then its time is over.
 type walkingNode struct{ *fakeNode }
 
 func (walkingNode) List(context.Context, string) iter.Seq2[mortise.KeyInfo, error] {

@@ -23,12 +23,12 @@ import (
 //go:embed page.html page.css page.js
 var files embed.FS
 
-// parsePage returns the template and the policy that goes with what it makes.
+// parsePage returns the template, and the policy of the pages that it makes.
 func parsePage() (*template.Template, string) {
 	read := func(name string) string {
 		text, err := files.ReadFile(name)
 		if err != nil {
-			panic(err) // the compiler has seen that it is there
+			panic(err) // the embedded files are known to parse
 		}
 		return string(text)
 	}
@@ -55,26 +55,25 @@ func parsePage() (*template.Template, string) {
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// dataShown is how many runes of the data of a key are shown; the JSON has it whole.
+// dataShown is how many runes of a key's data are shown; the JSON has all.
 const dataShown = 1000
 
-// briefly is how many runes of a key or a value stand in a table; the page of the key has them
-// whole.
+// briefly is how many runes of a key or a value a table shows; the page of the key has all.
 const briefly = 100
 
 // shownPage is what the template gets.
 type shownPage struct {
 	*view
-	List     locks // found, or all
+	List     locks // the keys found, or all
 	Trees    []tree
 	Without  int
 	MayForce bool
 	Outcome  *outcome
-	Prefix   string // that is searched for
-	KeyName  string // that is looked at
+	Prefix   string // the prefix searched for
+	KeyName  string // the key asked for
 }
 
-// servePage answers with the page, after it has done what was sent with it.
+// servePage answers with the page, after it has carried out a form sent with the request.
 func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	var done *outcome
 	code := http.StatusOK
@@ -92,7 +91,7 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	if v.Search != nil {
 		page.List = *v.Search
 	}
-	var body bytes.Buffer // whole or not at all
+	var body bytes.Buffer // so that it is sent whole or not at all
 	if err := h.page.Execute(&body, page); err != nil {
 		http.Error(w, "the page could not be made: "+err.Error(), http.StatusInternalServerError)
 		return
@@ -100,7 +99,7 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", h.policy)
 	w.WriteHeader(code)
-	_, _ = w.Write(body.Bytes()) // whoever has gone does not need it
+	_, _ = w.Write(body.Bytes()) // fails if the client has disconnected
 }
 
 // serveJSON answers with the same data for programs.
@@ -115,8 +114,8 @@ func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// view looks, and says what is seen. If the leader has not told of all keys it is not asked for
-// more.
+// view asks the leader and makes the view. If the leader has not answered for all keys, it is asked
+// nothing more.
 func (h *handler) view(ctx context.Context, query url.Values) *view {
 	prefix, key, after := query.Get("prefix"), query.Get("key"), query.Get("after")
 	waiting, cancel := context.WithTimeout(ctx, turnWithin)
@@ -149,6 +148,6 @@ func plausibleSession(text string) bool {
 	return err == nil
 }
 
-// plausible reports whether there can be keys like that: what a stranger writes into an address is
-// not put before the leader.
+// plausible reports whether there can be such keys. What a stranger writes into an address must not
+// reach the leader.
 func plausible(text string) bool { return text != "" && len(text) <= 512 && utf8.ValidString(text) }

@@ -1,12 +1,12 @@
 "use strict";
-// Fetches the page it is in every two seconds and takes over what differs, node by node, so that focus, selection and what is being typed (a value, no attribute) stay.
+// Fetches this page every two seconds and applies the differences, node by node. So the focus, the selection and what is being typed (a value, not an attribute) stay.
 (() => {
   const pulse = document.getElementById("pulse"), search = document.getElementById("prefix");
   let running = null, again = 0, told = document.getElementById("findings").dataset.state;
 
   const keyOf = n => n.nodeType === 1 ? n.getAttribute("data-k") || n.id : "";
 
-  // morph makes a like b, which is not used afterwards.
+  // morph makes a equal to b, and consumes b.
   const morph = (a, b) => {
     if (a.nodeType !== b.nodeType || a.nodeName !== b.nodeName || keyOf(a) !== keyOf(b)) return a.replaceWith(b);
     if (a.nodeType !== 1) { if (a.data !== b.data) a.data = b.data; return; }
@@ -30,7 +30,7 @@
     while (at) { const next = at.nextSibling; at.remove(); at = next; }
   };
 
-  // announce tells a screen reader what is wrong when that has changed, and not when only a time in it has.
+  // announce reads the findings to a screen reader when they have changed, but not when only a time in them has.
   const announce = () => {
     const found = document.getElementById("findings");
     if (found.dataset.state === told) return;

@@ -10,11 +10,11 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// readyWithin bounds a question for readiness: below the second that an orchestrator usually waits,
-// so that the answer can say why.
+// readyWithin bounds a question for readiness. It is below the second that an orchestrator usually
+// waits, so that the answer can name the reason.
 const readyWithin = 500 * time.Millisecond
 
-// serveLive says whether a restart of the process would help. It asks nobody.
+// serveLive reports whether a restart of the process would help. It makes no call to the group.
 func (h *handler) serveLive(w http.ResponseWriter, r *http.Request) {
 	if err := h.node.Err(); err != nil {
 		h.probe(w, r, http.StatusServiceUnavailable, "the node has ended", err.Error())
@@ -23,7 +23,7 @@ func (h *handler) serveLive(w http.ResponseWriter, r *http.Request) {
 	h.probe(w, r, http.StatusOK, "alive", "")
 }
 
-// serveReady says whether this instance can be granted locks now.
+// serveReady reports whether this instance can be granted locks now.
 func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
 	defer cancel()
@@ -34,8 +34,8 @@ func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	h.probe(w, r, http.StatusOK, "ready", "")
 }
 
-// waitsFor is what a node that is not ready waits for: its own sentence, which names the way out,
-// or else the error.
+// waitsFor returns what a node that is not ready waits for: the node's own sentence, which includes
+// the remedy, or else the error.
 func waitsFor(s mortise.Status, err error) string {
 	if s.Err == nil && s.Waiting != "" {
 		return s.Waiting
@@ -43,9 +43,9 @@ func waitsFor(s mortise.Status, err error) string {
 	return err.Error()
 }
 
-// probe answers whatever the Host header says, since what probes an instance by a name must not
-// take it for dead; but names of instances and their addresses are told only where the page would
-// be.
+// probe answers whatever the Host header says, since a prober that uses a name must not conclude
+// that the instance is dead. But it tells names of instances and their addresses only where the
+// page would.
 func (h *handler) probe(w http.ResponseWriter, r *http.Request, code int, text, why string) {
 	if why != "" && h.named(r) {
 		text += ": " + why

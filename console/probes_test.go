@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestProbesFollowTheNode: alive and ready while it serves; when it leaves it is not ready any
-// more, and alive until it has ended.
+// TestProbesFollowTheNode: a node that serves is alive and ready. While it leaves it is not ready
+// any more, and it is alive until it has ended.
 func TestProbesFollowTheNode(t *testing.T) {
 	t.Parallel()
 	node := solo(t)
@@ -80,8 +80,8 @@ func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 	})
 }
 
-// TestReadyzNamesTheSecret: an instance with another secret than the one it is to join says so
-// where an orchestrator looks.
+// TestReadyzNamesTheSecret: /readyz of an instance with another secret than its peers names the
+// secret, since an orchestrator looks there.
 func TestReadyzNamesTheSecret(t *testing.T) {
 	t.Parallel()
 	join := func(name, secret string, replicas int, join ...string) *mortise.Node {
@@ -101,7 +101,8 @@ func TestReadyzNamesTheSecret(t *testing.T) {
 	ready(t, first)
 	for name, c := range map[string]struct{ secret, want string }{
 		"another": {other, `(the other side has another secret ("mortise authority `},
-		"none":    {"", " cannot be asked: the other side has a secret (or Config.TLS), and this one has none: set the same Config.Secret (or Config.TLS) here, and not Config.Insecure\n"},
+		"none": {"", " cannot be asked: the other side has a secret (or Config.TLS), and this one has none: set the " +
+			"same Config.Secret (or Config.TLS) here, and not Config.Insecure\n"},
 	} {
 		h := New(join("second", c.secret, 2, first.Status().Address), Options{})
 		eventually(t, name+": readyz names the secret", func() bool {
@@ -112,8 +113,8 @@ func TestReadyzNamesTheSecret(t *testing.T) {
 	}
 }
 
-// TestMethods: HEAD wherever GET is, with the same headers and no body; everything else is refused,
-// and so is every other path.
+// TestMethods: HEAD is answered wherever GET is, with the same headers and no body. Every other
+// method and every other path is rejected.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.StripPrefix("/ops/mortise", New(solo(t), Options{})))

@@ -9,16 +9,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file puts the members of a page, and the voters, into their zones.
+// This file sorts the voters and a page of the members into their zones.
 
-// roster is which members are shown: the leader is asked for a page of them.
+// roster describes the page of members that is shown.
 type roster struct {
 	Shown int     `json:"shown"`
-	Total int     `json:"total"`                 // as of the leader's last look; 0: not known
-	After string  `json:"after,omitempty"`       // the session behind which the page begins; none: it is the first
-	Next  string  `json:"next,omitempty"`        // ?after= of the next page; none: there is none
-	Old   bool    `json:"old,omitempty"`         // the leader has not answered: the first page as it was seen last
-	Age   float64 `json:"age_seconds,omitempty"` // of that picture; 0: there is none
+	Total int     `json:"total"`                 // at the leader's last look; 0 means not known
+	After string  `json:"after,omitempty"`       // the page begins after this session; empty for the first page
+	Next  string  `json:"next,omitempty"`        // ?after= of the next page; empty if there is none
+	Old   bool    `json:"old,omitempty"`         // the first page as it was seen last: the leader has not answered
+	Age   float64 `json:"age_seconds,omitempty"` // of that page; 0 means that there is none
 }
 
 type zone struct {
@@ -35,12 +35,12 @@ type member struct {
 	Since   time.Time `json:"since,omitzero"`
 	Leaving bool      `json:"leaving,omitempty"`
 	Self    bool      `json:"self,omitempty"`
-	Missing bool      `json:"missing,omitempty"`        // it has a replica, and is not seen or not heard of
-	Silent  float64   `json:"silent_seconds,omitempty"` // for the leader; 0 where nobody has said
+	Missing bool      `json:"missing,omitempty"`        // it has a replica, and is not seen or is silent
+	Silent  float64   `json:"silent_seconds,omitempty"` // by the leader's clock; 0 if not known
 }
 
-// roster returns the page of members that is to be seen: what the leader has answered, or the last
-// picture that this instance has.
+// roster returns the page of members to show: the leader's answer, or the last page that this
+// instance has.
 func (s *scene) roster() (roster, []mortise.Member) {
 	r, asked := roster{After: s.after, Total: s.status.MembersTotal}, s.all
 	if s.others != nil {
@@ -48,16 +48,16 @@ func (s *scene) roster() (roster, []mortise.Member) {
 	}
 	page := asked.members
 	if page == nil {
-		page = s.status.Members[:min(len(s.status.Members), membersMost)]
+		page = s.status.Members[:min(len(s.status.Members), maxMembers)]
 		r.After, r.Old, r.Age = "", true, inSeconds(s.status.MembersAge)
-	} else if len(page) == membersMost {
+	} else if len(page) == maxMembers {
 		r.Next = page[len(page)-1].Session
 	}
 	r.Shown = len(page)
 	return r, page
 }
 
-// zonesOf puts the voters, and a page of members, into their zones. Voters come first.
+// zonesOf sorts the voters, and a page of members, into their zones. Voters come first.
 func zonesOf(s mortise.Status, h *mortise.Health, page []mortise.Member) []zone {
 	members := map[string][]member{}
 	for _, v := range s.Voters {
@@ -111,12 +111,12 @@ func memberOf(s mortise.Status, m mortise.Member) member {
 	return one
 }
 
-// rank puts those that vote before those that do not.
+// rank sorts those that vote before those that do not.
 func rank(role string) int {
 	return slices.Index([]string{"leader", "voter", "learner", "member", "guest"}, role)
 }
 
-// unseen are those that have a replica and are not seen from here.
+// unseen returns the members that have a replica and are not seen from here.
 func unseen(s mortise.Status) []mortise.Member {
 	seen := func(v mortise.Member) bool { return v.Seen || v.Instance == s.Instance }
 	return slices.DeleteFunc(slices.Clone(s.Voters), seen)

@@ -30,7 +30,7 @@ func (o outage) Status() mortise.Status {
 	}
 }
 
-// TestAThousandMembersAreShownPageByPage: a hundred at a time, each once, with a way to the next
+// TestAThousandMembersAreShownPageByPage: a hundred at a time, each once, with a link to the next
 // page, in a page of bounded size.
 func TestAThousandMembersAreShownPageByPage(t *testing.T) {
 	f := &fakeNode{fleet: 1000}
@@ -44,7 +44,7 @@ func TestAThousandMembersAreShownPageByPage(t *testing.T) {
 				seen[m.Name]++
 			}
 		}
-		if p.Members.Shown > membersMost || p.Members.Total != 1000 || p.Members.Old {
+		if p.Members.Shown > maxMembers || p.Members.Total != 1000 || p.Members.Old {
 			t.Errorf("page %d: %+v", pages, p.Members)
 		}
 		if pages++; p.Members.Next == "" || pages > 20 {
@@ -67,20 +67,20 @@ func TestAThousandMembersAreShownPageByPage(t *testing.T) {
 	}
 	wantText(t, mustPage(t, h, "/?after=100"), `<a href="?">First page</a>`, "pod-100", `<a href="?after=200">`)
 	for _, odd := range []string{"x", "-1", "%3Cscript%3E", strings.Repeat("9", 40)} {
-		if p := status(t, h, "?after="+odd); p.Members.After != "" || p.Members.Shown != membersMost {
+		if p := status(t, h, "?after="+odd); p.Members.After != "" || p.Members.Shown != maxMembers {
 			t.Errorf("?after=%s: %+v", odd, p.Members)
 		}
 	}
 }
 
-// TestMembersAreOldWithoutALeader: the page shows the voters, who of them is not seen, and the last
-// picture of the members with its age.
+// TestMembersAreOldWithoutALeader: the page shows the voters, marks those that are not seen, and
+// shows the last list of the members with its age.
 func TestMembersAreOldWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{fleet: 1000}
 		f.silent.Store(true)
 		var before []mortise.Member
-		for i := range membersMost {
+		for i := range maxMembers {
 			before = append(before, fakeMember(i))
 		}
 		for what, c := range map[string]struct {
@@ -113,8 +113,8 @@ func TestMembersAreOldWithoutALeader(t *testing.T) {
 	})
 }
 
-// TestRolesAndZones: voters stand first, a guest is no member, and what another program says of
-// itself is text.
+// TestRolesAndZones: voters come first, a guest is no member, and what another program says about
+// itself is shown as text.
 func TestRolesAndZones(t *testing.T) {
 	guest := mortise.Member{Name: "<b>cron", Instance: "i9", For: "cron-host", Tier: mortise.TierGuest, Session: "9",
 		Zone: "z"}

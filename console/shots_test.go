@@ -90,17 +90,18 @@ func TestBrowserShowsTheStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready(t, start("billing-0", secret))
-	shows("restarted", url, "held-earlier", "held by an earlier life of an instance that was started again",
+	shows("restarted", url, "held-earlier", "held by an earlier incarnation of an instance that was restarted",
 		"end the hold by force")
-	shows("restarted-key", url+"?key=orders/42", "held-earlier", "held by an earlier life", "End this hold")
+	shows("restarted-key", url+"?key=orders/42", "held-earlier", "held by an earlier incarnation", "End this hold")
 	shows("other-secret", mounted(t, start("orders-3", other), Options{}), "other-secret",
 		"the other side has another secret", "Nothing has been seen: mortise")
 	c.open(url)
-	c.until("the earlier life is over", `!document.getElementById("findings").dataset.state.includes("held-earlier")`)
+	c.until("the earlier incarnation is over",
+		`!document.getElementById("findings").dataset.state.includes("held-earlier")`)
 	if err := nodes[1].Close(); err != nil {
 		t.Fatal(err)
 	}
-	shows("voter-lost", url, "voter-missing", "The voter orders-1 has not been heard of for", "")
+	shows("voter-lost", url, "voter-missing", "The voter orders-1 has been silent for", "")
 	if err := nodes[2].Close(); err != nil {
 		t.Fatal(err)
 	}

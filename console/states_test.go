@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// scened is a scene of an instance of three, all well, with these keys.
+// scened is the scene of an instance of three, all well, with these keys.
 func scened(keys ...mortise.KeyInfo) *scene {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	return &scene{
@@ -25,7 +25,7 @@ func scened(keys ...mortise.KeyInfo) *scene {
 	}
 }
 
-// contended is a key that a session of s2 holds for a minute and that another waits for.
+// contended is a key that a session of s2 holds for a minute and that another session waits for.
 func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 	since := time.Date(2026, 11, 23, 11, 59, 0, 0, time.UTC)
 	return mortise.KeyInfo{Key: name, Held: 1, Waiting: 1, Queue: []mortise.Standing{
@@ -36,13 +36,13 @@ func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 
 func (s *scene) first() finding { return s.view().Findings[0] }
 
-// TestWhatStandsFirst: of each state the first finding, and what it may not say.
+// TestWhatStandsFirst: for each state, the first finding, and a text that it must not have.
 func TestWhatStandsFirst(t *testing.T) {
 	for what, c := range map[string]struct {
 		scene     *scene
 		id        string
 		level     level
-		want, not string // of its texts
+		want, not string // parts of its texts
 	}{
 		"all is well":  {scened(), "fine", fine, "Any one instance may be stopped", "force"},
 		"a stuck lock": {scened(contended("orders/1", "2", nil)), "held-long", watch, "end the hold by force", ""},
@@ -52,13 +52,13 @@ func TestWhatStandsFirst(t *testing.T) {
 			"All is well", "force"},
 		"package tick": {scened(contended("report/run/X", "2", purpose.Of(purpose.Tick))), "fine", fine,
 			"All is well", "force"},
-		"a holder that was started again": {func() *scene {
+		"a restarted holder": {func() *scene {
 			s := scened(contended("orders/1", "2", nil))
 			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Session: "10", Holder: "s2"})
 			return s
 		}(), "held-earlier", watch, "is held by session 2 of s2, which has the newer session 10: it is free in 4.0 s",
 			"force"},
-		"a session that the user opened": {func() *scene { // it is no later life
+		"a session that the user opened": {func() *scene { // it is no later incarnation
 			s := scened(contended("orders/1", "2", nil))
 			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Session: "10", Holder: "s2", Own: true})
 			return s
@@ -67,22 +67,25 @@ func TestWhatStandsFirst(t *testing.T) {
 			s := scened(contended("orders/1", "2", nil))
 			s.status.Leader, s.status.Session, s.status.Waiting = "", mortise.SessionSeeking, "group g has no leader"
 			return s
-		}(), "no-leader", broken, "nothing is granted", "force"},
+		}(), "no-leader", broken, "no lock is granted", "force"},
 		"no leader, and gossip is late": {func() *scene {
 			s := scened()
 			s.status.Leader, s.status.Session = "", mortise.SessionSeeking
-			s.status.Waiting = `group g has no leader; of its voters, "s2" (s2:1), "s3" (s3:1) cannot be reached: bring them back, with their directories`
+			s.status.Waiting = `group g has no leader; of its voters, "s2" (s2:1), "s3" (s3:1) cannot be reached: ` +
+				`bring them back, with their directories`
 			s.status.Voters = []mortise.Member{{Name: "s2", Address: "s2:1", Votes: true, Seen: true},
 				{Name: "s3", Address: "s3:1", Votes: true}}
 			return s
-		}(), "no-leader", broken, "Bring back a majority of the voters: those that cannot be reached are named above.", "Not seen from here"},
+		}(), "no-leader", broken, "Bring back a majority of the voters: those that cannot be reached are named above.",
+			"Not seen from here"},
 		"another secret": {func() *scene {
 			s := scened()
 			s.status.Group, s.status.Leader, s.status.Session = "", "", mortise.SessionSeeking
 			s.status.Waiting = "founding waits: s2:1 cannot be asked: the other side has no secret"
 			return s
-		}(), "other-secret", broken, "its secret, certificate or Cluster is not that of the others. Birth waits: s2:1 cannot be asked: the other side has no secret. " +
-			"Do what this sentence says", "still starting"},
+		}(), "other-secret", broken, "its secret, certificate or Cluster differs from that of the others. Founding waits: " +
+			"s2:1 cannot be asked: the other side has no secret. " +
+			"Follow the sentence above", "still starting"},
 		"no session": {func() *scene {
 			s := scened(contended("orders/1", "2", nil))
 			s.status.Session = mortise.SessionOpening
@@ -90,7 +93,8 @@ func TestWhatStandsFirst(t *testing.T) {
 		}(), "no-session", broken, "no session with the leader", "force"},
 		"two groups": {func() *scene {
 			s := scened()
-			s.status.Waiting = "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them"
+			s.status.Waiting = "two groups of this cluster have leaders and grant the same locks: stop the instances of one " +
+				"of them"
 			return s
 		}(), "two-groups", broken, "It does not end by itself", "it ends by itself"},
 		"two groups, seen by one of neither": {func() *scene {
@@ -105,7 +109,7 @@ func TestWhatStandsFirst(t *testing.T) {
 			return s
 		}(), "grace", broken, "Wait: it ends by itself", ""},
 		"another wait": {func() *scene { s := scened(); s.status.Waiting = "do this"; return s }(), "waits", watch,
-			"Do what this sentence says", "ends by itself"},
+			"Follow the sentence above", "ends by itself"},
 		"fewer than Replicas": {func() *scene {
 			s := scened()
 			s.status.Promised = 3
@@ -120,7 +124,7 @@ func TestWhatStandsFirst(t *testing.T) {
 			s.status.Namesake = `"s1" is the name of another instance too`
 			return s
 		}(), "namesake", watch, "start it again under a Name of its own", ""},
-		"two of one name, and nobody says how the voters stand": {func() *scene {
+		"two of one name, and no report on the voters": {func() *scene {
 			s := scened()
 			s.all.health, s.status.Namesake = nil, `"s1" is the name of another instance too`
 			return s
@@ -143,7 +147,7 @@ func TestWhatStandsFirst(t *testing.T) {
 	}
 }
 
-// TestTheWorstFindingIsFirst: what is broken stands before what is only to be watched.
+// TestTheWorstFindingIsFirst: broken findings come before those to watch.
 func TestTheWorstFindingIsFirst(t *testing.T) {
 	s := scened()
 	s.status.Namesake, s.status.Leader, s.status.Session = "a second one", "", mortise.SessionSeeking
@@ -189,10 +193,10 @@ func TestStaleFiguresAreMarked(t *testing.T) {
 func TestAKeyThatIsNotSeenIsNotFree(t *testing.T) {
 	f := &fakeNode{}
 	h := New(f, Options{})
-	wantText(t, mustPage(t, h, "/?key=k"), "Nobody holds it, and nobody waits for it.")
+	wantText(t, mustPage(t, h, "/?key=k"), "It is not held, and no request waits for it.")
 	f.silent.Store(true)
 	h.(*handler).looks.forget()
-	if page := mustPage(t, h, "/?key=k"); strings.Contains(page, "Nobody holds it, and nobody waits for it.") {
+	if page := mustPage(t, h, "/?key=k"); strings.Contains(page, "It is not held, and no request waits for it.") {
 		t.Error("a key that was not seen is said to be free")
 	}
 }
@@ -202,7 +206,7 @@ type keyed struct{ *fakeNode }
 
 func (k keyed) Peek(context.Context, string) (mortise.KeyInfo, error) { return k.keys[0], nil }
 
-// TestKeysOfTickDoNotFillThePage: they are counted, and listed when they are searched for.
+// TestKeysOfTickDoNotFillThePage: they are counted, and listed when searched for.
 func TestKeysOfTickDoNotFillThePage(t *testing.T) {
 	s := scened(contended("report/run/X", "2", purpose.Of(purpose.Tick)),
 		contended("leader", "2", purpose.Of(purpose.Election)), contended("orders/1", "2", nil))

@@ -8,31 +8,32 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// How much of what was seen is shown.
+// How much is shown.
 const (
-	shownMost = 200 // keys of the list of all
-	topMost   = 6   // longest held, most waited for
-	queueMost = 100 // of the queue of one key
-	leaseMost = 12  // sessions
+	maxShown = 200 // keys in the list of all
+	maxTop   = 6   // longest held, most waited for
+	maxQueue = 100 // of the queue of one key
+	maxLease = 12  // sessions
 )
 
-// view is what the page shows and what /status.json says. Fields may be added; times are RFC 3339.
+// view is what the page shows and what /status.json contains. Fields may be added; times are RFC
+// 3339.
 type view struct {
 	At    time.Time `json:"at"`    // by this instance's clock
-	Level level     `json:"level"` // the worst of findings
-	// locks and sessions are as they were seen before: no leader answers now
+	Level level     `json:"level"` // the worst of the findings
+	// Locks and sessions are as they were seen earlier, since no leader answers now.
 	Stale    bool      `json:"stale,omitempty"`
 	Findings []finding `json:"findings"`
 
 	Instance instance `json:"instance"`
 	Group    group    `json:"group"`
 	Zones    []zone   `json:"zones"`   // the voters, and a page of the members
-	Members  roster   `json:"members"` // what that page is
+	Members  roster   `json:"members"` // describes that page
 
 	Locks   locks    `json:"locks"`
 	Longest []key    `json:"longest_held"`
 	Waited  []key    `json:"most_waited_for"`
-	Circles [][]link `json:"circles"` // of holders who may wait for each other
+	Circles [][]link `json:"circles"` // of holders that may wait for each other
 	Ends    []ending `json:"abnormal_ends"`
 	Leases  []lease  `json:"sessions"` // those that end first
 	Others  int      `json:"sessions_left_out,omitempty"`
@@ -59,13 +60,12 @@ type instance struct {
 	Err     string               `json:"error,omitempty"`
 }
 
-// lease is one session.
 type lease struct {
 	Session string  `json:"session"`
 	Holder  string  `json:"holder"`
 	Own     bool    `json:"own,omitempty"` // not the instance's first
 	TTL     float64 `json:"ttl_seconds"`
-	Left    float64 `json:"left_seconds"` // 0: the leader does not know
+	Left    float64 `json:"left_seconds"` // 0 means that the leader does not know
 	Leaving bool    `json:"leaving,omitempty"`
 	Expired bool    `json:"expired,omitempty"`
 }
@@ -82,14 +82,13 @@ type group struct {
 	Advice     string   `json:"next_safe_step,omitempty"`
 }
 
-// locks is a list of keys.
 type locks struct {
 	Prefix string    `json:"prefix,omitempty"`
-	Seen   time.Time `json:"seen,omitzero"` // when they were; zero: never
+	Seen   time.Time `json:"seen,omitzero"` // when they were seen; zero means never
 	Keys   []key     `json:"keys"`
-	Looked int       `json:"looked_at"`                    // of how many these are the first
+	Looked int       `json:"looked_at"`                    // how many keys were looked at
 	Ticks  int       `json:"tick_keys_left_out,omitempty"` // that package tick holds for itself
-	More   bool      `json:"more"`                         // there are others, at which nobody has looked
+	More   bool      `json:"more"`                         // there are more keys, which were not looked at
 	Err    string    `json:"error,omitempty"`
 }
 
@@ -97,10 +96,10 @@ type key struct {
 	Name    string     `json:"key"`
 	Held    int        `json:"held"`
 	Waiting int        `json:"waiting"`
-	For     float64    `json:"held_seconds"`      // of the oldest hold; 0: nobody holds it
-	Long    bool       `json:"long"`              // that is long, not by design, and requests wait
+	For     float64    `json:"held_seconds"`      // of the oldest hold; 0 means not held
+	Long    bool       `json:"long"`              // longer than Options.Long, not by design, and requests wait
 	Purpose string     `json:"purpose,omitempty"` // label mortise.purpose of the first holder or waiter
-	Data    []byte     `json:"data,omitempty"`    // only where the key was asked for
+	Data    []byte     `json:"data,omitempty"`    // only if the key was asked for
 	Rev     uint64     `json:"data_revision,string,omitempty"`
 	Queue   []standing `json:"queue"`
 	Cut     int        `json:"queue_left_out,omitempty"`
@@ -110,11 +109,12 @@ type standing struct {
 	Holder  string        `json:"holder"`
 	Session string        `json:"session"`
 	Value   string        `json:"value,omitempty"`
-	Token   mortise.Token `json:"token,omitempty"` // none: it waits
+	Token   mortise.Token `json:"token,omitempty"` // absent if it waits
 	For     float64       `json:"held_seconds,omitempty"`
 	Left    float64       `json:"left_seconds,omitempty"`
 	Expired bool          `json:"expired,omitempty"`
-	// of the instance that has the holder's name now: this hold is of an earlier one
+	// The session of the instance that has the holder's name now; then this hold belongs to an earlier
+	// incarnation.
 	Later   string   `json:"later_session,omitempty"`
 	Shared  bool     `json:"shared,omitempty"`
 	Permits int      `json:"permits,omitempty"`
@@ -128,27 +128,27 @@ type scene struct {
 	long   time.Duration
 	status mortise.Status
 	all    *look
-	found  *look // nil: nobody searches
+	found  *look // nil if there is no search
 	prefix string
-	one    *look // nil: nobody asks for one key
-	others *look // nil: the first page of the members is to be seen
+	one    *look // nil if no single key was asked for
+	others *look // nil for the first page of the members
 	after  string
 
-	sessions map[string]mortise.SessionInfo // by ID; nil: not looked at yet
+	sessions map[string]mortise.SessionInfo // by ID; nil until it is needed
 	newest   map[string]uint64              // session of each name
 }
 
-// view says what is seen. It asks nobody.
+// view makes the view. It makes no call.
 func (s *scene) view() *view {
 	v := &view{At: s.now, Stale: s.stale(), Instance: instanceOf(s.status), Group: groupOf(s.status, s.health())}
 	var page []mortise.Member
 	v.Members, page = s.roster()
 	v.Zones = zonesOf(s.status, s.health(), page)
-	v.Locks = s.locks(s.all, "", shownMost)
+	v.Locks = s.locks(s.all, "", maxShown)
 	v.Longest, v.Waited = s.tops()
 	v.Ends = endsOf(s.all.ends)
 	v.Leases, v.Others = leasesOf(s.all.sessions)
-	if v.Stale { // what a session had left then has passed
+	if v.Stale { // the time that a session had left then has passed
 		for i := range v.Leases {
 			v.Leases[i].Left = 0
 		}
@@ -156,7 +156,7 @@ func (s *scene) view() *view {
 	v.forest, v.without = s.waits()
 	v.Circles = circlesOf(v.forest)
 	if s.found != nil {
-		found := s.locks(s.found, s.prefix, foundMost)
+		found := s.locks(s.found, s.prefix, maxFound)
 		v.Search = &found
 	}
 	if s.one != nil {
@@ -164,7 +164,7 @@ func (s *scene) view() *view {
 			v.KeyErr = s.one.err.Error()
 		}
 		if len(s.one.keys) > 0 {
-			one := s.key(s.one.keys[0], queueMost)
+			one := s.key(s.one.keys[0], maxQueue)
 			one.Data = s.one.keys[0].Data
 			v.Key = &one
 		}
@@ -176,13 +176,13 @@ func (s *scene) view() *view {
 	return v
 }
 
-// leasesOf are the sessions that have used up most of their time, which is what one looks for.
+// leasesOf returns the sessions that have used up most of their time.
 func leasesOf(all []mortise.SessionInfo) (leases []lease, others int) {
 	all = slices.Clone(all)
 	part := func(s mortise.SessionInfo) float64 { return s.Left.Seconds() / max(s.TTL.Seconds(), 1e-9) }
 	slices.SortStableFunc(all, func(a, b mortise.SessionInfo) int { return cmp.Compare(part(a), part(b)) })
 	leases = []lease{}
-	for _, s := range all[:min(len(all), leaseMost)] {
+	for _, s := range all[:min(len(all), maxLease)] {
 		leases = append(leases, lease{
 			Session: s.Session, Holder: s.Holder, Own: s.Own, TTL: inSeconds(s.TTL), Left: inSeconds(s.Left),
 			Leaving: s.Leaving, Expired: s.Expired,
@@ -216,7 +216,7 @@ func groupOf(s mortise.Status, h *mortise.Health) group {
 	return g
 }
 
-// locks is what there is to say of an answer.
+// locks converts an answer to a list of keys.
 func (s *scene) locks(l *look, prefix string, most int) locks {
 	all := locks{Prefix: prefix, Seen: l.seen, Looked: len(l.keys), More: l.more, Keys: []key{}}
 	for _, k := range l.keys {
@@ -233,7 +233,6 @@ func (s *scene) locks(l *look, prefix string, most int) locks {
 	return all
 }
 
-// key is what there is to say of one key.
 func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	one := key{Name: k.Key, Held: k.Held, Waiting: k.Waiting, For: inSeconds(s.heldFor(k)), Rev: k.Revision,
 		Queue: []standing{}}
@@ -248,7 +247,7 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 			shown.For = inSeconds(s.age(st))
 		}
 		if shown.Later, _ = s.later(st); s.stale() {
-			shown.Left = 0 // it has passed
+			shown.Left = 0 // that time has passed
 		}
 		one.Queue = append(one.Queue, shown)
 	}
@@ -256,8 +255,8 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	return one
 }
 
-// age is how old a hold is, by the clock of this instance; if the leader has not said since that it
-// is there, how old it was then.
+// age returns the age of a hold, by the clock of this instance. If the leader has not confirmed the
+// hold since, it is the age at the last confirmation.
 func (s *scene) age(st mortise.Standing) time.Duration {
 	now := s.now
 	if s.stale() && !s.all.seen.IsZero() {
@@ -266,7 +265,7 @@ func (s *scene) age(st mortise.Standing) time.Duration {
 	return now.Sub(st.Since)
 }
 
-// heldFor is the age of the oldest hold of a key; 0: nobody holds it.
+// heldFor returns the age of the oldest hold of a key, or 0 if it is not held.
 func (s *scene) heldFor(k mortise.KeyInfo) (longest time.Duration) {
 	for _, st := range k.Queue {
 		if st.Token != 0 {
@@ -280,18 +279,18 @@ func (s *scene) isLong(k mortise.KeyInfo) bool {
 	return k.Waiting > 0 && s.heldFor(k) >= s.long && !lasts(k)
 }
 
-// tops are the keys that are longest held, and those for which most wait.
+// tops returns the keys that are longest held, and those with the most waiters.
 func (s *scene) tops() (longest, waited []key) {
 	longest, waited = []key{}, []key{}
-	all := slices.DeleteFunc(slices.Clone(s.all.keys), lasts) // nothing is to be looked for there
+	all := slices.DeleteFunc(slices.Clone(s.all.keys), lasts) // such keys need no attention
 	slices.SortStableFunc(all, func(a, b mortise.KeyInfo) int { return cmp.Compare(s.heldFor(b), s.heldFor(a)) })
-	for _, k := range all[:min(len(all), topMost)] {
+	for _, k := range all[:min(len(all), maxTop)] {
 		if k.Held > 0 {
 			longest = append(longest, s.key(k, queueShown))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b mortise.KeyInfo) int { return cmp.Compare(b.Waiting, a.Waiting) })
-	for _, k := range all[:min(len(all), topMost)] {
+	for _, k := range all[:min(len(all), maxTop)] {
 		if k.Waiting > 0 {
 			waited = append(waited, s.key(k, queueShown))
 		}

@@ -6,57 +6,56 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file finds out who waits for whom. A key that nobody's hold depends on stands at the top of
-// a tree; below it stand those who wait for it, in their order, and below each of them the keys
-// that he holds meanwhile and others wait for. So whoever is at the top is who keeps everybody
-// below him waiting. A branch that comes back to a key above it is a circle.
+// This file builds the graph of waits. A key on which no other wait depends is the top of a
+// tree. Below it are its waiters in their order, and below each waiter the keys that it holds
+// meanwhile and that others wait for. So the holder at the top blocks everything below it. A branch
+// that returns to a key above it is a circle.
 
-// How much of it is drawn.
+// Limits of the picture.
 const (
-	treesMost   = 12
-	rowsMost    = 24 // of one tree
-	waitersMost = 4  // below one key, besides those who hold other keys
-	depthMost   = 10 // what hangs deeper stands by itself
+	maxTrees   = 12
+	maxRows    = 24 // of one tree
+	maxWaiters = 4  // below one key, besides waiters that hold other keys
+	maxDepth   = 10 // deeper keys begin a tree of their own
 )
 
-// tree is what hangs on one key, from the top, line by line.
+// tree is what depends on one key, from the top, row by row.
 type tree struct {
 	rows    []row
 	circles [][]link
 }
 
-// link is one of those who may wait for each other.
+// link is one holder that may wait for another.
 type link struct {
 	Holder   string `json:"holder"`
 	Holds    string `json:"holds"`
 	WaitsFor string `json:"waits_for"`
 }
 
-// row is one line of a tree: a key, one who waits, or how many more wait.
+// row is one line of a tree: a key, a waiter, or how many more wait.
 type row struct {
 	depth   int
-	key     *key   // of a key
-	waiter  string // of one who waits: its name
+	key     *key   // for a key
+	waiter  string // for a waiter: its name
 	value   string
-	calls   int    // so many of its requests stand here, one behind the other
-	back    int    // of one who waits and holds a key that stands above: the row of that key; else -1
-	again   string // of one who waits and holds a key that stands elsewhere: that key
-	more    int    // of the rest: how many
-	parent  int    // row that this one hangs on; -1: none
+	calls   int    // how many of its requests are here, one after the other
+	back    int    // for a waiter that holds a key above: the row of that key; else -1
+	again   string // for a waiter that holds a key elsewhere: that key
+	more    int    // for the rest: how many
+	parent  int    // the row that this one hangs on, or -1
 	circled bool
 }
 
-// forester builds the trees.
 type forester struct {
 	scene *scene
 	infos map[string]queued
-	order []string            // keys that somebody waits for, as they came to be
-	holds map[string][]string // by session: keys that it has held for long and that somebody waits for
+	order []string            // keys with waiters, in the order in which they came to be
+	holds map[string][]string // by session: the keys with waiters that it has held for long
 	waits map[string]bool     // sessions that wait for a key that they do not hold themselves
 	drawn map[string]bool
 }
 
-// waits returns the trees, those with the most waiting first, and how many keys are left out.
+// waits returns the trees, those with the most waiters first, and how many keys are left out.
 func (s *scene) waits() (forest []tree, left int) {
 	f := &forester{scene: s, infos: map[string]queued{}, holds: map[string][]string{}, waits: map[string]bool{},
 		drawn: map[string]bool{}}
@@ -75,12 +74,12 @@ func (s *scene) waits() (forest []tree, left int) {
 		}
 	}
 	slices.SortStableFunc(f.order, func(a, b string) int { return f.infos[b].Waiting - f.infos[a].Waiting })
-	for _, tops := range []bool{true, false} { // what is left behind the tops hangs on a circle
+	for _, tops := range []bool{true, false} { // what remains after the tops hangs on a circle
 		for _, name := range f.order {
 			if f.drawn[name] || tops && f.depends(f.infos[name]) {
 				continue
 			}
-			if len(forest) == treesMost {
+			if len(forest) == maxTrees {
 				break
 			}
 			t := tree{}
@@ -91,7 +90,7 @@ func (s *scene) waits() (forest []tree, left int) {
 	return forest, len(f.order) - len(f.drawn)
 }
 
-// depends reports whether somebody who holds the key for long waits for another.
+// depends reports whether a session that has held the key for long waits for another key.
 func (f *forester) depends(k queued) bool {
 	return slices.ContainsFunc(k.Queue, func(st mortise.Standing) bool {
 		return st.Token != 0 && f.waits[st.Session] && slices.Contains(f.holds[st.Session], k.Key)
@@ -107,14 +106,14 @@ func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	t.rows = append(t.rows, row{depth: depth, key: &shown, back: -1, parent: parent})
 	above = append(slices.Clone(above), at)
 	plain, told := 0, 0
-	met := map[string]bool{} // sessions whose own keys have been told
+	met := map[string]bool{} // sessions whose own keys have been added
 	for _, same := range k.waiters() {
 		held := f.others(k, same.Session)
 		if met[same.Session] {
 			held = nil
 		}
 		met[same.Session] = true
-		if plain++; len(held) == 0 && plain > waitersMost || len(t.rows) >= rowsMost {
+		if plain++; len(held) == 0 && plain > maxWaiters || len(t.rows) >= maxRows {
 			continue
 		}
 		told += same.calls
@@ -125,9 +124,8 @@ func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	}
 }
 
-// others are the keys that a session has held for long and that somebody waits for, if it may be
-// that it waits for k under them. It is not if it holds k as well: then it is another of its
-// callers that waits.
+// others returns the keys with waiters that a session has held for long, if it may wait for k under
+// them. It returns none if the session holds k too: then another of its callers waits.
 func (f *forester) others(k queued, session string) []string {
 	if holdsIt(k.KeyInfo, session) {
 		return nil
@@ -142,16 +140,16 @@ func holdsIt(k mortise.KeyInfo, session string) bool {
 	})
 }
 
-// queued is a key that somebody waits for.
+// queued returns a key if requests wait for it.
 type queued struct{ mortise.KeyInfo }
 
-// calls are one or several requests, one behind the other, that look alike.
+// calls are one or more requests, one after the other, that look alike.
 type calls struct {
 	mortise.Standing
 	calls int
 }
 
-// waiters are those who wait for a key, in their order.
+// waiters returns the waiters for a key, in their order.
 func (k queued) waiters() (all []calls) {
 	for _, st := range k.Queue {
 		if last := len(all) - 1; st.Token != 0 {
@@ -165,7 +163,7 @@ func (k queued) waiters() (all []calls) {
 	return all
 }
 
-// waiter adds one who waits for the key of row at, and the keys that he holds.
+// waiter adds a waiter for the key of row at, and the keys that it holds.
 func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above []int) {
 	place := len(t.rows)
 	t.rows = append(t.rows, row{depth: depth + 1, waiter: st.Holder, value: st.Value, calls: st.calls, back: -1,
@@ -176,7 +174,7 @@ func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above
 		case from >= 0:
 			t.rows[place].back = above[from]
 			t.circle(above[from:], place)
-		case f.drawn[other], depth == depthMost, len(t.rows) >= rowsMost:
+		case f.drawn[other], depth == maxDepth, len(t.rows) >= maxRows:
 			t.rows[place].again = other
 		default:
 			f.grow(t, other, depth+2, place, above)
@@ -184,8 +182,8 @@ func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above
 	}
 }
 
-// circle notes that those who hold the keys of these rows wait for each other, and that the one in
-// row place closes the circle.
+// circle records that the holders of the keys of these rows wait for each other, and that the
+// waiter in row place closes the circle.
 func (t *tree) circle(rows []int, place int) {
 	name := func(at int) string { return t.rows[at].key.Name }
 	var links []link
@@ -202,7 +200,6 @@ func (t *tree) circle(rows []int, place int) {
 	t.circles = append(t.circles, links)
 }
 
-// circlesOf lists the circles of all trees.
 func circlesOf(forest []tree) [][]link {
 	all := [][]link{}
 	for _, t := range forest {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// queue writes a key as "key: holder holder | waiter waiter": all holds are an hour old, but those
-// with a ' of a second, and every name is the session of its instance.
+// queue parses a key from "key: holder holder | waiter waiter". All holds are an hour old, except
+// those with a ', which are a second old. Every name is also the session of its instance.
 func queue(text string, now time.Time) mortise.KeyInfo {
 	name, rest, _ := strings.Cut(text, ": ")
 	k := mortise.KeyInfo{Key: name}
@@ -31,7 +31,6 @@ func queue(text string, now time.Time) mortise.KeyInfo {
 	return k
 }
 
-// drawn writes the trees of some keys as indented text.
 func drawn(long time.Duration, keys ...string) (text string, circles [][]link) {
 	now := time.Unix(1_800_000_000, 0)
 	s := scene{now: now, long: long, all: &look{}}
@@ -66,25 +65,25 @@ func drawn(long time.Duration, keys ...string) (text string, circles [][]link) {
 	return b.String(), circlesOf(forest)
 }
 
-func TestWhoWaitsForWhom(t *testing.T) {
+func TestWaitGraph(t *testing.T) {
 	for _, c := range []struct {
 		name, keys, want string
 	}{
-		{"nobody waits", "a: x|", ""},
+		{"no waiter", "a: x|", ""},
 		{"a queue", "a: x| y z", "[a]\n  y\n  z\n"},
 		{"the most waited for is first", "a: x| y; b: x| y z", "[b]\n  y\n  z\n[a]\n  y\n"},
 		{"several calls of one instance in a row", "a: x| y y z y", "[a]\n  y × 2\n  z\n  y\n"},
 		{"a long queue", "a: x| p q r s t u", "[a]\n  p\n  q\n  r\n  s\n  +2\n"},
-		{"a chain: who waits holds another", "a: x| y; b: y| z", "[a]\n  y\n    [b]\n      z\n"},
-		{"whoever holds another is told, however far behind", "a: x| p q r s t y; b: y| z",
+		{"a chain: the waiter holds another", "a: x| y; b: y| z", "[a]\n  y\n    [b]\n      z\n"},
+		{"a waiter that holds another key is shown, however far behind", "a: x| p q r s t y; b: y| z",
 			"[a]\n  p\n  q\n  r\n  s\n  y\n    [b]\n      z\n  +1\n"},
 		{"a key that hangs on two is drawn once", "a: x| y; b: v| y; c: y| z",
 			"[a]\n  y\n    [c]\n      z\n[b]\n  y, which holds c\n"},
 		{"a circle", "a: x| y; b: y| x", "[a] !\n  y !\n    [b] !\n      x -> a !\n"},
-		{"a circle of three, and one who waits for it", "a: x| y; b: y| z; c: z| x w",
+		{"a circle of three, and one that waits for it", "a: x| y; b: y| z; c: z| x w",
 			"[c] !\n  x !\n    [a] !\n      y !\n        [b] !\n          z -> c !\n  w\n"},
 		{"what waits for its own key is another caller", "a: x| x y; b: x| y", "[a]\n  x\n  y\n[b]\n  y\n"},
-		{"nobody holds it", "a: | y", "[a]\n  y\n"},
+		{"not held", "a: | y", "[a]\n  y\n"},
 		{"a hold that is young, beside an old one", "a: v x'| y; c: w| x", "[a]\n  y\n[c]\n  x\n"},
 		{"shared", "a: x v| y; b: w| v", "[b]\n  v\n    [a]\n      y\n"},
 	} {
@@ -102,10 +101,10 @@ func TestWhoWaitsForWhom(t *testing.T) {
 }
 
 // TestPictureIsBounded: any number of keys that wait for each other in any way makes a picture of a
-// few hundred rows, in which nothing lies outside.
+// few hundred rows, which all lie inside it.
 func TestPictureIsBounded(t *testing.T) {
 	var keys []string
-	for i := range 300 { // everybody holds one and waits for three
+	for i := range 300 { // each instance holds one and waits for three
 		keys = append(keys, fmt.Sprintf("key/%d: h%d| h%d h%d h%d", i, i, (i+1)%300, (i*7+1)%300, (i*13+5)%300))
 	}
 	now := time.Unix(1_800_000_000, 0)
@@ -114,11 +113,11 @@ func TestPictureIsBounded(t *testing.T) {
 		s.all.keys = append(s.all.keys, queue(k, now))
 	}
 	forest, _ := s.waits()
-	if len(forest) == 0 || len(forest) > treesMost {
+	if len(forest) == 0 || len(forest) > maxTrees {
 		t.Errorf("%d trees", len(forest))
 	}
 	for _, tree := range forest {
-		if len(tree.rows) > 4*rowsMost {
+		if len(tree.rows) > 4*maxRows {
 			t.Errorf("%d rows", len(tree.rows))
 		}
 		if d := draw(tree); len(d.Boxes)+len(d.Dots) != len(tree.rows) {

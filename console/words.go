@@ -10,12 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// shown is a key, a value or a name as it is shown: what a reader would not see, or what would
-// change how he sees the rest, such as a mark that turns the direction of writing, is written as
-// its number.
+// shown returns a key, a value or a name as it is shown. Characters that a reader would not see, or
+// that would change how the rest looks, such as a mark that changes the direction of writing, are
+// written as their numbers.
 func shown(text string) string { return plain.Text(text) }
 
-// clip shortens text to so many runes.
 func clip(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -23,7 +22,7 @@ func clip(text string, most int) string {
 	return string([]rune(text)[:max(most-1, 1)]) + "…"
 }
 
-// sentence begins with a capital letter and ends with a full stop.
+// sentence adds a capital letter at the beginning and a full stop at the end.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 {
@@ -32,7 +31,7 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
 }
 
-// span shows a duration in at most two units.
+// span formats a duration in at most two units.
 func span(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -48,13 +47,13 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d d %02d h", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// inSeconds is a duration as JSON has it: to the millisecond, and not below 0, which clocks of two
-// machines could make it.
+// inSeconds converts a duration for JSON: to the millisecond, and not below 0, which the clocks of
+// two machines could cause.
 func inSeconds(d time.Duration) float64 { return float64(max(d, 0).Milliseconds()) / 1000 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// number shows a count with the noun of one, or of several.
+// number formats a count with the singular or the plural of a noun.
 func number(n int, one, several string) string {
 	if n == 1 {
 		return "1 " + one

@@ -1,64 +1,64 @@
 /*
- * A model of the lease hand-over, for the model checker Spin; run.sh checks it. It says what session, lockfsm and raftlog do together
+ * A model of the lease hand-over for the model checker Spin; run.sh checks it. It models what session, lockfsm and raftlog do together
  * when a lock passes from one instance to the next while leaders change, messages are late and processes stop. Spin visits every state
- * that any interleaving can reach. Comments name the Go functions that a step stands for.
+ * that any interleaving can reach. Comments name the Go functions that a step models.
  *
- * WHO THERE IS
- *   One key. Client 0 is modelled whole: it waits, holds, gives up, releases, renews, and moves to any voter at any moment (a client
- *   whose stream ends, that is redirected or that loses its patience does nothing else). Nothing ever has to happen, so a client
- *   that is paused or killed is one that does nothing from some moment on.
- *   Client 1 is "the others": it asks and releases whenever the log can take it, and believes to hold the lock from the moment at which
- *   the log says so. No real client can believe earlier, so nothing that a second client could do to the first is left out; its own
- *   belief is that of client 0 seen from the other side. In COPY and PAIR client 1 is a whole client too.
- *   Two voters, that lead in turn, in any order, TERMS terms in all. A deposed leader goes on as if it led, for ever if need be:
- *   it is paused or cut off. A third voter is there only as what makes a majority.
+ * PROCESSES
+ *   One key. Client 0 is modelled whole: it waits, holds, cancels, releases, renews, and moves to any voter at any moment (which also
+ *   models a stream that ends, a redirect and a timeout). No step ever has to happen, so a client that is paused or killed is one that
+ *   does nothing from some moment on.
+ *   Client 1 is "the others": it requests and releases whenever the log can take it, and believes that it holds the lock from the
+ *   moment at which the log says so. No real client can believe this earlier, so no effect of a second client on the first is left out.
+ *   By symmetry its own belief is covered by that of client 0. In COPY and PAIR client 1 is a whole client too.
+ *   Two voters lead in turn, in any order, TERMS terms in all. A deposed leader may act as a leader forever: it is paused or cut off.
+ *   A third voter is there only as a part of majorities.
  *
  * TIME
- *   A global clock that ticks at any moment, so every process may be paused and every message be late by any number of ticks. No state
- *   holds a time, only how much is left or has passed: there is no end of time, and the check is complete for the bounds on terms,
- *   attachments and requests. Without DRIFT the margin of a lease is 0 ticks: any tick that a rule gives away shows.
+ *   A global clock may tick at any moment, so every process may be paused and every message be late by any number of ticks. A state
+ *   holds no time, only how much is left or has passed. So time has no end, and the check is complete within the bounds on terms,
+ *   attachments and requests. Without DRIFT the margin of a lease is 0 ticks, so that any tick that a rule gives away is seen.
  *
  * THE LOG
- *   truth   the state after all that is committed: rep[TRUTH]
+ *   truth   the state after everything that is committed: rep[TRUTH]
  *   tail    what the leader has appended and is not committed. At a change of leader a prefix of any length is committed together
- *           with the first entry of the next one, the rest is gone. An election and that first entry are one step: before it the new leader can
- *           neither commit nor be confirmed, and one that never commits it changes nothing.
+ *           with the first entry of the next one, and the rest is gone. An election and that first entry are one step: before it the
+ *           new leader can neither commit nor be confirmed, and a leader that never commits it changes nothing.
  *   lag[l]  what is committed and leader l has not applied; rep[l] is its state. A follower applies everything before it leads, so its
- *           lag is never seen, and it has no state of its own here.
+ *           lag has no effect, and it has no state of its own here.
  *
  * MESSAGES
- *   up[]    from a client to a voter, in order, under way for as long as you like. When a client moves, what is under way arrives
- *           late (even after a later Attach elsewhere) or is lost.
- *   down[]  to a client. What it would ignore because it names another attachment is not kept. A full queue ends the attachment.
+ *   up[]    from a client to a voter, in order, under way for any time. When a client moves, what is under way arrives late (even
+ *           after a later Attach elsewhere) or is lost.
+ *   down[]  to a client. Messages of another attachment, which it would ignore, are not kept. A full queue ends the attachment.
  *
  * WHAT IS CHECKED, in grant(), take_grant() and proctype monitor
- *   promise 1  at most one believes; and who believes is the owner in the log, which has one at most
- *   promise 2  tokens rise from holder to holder, as they see them
- *   promise 3  nobody is granted the lock while another believes; and the lemma behind it: while a lease runs at its client, its session
- *              lives in the log
+ *   promise 1  at most one client believes that it holds the lock, and that client is the owner in the log, which has at most one
+ *   promise 2  tokens rise from holder to holder, as the holders see them
+ *   promise 3  no client is granted the lock while another believes that it holds it; and the lemma behind it: while a lease runs at its
+ *              client, its session lives in the log
  *   promise 4  (LIVE) after the last fault the waiter is served within TTL + 1 ticks
  *   promise 6  when all is quiet, the log holds for a client what its callers want and nothing else
  *   Most bugs break the lemma first, since Spin stops at the first broken assertion.
  *
  * WHAT IS NOT MODELLED
- *   Several keys, locks or callers of a client; queues longer than two, and with them their order (TestTwin); Try, limits, Close, Leaving,
+ *   Several keys, locks or callers of a client; queues longer than two, and so their order (TestTwin); Try, limits, Close, Leaving,
  *   Born and the grace; snapshots, changes of voters, loss of data; duplicated or forged frames (nonces, numbers below `next`); a
- *   late second Open that makes a session which nobody uses; what the client does after its session is gone; the confirmation of a
- *   release; stalls, and expiries held back while a renewal waits (both only lengthen leases: promise 4 for a slow leader needs them, safety
- *   does not); a leader that withholds acknowledgements from a client that does not hear (it only shortens leases); more than one renewal of
- *   a client under way; that queues are thrown away when a leader changes, in so far as nothing of them reaches a later term, but for an expiry:
- *   the state machine's check of the term is shown to be enough for that.
+ *   late second Open that makes an unused session; what the client does after its session is gone; the confirmation of a release;
+ *   stalls, and expiries held back while a renewal waits (both only lengthen leases: promise 4 for a slow leader needs them, safety
+ *   does not); a leader that withholds acknowledgements from a client that does not hear (it only shortens leases); more than one
+ *   renewal of a client under way. Queues that are thrown away when a leader changes are not modelled as far as nothing of them reaches
+ *   a later term, except for an expiry: the model shows that the state machine's check of the term is enough for that.
  *
- * SCENARIOS (-D...; each is a run of its own, so that each stays small)
+ * SCENARIOS (-D...; each is a separate run, so that each stays small)
  *   none     the sessions are open and attached to voter 0
- *   STILL    no time passes and no lease ends: requests, cancels and moves, for larger bounds of those
- *   OPENING  client 0 has still to open its session, and may send Open twice
+ *   STILL    no time passes and no lease ends: requests, cancels and moves, with larger bounds
+ *   OPENING  client 0 must still open its session, and may send Open twice
  *   DRIFT    client 0's clock loses up to one tick in every TTL; the margin is one tick
  *   COPY     client 1 is a copy of the process of client 0, which holds the lock: a virtual machine restored twice
- *   LIVE     the others hold and are killed; at some moment faults end, and from then on nobody dawdles
+ *   LIVE     the others hold and are killed; at some moment faults end, and from then on no step is delayed
  *   PAIR     two whole clients
  *
- * PLANTED BUGS (-D...; each must be found): see the words BUG below and the list in run.sh.
+ * PLANTED BUGS (-D...; each must be found): see the word BUG below and the list in run.sh.
  */
 
 #ifdef DRIFT
@@ -84,7 +84,7 @@
 #define NUMBERS 2                   /* requests of a client, and of the others */
 #endif
 #ifndef CANCELS
-#define CANCELS 1                   /* waits that a client may give up */
+#define CANCELS 1                   /* waits that a client may cancel */
 #endif
 #ifndef TIMES
 #define TIMES 1                     /* requests of the others */
@@ -102,7 +102,7 @@
 #define RENEWS 1
 #endif
 
-#define TRUTH 2                     /* index of the committed state; 0 and 1 are the voters' */
+#define TRUTH 2                     /* index of the committed state; 0 and 1 are those of the voters */
 #define NONE 0
 #define NO_ENTRY 0
 
@@ -122,15 +122,15 @@ mtype = { OPEN, ATTACH, ACQUIRE, FREE, EXPIRE, FIRST, RENEW,
 typedef Replica {
   byte life[2];                     /* of a session: 0 not opened, 1 lives, 2 ended */
   byte epoch[2];
-  byte entry[2];                    /* the number of the session's entry, 0 without */
-  byte owner;                       /* session + 1 of the entry that is granted, 0 if the lock is free */
+  byte entry[2];                    /* the number of the session's entry; 0 means none */
+  byte owner;                       /* session + 1 of the granted entry; 0 means free */
   byte token;                       /* of the newest grant: the revision counter, counted in grants */
 };
 Replica rep[3];
 
 /* raft */
 byte term = 1;                      /* the newest term whose first entry is committed */
-byte leader = 0;                    /* its leader: only its proposals can come to anything, only it is confirmed by a majority */
+byte leader = 0;                    /* its leader: only its proposals can be committed, and only it is confirmed by a majority */
 chan tail = [TAIL] of { mtype, byte, byte, byte, bit };    /* kind, client, epoch, number; Expire: decided in the entry's own term */
 chan lag[2] = [TAIL + 1] of { mtype, byte, byte, byte, bit };
 
@@ -138,9 +138,9 @@ chan lag[2] = [TAIL + 1] of { mtype, byte, byte, byte, bit };
 #define at(l, c) ((l) * 2 + (c))
 mtype = { FOLLOWS, SILENT, LEADS }; /* SILENT: leader, its own first entry is not applied */
 mtype role[2] = FOLLOWS;
-byte attached[4];                   /* the epoch of the attachment, 0 for none */
+byte attached[4];                   /* the epoch of the attachment; 0 means none */
 bit live[4];                        /* its Attach is applied */
-byte renewal[4];                    /* 0 none, 1 arrived, 2 a quorum has confirmed our lead since */
+byte renewal[4];                    /* 0 none, 1 arrived, 2 a quorum has confirmed the lead since */
 byte need[4];                       /* then: entries to apply until the read index is reached */
 byte due[4];                        /* ticks until the session may be expired */
 bit expiring[4];
@@ -150,18 +150,18 @@ mtype = { BEGINS, OPENING_, OPEN_, ATTACHING, ATTACHED_, GONE, DEAD };
 mtype phase[2];
 byte target[2];
 byte epoch[2];
-byte lease[2];                      /* ticks until the deadline; 0: nothing is held */
+byte lease[2];                      /* ticks until the deadline; 0 means that nothing is held */
 bit flying[2];                      /* a renewal is not acknowledged yet */
 byte age[2];                        /* ticks since it was sent; while opening, since Open was first sent */
 mtype = { IDLE, UNSENT, ASKED, HELD };
-mtype want[2] = IDLE;               /* what the caller of Lock is told or waits for */
+mtype want[2] = IDLE;               /* what the caller of Lock knows or waits for */
 byte number[2];                     /* of the newest request */
 byte named[2];                      /* the number that the last Attach named, until it is answered */
 byte freeing[2];                    /* the number whose Release or Cancel has not left yet */
 byte tokens[2];                     /* of the newest lock held, for promise 2 */
 byte highest;                       /* token that any client has held */
 byte opens;                         /* sendings of Open left */
-byte cancels = CANCELS;                   /* waits that may still be given up */
+byte cancels = CANCELS;                   /* waits that may still be cancelled */
 chan up[4] = [2] of { mtype, byte, byte };              /* kind, epoch, number */
 chan down[2] = [2] of { mtype, byte, byte, byte };      /* kind, epoch, number, token */
 
@@ -169,11 +169,11 @@ bit calm;                           /* LIVE: no more faults */
 byte since;                         /* LIVE: ticks since calm began; COPY: since the last Attach in the log */
 byte slip;                          /* DRIFT: ticks until client 0's clock may lose one again */
 
-/* Scratch, no part of the state: always written before it is read, in the same d_step or right before it. (Spin does not restore hidden
+/* Scratch, not part of the state: always written before it is read, in the same d_step or right before it. (Spin does not restore hidden
    variables when it goes back, so no choice may depend on one.) */
 hidden mtype K; hidden byte C; hidden byte E; hidden byte N; hidden byte T; hidden byte L; hidden byte fired; hidden byte ok;
 
-/* Hold.Err() == nil: computed from the clock when it is asked. The others know at once what the log says. */
+/* Hold.Err() == nil: computed from the clock when it is asked. The others know the log at once. */
 #ifdef OTHERS
 #define believes(c) ((c) == 0 && want[0] == HELD && lease[0] > 0 || (c) == 1 && rep[TRUTH].owner == 2)
 #define others_renew (phase[1] != DEAD)
@@ -191,14 +191,14 @@ inline grant(r, s) {
   rep[r].token++;
   fired = s + 1;
 #ifndef COPY
-  assert(r != TRUTH || !believes(1 - (s)));             /* promise 3: the other has learned of its loss before */
+  assert(r != TRUTH || !believes(1 - (s)));             /* promise 3: the other knew of its loss before */
 #ifdef OTHERS
   if :: r == TRUTH && s == 1 -> highest = rep[r].token :: else fi
 #endif
 #endif
 }
 
-/* queue.go, remove and fire: an entry goes, and the head of the queue is granted. */
+/* queue.go, remove and fire: an entry is removed, and the head of the queue is granted. */
 inline remove(r, s) {
   rep[r].entry[s] = NO_ENTRY;
   if
@@ -215,7 +215,7 @@ inline remove(r, s) {
 #define expire_counts(same) (same)                      /* the entry's term is the command's */
 #endif
 
-/* Machine.Apply. It sets ok and, if somebody was granted the lock, fired. */
+/* Machine.Apply. It sets ok and, if a client was granted the lock, fired. */
 inline apply(r, k, s, e, n, same) {
   ok = false;
   fired = NONE;
@@ -229,7 +229,7 @@ inline apply(r, k, s, e, n, same) {
 #ifdef COPY
     if :: r == TRUTH -> since = 0 :: else fi;
 #endif
-    if                                                  /* attach: what it does not name goes */
+    if                                                  /* attach: what it does not name is removed */
     :: rep[r].entry[s] != NO_ENTRY && rep[r].entry[s] != n -> remove(r, s)
     :: else
     fi
@@ -272,7 +272,7 @@ inline throw_away(l, c) {
 #endif
 }
 
-/* Not a rule, but a reduction: what a deposed leader decides about expiries comes to nothing, so its deadlines do not matter. */
+/* Not a rule, but a reduction: what a deposed leader decides about expiries has no effect, so its deadlines do not matter. */
 inline forget_deadlines(l) {
 #if !defined(NO_EXTEND) && !defined(EXPIRE_IN_LATER_TERM)
   due[at(l, 0)] = 0; due[at(l, 1)] = 0
@@ -297,7 +297,7 @@ proctype raft() {
       nempty(tail) && nfull(lag[leader]) ->
       commit_head_for(leader)
     }
-  :: atomic {                                           /* either voter is leader, also who led before, and its first entry committed */
+  :: atomic {                                           /* either voter becomes leader, even the last one, and its first entry is committed */
       term < TERMS && !calm ->
       if :: next = 0 :: next = 1 fi;
       d_step {
@@ -313,7 +313,7 @@ proctype raft() {
       :: break
       od;
       d_step {
-        empty_queue(tail);                              /* the rest was never on a majority, and is overwritten */
+        empty_queue(tail);                              /* the rest was never on a majority and is overwritten */
         lag[next]!FIRST, 0, 0, 0, 0;
         term++;
         leader = next;
@@ -334,7 +334,7 @@ inline propose(l, k, c, e, n) {
 /* KeeperCore.reply, and Replied(false) if the queue is full: the attachment ends. */
 inline tell(l, c, k, e, n, t) {
   if
-  :: !alive(c) || k != OPENED && (target[c] != l || epoch[c] != e || !linked(c)) -> skip       /* nobody there, or ignored */
+  :: !alive(c) || k != OPENED && (target[c] != l || epoch[c] != e || !linked(c)) -> skip       /* not running, or ignored */
   :: else ->
     if
     :: nfull(down[c]) -> down[c]!k, e, n, t
@@ -350,7 +350,7 @@ inline detach(l, c) {
 /* KeeperCore.Leads: every session gets its full TTL. */
 inline leads(l) {
   role[l] = LEADS;
-#ifndef NO_EXTEND                                       /* BUG: the new leader trusts what it remembers of deadlines */
+#ifndef NO_EXTEND                                       /* BUG: the new leader trusts the deadlines that it remembers */
   due[at(l, 0)] = (rep[l].life[0] == 1 -> TTL : 0);
   due[at(l, 1)] = (rep[l].life[1] == 1 -> TTL : 0)
 #endif
@@ -362,7 +362,7 @@ inline leads(l) {
 #define listens(client) true
 #endif
 
-/* KeeperCore.Applied: what the log has come to, for who is attached here. */
+/* KeeperCore.Applied: the results in the log, for the clients attached here. */
 proctype applied(byte l) {
   do
   :: d_step {
@@ -392,7 +392,7 @@ proctype applied(byte l) {
           expiring[at(l, sid(C))] = 0
         :: else
         fi;
-#ifndef GRANT_LOST                                      /* BUG: the keeper does not pass on whom a command has granted the lock */
+#ifndef GRANT_LOST                                      /* BUG: the keeper does not report to which client a command has granted the lock */
         if                                              /* fired, appliedAcquire */
         :: fired != NONE && listens(fired) && role[l] == LEADS && live[at(l, fired - 1)] ->
           C = fired - 1;
@@ -408,13 +408,13 @@ proctype applied(byte l) {
   od
 }
 
-#ifdef ACK_BEFORE_APPLIED                               /* BUG: the first entry is committed, and that is taken for enough */
+#ifdef ACK_BEFORE_APPLIED                               /* BUG: the first entry is committed, and that is regarded as enough */
 #define serving(l) (role[l] == LEADS || role[l] == SILENT)
 #else
 #define serving(l) (role[l] == LEADS)
 #endif
 
-#ifdef STALE_ACK                                        /* BUG: a leader acknowledges because it believes to lead */
+#ifdef STALE_ACK                                        /* BUG: a leader acknowledges without confirming that it leads */
 #define confirmable(l) true
 #else
 #define confirmable(l) ((l) == leader)
@@ -442,14 +442,14 @@ proctype applied(byte l) {
 
 #define renewable(l, c, e) (attached[at(l, c)] == e)    /* takeRenewals */
 
-/* beginAttachment: one attachment per session, that with the highest epoch. Only a copy can be the other. */
+/* beginAttachment: one attachment per session, the one with the highest epoch. Only a copy can have another. */
 #ifdef COPY
 #define other_is_newer(l, c, e) (attached[at(l, 1 - (c))] >= e)
 #else
 #define other_is_newer(l, c, e) false
 #endif
 inline end_other(l, c) {
-#if defined(COPY) && !defined(RENEW_OLD_EPOCH)          /* BUG: renewals on an older attachment go on being acknowledged */
+#if defined(COPY) && !defined(RENEW_OLD_EPOCH)          /* BUG: renewals on an older attachment are still acknowledged */
   L = 1 - c;
   detach(l, L)
 #else
@@ -457,15 +457,15 @@ inline end_other(l, c) {
 #endif
 }
 
-/* One client's dealings with the keeper of voter l. */
+/* The steps of one client with the keeper of voter l. */
 proctype keeper(byte l, c) {
   do
   :: d_step {                                           /* Receive */
       nempty(up[at(l, c)]) && can_propose(l) ->
       up[at(l, c)]?K, E, N;
       if
-      :: !serving(l) -> skip                            /* it asks again, here or elsewhere */
-      :: serving(l) && l != leader && K != RENEW -> skip        /* needs the log, where nothing of a deposed leader's arrives */
+      :: !serving(l) -> skip                            /* the client asks again, here or elsewhere */
+      :: serving(l) && l != leader && K != RENEW -> skip        /* needs the log, and a deposed leader can commit nothing */
       :: serving(l) && l == leader && K == OPEN -> propose(l, OPEN, c, 0, 0)
       :: serving(l) && l == leader && K == ATTACH ->                   /* admitAttach, and takeRenewals: a renewal travels with it */
         if
@@ -480,10 +480,10 @@ proctype keeper(byte l, c) {
         fi
       :: serving(l) && l == leader && (K == ACQUIRE || K == FREE) && attached[at(l, c)] == E -> propose(l, K, c, E, N)
       :: serving(l) && K == RENEW && renewable(l, c, E) -> renewal[at(l, c)] = 1
-      :: else -> skip                                   /* unknown: of another attachment */
+      :: else -> skip                                   /* from another attachment */
       fi
     }
-  :: d_step {                                           /* Round is over: a majority has confirmed our lead after the arrival */
+  :: d_step {                                           /* Round is over: a majority has confirmed the lead after the arrival */
       renewal[at(l, c)] == 1 && confirmable(l) && acknowledgeable(l, c) ->
       renewal[at(l, c)] = 2;
       need[at(l, c)] = read_index(l)
@@ -504,7 +504,7 @@ proctype keeper(byte l, c) {
       if
       :: l == leader -> tail!EXPIRE, c, 0, 0, 1
       :: l != leader -> skip
-#ifdef EXPIRE_IN_LATER_TERM                             /* raft forwards it to the next leader; else it would be refused: nothing happens */
+#ifdef EXPIRE_IN_LATER_TERM                             /* raft forwards it to the next leader; otherwise it would be rejected and nothing would happen */
       :: l != leader && nfull(tail) -> tail!EXPIRE, c, 0, 0, 0
 #endif
       fi
@@ -516,7 +516,7 @@ proctype keeper(byte l, c) {
 
 /* ---- session: the client ---- */
 
-#ifdef ORIGINAL_STAYS                                   /* COPY: the original does not notice anything; a smaller state space */
+#ifdef ORIGINAL_STAYS                                   /* COPY: the original notices nothing; a smaller state space */
 #define may_move(c) ((c) == 1)
 #else
 #define may_move(c) true
@@ -525,7 +525,7 @@ proctype keeper(byte l, c) {
 #define under_way(c) (len(up[at(0, c)]) + len(up[at(1, c)]) > 0)
 #define must_move(c) (role[leader] == LEADS && !under_way(c) && attached[at(leader, c)] != epoch[c])
 
-/* The stream to the old target is over; T: what it still carried is lost, and not just late. */
+/* The stream to the old target has ended; T: what it still carried is lost, and not only late. */
 inline leave_target(c) {
   do :: T && len(up[at(0, c)]) > 0 -> up[at(0, c)]?_, _, _ :: else -> break od;
   do :: T && len(up[at(1, c)]) > 0 -> up[at(1, c)]?_, _, _ :: else -> break od;
@@ -538,7 +538,7 @@ inline leave_target(c) {
 #define SECOND false
 #endif
 
-/* writeQuestion: Open, or Attach, which names the request that a caller still wants and has a renewal beside it. */
+/* writeQuestion: Open, or Attach, which names the request that a caller still wants and comes with a renewal. */
 inline write_question(c, l) {
   target[c] = l;
   if
@@ -551,7 +551,7 @@ inline write_question(c, l) {
     epoch[c]++;
     named[c] = (want[c] == ASKED || want[c] == HELD -> number[c] : NO_ENTRY);
     up[at(l, c)]!ATTACH, epoch[c], named[c];
-    freeing[c] = NO_ENTRY;                              /* dropFrees: it does not name them, which frees them as well */
+    freeing[c] = NO_ENTRY;                              /* dropFrees: it does not name them, which frees them too */
     flying[c] = RENEWS;
     age[c] = 0;
     phase[c] = ATTACHING
@@ -559,15 +559,15 @@ inline write_question(c, l) {
 }
 
 
-/* lose, loseAll: the hold is over for ever, and its release is due. */
+/* lose, loseAll: the hold is over for good, and its release is due. */
 inline lose(c) {
   freeing[c] = number[c];
-#ifndef REVIVE_AFTER_LOSS                               /* BUG: the handle is not marked, it only looks at the deadline */
+#ifndef REVIVE_AFTER_LOSS                               /* BUG: the handle is not marked, and only checks the deadline */
   want[c] = IDLE
 #endif
 }
 
-/* grant: to a caller who waits, if the lease has anything left; else it is given back and waited for anew. */
+/* grant: to a waiting caller if the lease has time left; otherwise it is released and requested again. */
 inline take_grant(c, t) {
   if
   :: lease[c] > 0 ->
@@ -581,7 +581,7 @@ inline take_grant(c, t) {
   fi
 }
 
-/* renewed: only what was sent counts, and never back. */
+/* renewed: only the time of sending counts, and the deadline never moves back. */
 inline renew_lease(c) {
 #ifdef DEADLINE_FROM_ACK                                /* BUG: the deadline counts from the acknowledgement */
   lease[c] = LEASE;
@@ -592,7 +592,7 @@ inline renew_lease(c) {
   age[c] = 0
 }
 
-/* forgetSession. What is still wanted would be asked anew under another session: here the client's part is over. */
+/* forgetSession. What is still wanted would be requested under another session: here the client's part ends. */
 inline leave_stage(c, how) {
   phase[c] = how;
   want[c] = IDLE; lease[c] = 0; flying[c] = 0; age[c] = 0; freeing[c] = NO_ENTRY; named[c] = NO_ENTRY;
@@ -618,7 +618,7 @@ proctype client(byte c) {
       flying[c] = 1;
       age[c] = 0
     }
-  :: d_step {                                           /* writeRequest: a call of Lock, or one that is asked anew */
+  :: d_step {                                           /* writeRequest: a call of Lock, or a repeated request */
       linked(c) && (want[c] == IDLE && !calm || want[c] == UNSENT) && freeing[c] == NO_ENTRY && number[c] < NUMBERS && lease[c] > 0 &&
         nfull(up[at(target[c], c)]) ->
       number[c]++;
@@ -628,7 +628,7 @@ proctype client(byte c) {
   :: d_step {                                           /* a context ends: Lock returns its error at once, the cancel is sent later */
       want[c] == ASKED && cancels > 0 && !calm ->
       cancels--;
-#ifndef CANCEL_DROPPED                                  /* BUG: the cancel is forgotten, and with it a grant that crosses it */
+#ifndef CANCEL_DROPPED                                  /* BUG: the cancel is dropped, and with it a grant that crosses it */
       freeing[c] = number[c];
 #endif
       want[c] = IDLE
@@ -638,7 +638,7 @@ proctype client(byte c) {
       freeing[c] = number[c];
       want[c] = IDLE
     }
-  :: d_step {                                           /* writeCommands: what frees something goes first */
+  :: d_step {                                           /* writeCommands: commands that free something are sent first */
       linked(c) && freeing[c] != NO_ENTRY && nfull(up[at(target[c], c)]) ->
       up[at(target[c], c)]!FREE, epoch[c], freeing[c];
       freeing[c] = NO_ENTRY
@@ -663,7 +663,7 @@ proctype client(byte c) {
       :: K == REFUSED && E == epoch[c] -> leave_stage(c, GONE)         /* sessionGone */
       :: K == GRANTED && E == epoch[c] && want[c] == ASKED && N == number[c] -> take_grant(c, C)
       :: K == RENEWED && E == epoch[c] && flying[c] -> renew_lease(c)
-      :: else -> skip                                   /* a grant that crossed its cancel, which is on its way */
+      :: else -> skip                                   /* a grant that crossed its cancel, which is under way */
       fi
     }
   od
@@ -685,13 +685,13 @@ inline older(c) {
 inline nearer(i) { if :: due[i] > 0 -> due[i]-- :: else fi }
 
 #ifdef LIVE
-#define may_tick (!calm || timeout)                     /* when faults have ended, time passes only when nobody has anything to do */
+#define may_tick (!calm || timeout)                     /* after the faults time passes only when no process can do a step */
 #else
 #define may_tick true
 #endif
 
 #ifdef OTHERS
-/* The others: see the top. Their commands get into the log whenever that is possible. */
+/* The others: see the top. Their commands enter the log whenever that is possible. */
 proctype others() {
   do
   :: d_step {
@@ -700,7 +700,7 @@ proctype others() {
       tail!ACQUIRE, 1, 1, number[1], 1
     }
 #ifndef LIVE
-  :: d_step {                                           /* also the end of a session, where it holds */
+  :: d_step {                                           /* also the end of a session, if it holds */
       rep[TRUTH].entry[1] != NO_ENTRY && nfull(tail) ->
       tail!FREE, 1, 1, rep[TRUTH].entry[1], 1
     }
@@ -741,9 +741,9 @@ proctype time() {
       }
     }
 #ifdef LIVE
-  :: d_step {                                           /* the last fault: the holder is dead, somebody leads, the client waits */
+  :: d_step {                                           /* the last fault: the holder is dead, a voter leads, the client waits */
       !calm && phase[1] == DEAD && alive(0) && rep[TRUTH].life[0] == 1 && (want[0] == ASKED || want[0] == UNSENT) && lease[0] > 0 &&
-        epoch[0] < EPOCHS && number[0] + (want[0] == UNSENT) < NUMBERS ->       /* and the bounds let it ask again */
+        epoch[0] < EPOCHS && number[0] + (want[0] == UNSENT) < NUMBERS ->       /* and the bounds allow another request */
       calm = 1;
       since = 0
     }
@@ -752,7 +752,7 @@ proctype time() {
 }
 
 
-/* ---- what must never be, and what must be reached ---- */
+/* ---- states that must never be reached, and states that must be ---- */
 
 #define owns(c) (rep[TRUTH].owner == sid(c) + 1 && rep[TRUTH].entry[sid(c)] == number[c])
 #define lives(c) (rep[TRUTH].life[sid(c)] == 1)
@@ -793,7 +793,7 @@ proctype monitor() {
 #else
   :: atomic { believes(0) && believes(1) && since >= LEASE && rep[TRUTH].epoch[0] > 1 -> assert(copies_believe_too_long) }
 #endif
-#ifndef BELIEF_ONLY                                     /* to see what a bug leads to when the broken lemma does not end the run */
+#ifndef BELIEF_ONLY                                     /* leaves the lemma out, so that the run shows what a bug leads to */
   :: atomic { lease[0] > 0 && !lives(0) || CLIENT1(lease[1] > 0 && !lives(1)) -> assert(promise3_lease_without_session) }
 #endif
 #ifdef LIVE

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Checks the models of this directory with Spin: that the protocol holds, that the check reaches the states it is about, and that each
-# planted bug is found. Prints a table and ends with 0 only if every row is as expected. Installs nothing, leaves nothing behind.
+# Checks the models of this directory with Spin: that the protocol holds, that the check reaches the
+# interesting states, and that each planted bug is found. It prints a table and exits with 0 only if
+# every row is as expected. It installs nothing and leaves nothing behind.
 #
-#   model/run.sh          everything, two minutes of one core; 1 GB at most, and it stops at 2
-#   model/run.sh -quick   smaller bounds, for every merge; 20 seconds on two cores
-#   model/run.sh NAME     the rows whose name contains NAME
+#   model/run.sh          everything: two minutes on one core, about 1 GB, at most 2 GB
+#   model/run.sh -quick   smaller bounds, for every merge: 20 seconds on two cores
+#   model/run.sh NAME     only the rows whose name contains NAME
 set -euo pipefail
 cd "$(dirname "$0")"
 
 for tool in spin gcc; do
   if ! command -v "$tool" >/dev/null; then
-    printf 'model/run.sh needs %s, which is not installed. Debian and Ubuntu: apt-get install -y --no-install-recommends spin gcc libc6-dev\n' "$tool" >&2
+    printf 'model/run.sh needs %s, which is not installed. Debian and Ubuntu: %s\n' "$tool" \
+      'apt-get install -y --no-install-recommends spin gcc libc6-dev' >&2
     exit 3
   fi
 done
@@ -25,7 +27,7 @@ for argument in "$@"; do
   esac
 done
 
-# The bounds of each scenario; lease.pml says what the scenarios are. -quick takes the second.
+# The bounds of each scenario; lease.pml describes the scenarios. -quick uses small for lease.
 lease='-DTTL=3 -DTERMS=2 -DEPOCHS=2 -DNUMBERS=1 -DCANCELS=0'
 calls='-DSTILL -DTERMS=3 -DEPOCHS=2 -DNUMBERS=2 -DCANCELS=1'
 opening='-DOPENING -DTTL=3 -DTERMS=1 -DEPOCHS=2 -DNUMBERS=1 -DCANCELS=0'
@@ -39,8 +41,8 @@ small='-DTTL=2 -DTERMS=2 -DEPOCHS=1 -DNUMBERS=1 -DCANCELS=0'
 again='-DTTL=2 -DTERMS=1 -DEPOCHS=1 -DNUMBERS=2 -DCANCELS=0'
 moving='-DTTL=2 -DTERMS=2 -DEPOCHS=2 -DNUMBERS=1 -DCANCELS=0'
 
-# What is expected | name | flags. "holds": the whole state space, no error. "reached": the state is reachable. "caught": an error, of the
-# kind that the fourth field names.
+# Each row is: expected | name | flags, and for "caught" the kind of the error. "holds": no error in
+# the whole state space. "reached": the state is reachable. "caught": an error of that kind.
 rows() {
   if [ -n "$quick" ]; then
     lease=$small calls='-DSTILL -DTERMS=2 -DEPOCHS=2 -DNUMBERS=2 -DCANCELS=1'
@@ -63,17 +65,19 @@ rows() {
       reached 'a grant crosses a cancel' "$calls -DREACH=cancel_crossed" \
       reached 'a second term' "$lease -DREACH=second_term" \
       reached 'a third term' "$calls -DREACH=last_term" \
-      reached 'two believe to lead' "$lease -DREACH=two_leaders" \
+      reached 'two leaders at once' "$lease -DREACH=two_leaders" \
       reached 'a hold outlives its leader' "$lease -DREACH=hold_moves" \
       reached 'a renewal comes too late' "$lease -DREACH=late_renewal" \
-      reached 'a copy is told' "$copy -DREACH=refused_copy" \
+      reached 'a copy is refused' "$copy -DREACH=refused_copy" \
       reached 'served at the last moment' "$live -DREACH=served"
   else
     printf '%s|%s|%s\n' reached 'it passes on by expiry' "$lease -DREACH=handover_by_expiry"
   fi
-  # The lemma behind promise 3 is broken first by most bugs; without it one sees that two in the end believe, but for ACK_BEFORE_APPLIED:
-  # there a dead session looks alive to its client, which by then holds nothing.
-  local belief='|promise3_believer_does_not_own' opened='-DOPENING -DTTL=2 -DTERMS=1 -DEPOCHS=1 -DNUMBERS=1 -DCANCELS=0'
+  # Most bugs first break the lemma behind promise 3. BELIEF_ONLY leaves the lemma out, so that the
+  # check goes on to the state with two believed holders. ACK_BEFORE_APPLIED is the exception: there
+  # a dead session looks alive to its client, which holds nothing by then.
+  local belief='|promise3_believer_does_not_own'
+  local opened='-DOPENING -DTTL=2 -DTERMS=1 -DEPOCHS=1 -DNUMBERS=1 -DCANCELS=0'
   printf '%s|%s|%s\n' \
     caught STALE_ACK "$lease -DBELIEF_ONLY$belief" \
     caught DEADLINE_FROM_ACK "$lease -DBELIEF_ONLY$belief" \
@@ -84,13 +88,15 @@ rows() {
     caught REVIVE_AFTER_LOSS "$lease -DBELIEF_ONLY$belief" \
     caught SECOND_SENDING "$opened -DBELIEF_ONLY$belief" \
     caught NO_MARGIN "$drift -DBELIEF_ONLY$belief" \
-    caught RENEW_OLD_EPOCH "-DCOPY -DTTL=2 -DTERMS=1 -DEPOCHS=2 -DORIGINAL_STAYS|copies_believe_too_long" \
+    caught RENEW_OLD_EPOCH \
+    "-DCOPY -DTTL=2 -DTERMS=1 -DEPOCHS=2 -DORIGINAL_STAYS|copies_believe_too_long" \
     caught CANCEL_DROPPED "$calls|promise6_something_is_left" \
-    caught GRANT_LOST "-DLIVE -DTTL=2 -DTERMS=1 -DEPOCHS=2 -DNUMBERS=2 -DCANCELS=0|promise4_waiter_is_not_served"
+    caught GRANT_LOST \
+    "-DLIVE -DTTL=2 -DTERMS=1 -DEPOCHS=2 -DNUMBERS=2 -DCANCELS=0|promise4_waiter_is_not_served"
 }
 
 work=$(mktemp -d)
-# The end of the script ends what it has started. Each row has a process group of its own, since it has children.
+# stop ends what the script has started. Each row has its own process group, since it has children.
 stop() {
   local pid
   for pid in $(jobs -p); do kill -- "-$pid" 2>/dev/null || true; done
@@ -100,7 +106,7 @@ stop() {
 trap stop EXIT
 trap 'exit 130' INT TERM
 
-# row NUMBER EXPECTED NAME FLAGS KIND: builds and runs one check and leaves its line of the table.
+# row NUMBER EXPECTED NAME FLAGS KIND builds and runs one check, and writes its line of the table.
 row() {
   local dir=$work/$1 expected=$2 name=$3 flags=$4 kind=$5 verdict
   [ "$expected" != caught ] || flags="$flags -D$name"
@@ -108,16 +114,19 @@ row() {
   cp lease.pml "$dir/"
   cd "$dir"
   # shellcheck disable=SC2086 # flags are several words
-  if ! timeout 60 spin -a $flags lease.pml >log 2>&1 || ! gcc -w -O1 -DSAFETY -DCOLLAPSE -DMEMLIM=2000 -DNOFAIR -o pan pan.c >>log 2>&1; then
+  if ! timeout 60 spin -a $flags lease.pml >log 2>&1 ||
+    ! gcc -w -O1 -DSAFETY -DCOLLAPSE -DMEMLIM=2000 -DNOFAIR -o pan pan.c >>log 2>&1; then
     verdict='FAILED to build'
   else
     ./pan -E -m100000 -w24 >log 2>&1 || true
-    if grep -qE 'depth too small|out of memory|not completed.*memory|aborted' log && ! grep -q 'assertion violated' log; then
+    if grep -qE 'depth too small|out of memory|not completed.*memory|aborted' log &&
+      ! grep -q 'assertion violated' log; then
       verdict='FAILED: the search is not complete'
     elif grep -q 'errors: 0' log; then
       verdict=$([ "$expected" = holds ] && echo holds || echo 'FAILED: nothing found')
     elif grep -q 'assertion violated' log; then
-      verdict=$(sed -n 's/.*assertion violated \([^ ]*\).*/\1/p' log | head -n 1 | sed 's/^(.*/grant_while_another_believes/')
+      verdict=$(sed -n 's/.*assertion violated \([^ ]*\).*/\1/p' log | head -n 1 |
+        sed 's/^(.*/grant_while_another_believes/')
       case $expected:$verdict in
       holds:*) verdict="FAILED: $verdict" ;;
       reached:wanted_state) verdict=reached ;;
@@ -130,7 +139,8 @@ row() {
     fi
   fi
   case $verdict in FAILED*) cp log "$work/failed.$1" ;; esac
-  printf '%-8s %-28s %10s %8s  %s\n' "$expected" "$name" "$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' log)" \
+  printf '%-8s %-28s %10s %8s  %s\n' "$expected" "$name" \
+    "$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' log)" \
     "$(sed -n 's/.*elapsed time \([0-9.]*\).*/\1/p' log | head -n 1)" "$verdict" >"$work/line.$1"
   cd - >/dev/null
   rm -rf "$dir"

@@ -17,7 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel"
 )
 
-// A service that Prometheus scrapes.
+// This is a service that Prometheus scrapes.
 func Example() {
 	ctx := context.Background()
 	registry := prometheus.NewRegistry()
@@ -28,7 +28,7 @@ func Example() {
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
 	telemetry, err := mortiseotel.New(mortiseotel.Options{
 		MeterProvider: meters,
-		// few, and not the keys
+		// Return few classes, and never the keys.
 		Class: func(key string) string { class, _, _ := strings.Cut(key, "/"); return class },
 	})
 	if err != nil {

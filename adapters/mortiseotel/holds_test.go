@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestHoldsThatHaveEndedAreKeptForAWhile: whoever waited for one looks for it when it has ended.
-// What is kept is bounded, also by holds that last.
+// TestHoldsThatHaveEndedAreKeptForAWhile: a waiter looks for the hold after it has ended. What is
+// kept is bounded, even if holds never end.
 func TestHoldsThatHaveEndedAreKeptForAWhile(t *testing.T) {
 	h := &holds{spans: map[mortise.Token]trace.SpanContext{}}
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}})
@@ -18,17 +18,17 @@ func TestHoldsThatHaveEndedAreKeptForAWhile(t *testing.T) {
 	if h.end(1); !h.get(1).IsValid() {
 		t.Fatal("a hold that has just ended is forgotten")
 	}
-	for token := mortise.Token(10); token < 10+endedMost; token++ {
+	for token := mortise.Token(10); token < 10+maxEnded; token++ {
 		h.put(token, span)
 		h.end(token)
 	}
 	if h.get(1).IsValid() || !h.get(2).IsValid() {
 		t.Errorf("the oldest that has ended is kept: %v, one that lasts: %v", h.get(1).IsValid(), h.get(2).IsValid())
 	}
-	for token := mortise.Token(100_000); token < 100_000+2*holdsMost; token++ {
+	for token := mortise.Token(100_000); token < 100_000+2*maxHolds; token++ {
 		h.put(token, span)
 	}
-	if n := len(h.spans); n > holdsMost+endedMost {
+	if n := len(h.spans); n > maxHolds+maxEnded {
 		t.Errorf("%d are kept", n)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestOnlyTheAPIIsImported: what users of this package get into their builds beside mortise.
+// TestOnlyTheAPIIsImported checks what users of this package get into their builds besides mortise.
 func TestOnlyTheAPIIsImported(t *testing.T) {
 	may := []string{
 		"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric",

@@ -49,8 +49,8 @@ func (m *meter) make(from metric.Meter, attributes []attribute.KeyValue) (err er
 	return nil
 }
 
-// zero begins every counter at 0: a rule that asks for an increase does not see the first event of
-// a series that was not there before.
+// zero sets every counter to 0. Otherwise a rule that asks for an increase would miss the first
+// event of a new series.
 func (m *meter) zero() {
 	for _, row := range table.Metrics() {
 		if row.Kind != table.Counter {
@@ -131,7 +131,7 @@ func (m *meter) synced(e mortise.NodeEvent) {
 	m.record(context.Background(), table.Sync, e.Took.Seconds(), nil, attribute.String("outcome", string(e.State)))
 }
 
-// observe has the gauges read status.
+// observe makes the gauges read status.
 func (m *meter) observe(status func() mortise.Status) (metric.Registration, error) {
 	var all []metric.Observable
 	for _, row := range table.Metrics() {
@@ -148,7 +148,7 @@ func (m *meter) observe(status func() mortise.Status) (metric.Registration, erro
 	}, all...)
 }
 
-// figures are those of a status that are measured by asking.
+// figures returns the values that are read from a status.
 func figures(s mortise.Status) map[string]float64 {
 	voters := 0
 	for _, v := range s.Voters {
@@ -172,8 +172,8 @@ func figures(s mortise.Status) map[string]float64 {
 	if s.Leading {
 		f[table.Members] = float64(s.MembersTotal)
 	}
-	// a voter that is replaced by none is missing too, though the group does not wait for it any
-	// more
+	// A removed voter that has no replacement counts as missing too, although the group no longer
+	// waits for it.
 	if s.Health != nil {
 		f[table.Missing] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// TestNamesPassPrometheusLinter holds what the exporter really prints to promlint, and to the
-// table.
+// TestNamesPassPrometheusLinter compares what the exporter prints with promlint and with the table.
 func TestNamesPassPrometheusLinter(t *testing.T) {
 	r := newRig(t)
 	r.live(t)
@@ -40,7 +39,7 @@ func TestNamesPassPrometheusLinter(t *testing.T) {
 	}
 }
 
-// TestKeysAreNoLabels: whatever is locked, no label value is a key, or contains one.
+// TestKeysAreNoLabels: whatever is locked, no label value is a key or contains one.
 func TestKeysAreNoLabels(t *testing.T) {
 	for _, classed := range []bool{false, true} {
 		r := newRig(t, func(o *mortiseotel.Options) {
@@ -78,7 +77,7 @@ func TestKeysAreNoLabels(t *testing.T) {
 // TestFiguresAreThoseOfTheNode compares counters and gauges with what was done.
 func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	r := newRig(t)
-	// a rule sees only the increase of a series that is there
+	// A rule sees an increase only if the series existed before.
 	for _, reason := range []string{"lease", "overdue", "forced", "expired"} {
 		if f := r.gather(t)["mortise_lock_losses_total"]; len(f.GetMetric()) != 8 ||
 			r.value(t, "mortise_lock_losses_total", "reason", reason) != 0 {
@@ -87,7 +86,7 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	}
 	r.live(t)
 	held := r.acquire(t, t.Context(), mortise.Request{Key: "k", Shared: true})
-	// the leader counts at its next look
+	// The leader counts at its next look.
 	for end := time.Now().Add(10 * time.Second); r.node.Status().MembersTotal != 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the leader does not count its own session")
@@ -139,7 +138,7 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	unlock(t, held)
 }
 
-// TestHistogramsAreInSeconds: a hold of some milliseconds is some thousandths.
+// TestHistogramsAreInSeconds: a hold of a few milliseconds counts as a few thousandths.
 func TestHistogramsAreInSeconds(t *testing.T) {
 	r := newRig(t)
 	r.live(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// TestPagesAreCurrent: go run ./generate mends it.
+// TestPagesAreCurrent: if it fails, run go run ./generate.
 func TestPagesAreCurrent(t *testing.T) {
 	dashboard, err := pages.Dashboard()
 	if err != nil {
@@ -35,14 +35,14 @@ func TestPagesAreCurrent(t *testing.T) {
 }
 
 var (
-	// named finds metrics in an expression, with their matchers; matcher a label with its value.
+	// named finds metrics in an expression, with their matchers. matcher finds a label and its value.
 	named   = regexp.MustCompile(`\b(mortise_[a-z_]+)(\{[^}]*\})?`)
 	matcher = regexp.MustCompile(`([a-z]+)(=~|!~|!=|=)"([^"]*)"`)
 	grouped = regexp.MustCompile(`by \(([^)]*)\)`)
 )
 
-// TestPagesAskForWhatIsThere holds every query to what the exporter prints for a node that runs:
-// its metric is there, with its labels.
+// TestPagesAskForWhatIsThere checks every query against what the exporter prints for a running
+// node: its metric exists and has its labels.
 func TestPagesAskForWhatIsThere(t *testing.T) {
 	r := newRig(t)
 	r.live(t)
@@ -91,7 +91,7 @@ func TestPagesAskForWhatIsThere(t *testing.T) {
 	}
 }
 
-// faults says what a query asks for that is not there.
+// faults returns what a query asks for that does not exist.
 func faults(query string, labels map[string][]string) (faults []string) {
 	found := named.FindAllStringSubmatch(query, -1)
 	if len(found) == 0 {
@@ -168,13 +168,14 @@ func runbook(t *testing.T) (anchors []string, written bool) {
 	drop := regexp.MustCompile("[^a-z0-9 _-]")
 	for line := range strings.Lines(string(text)) {
 		if title := strings.TrimLeft(line, "#"); title != line && strings.HasPrefix(title, " ") {
-			anchors = append(anchors, strings.ReplaceAll(drop.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-"))
+			text := drop.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+			anchors = append(anchors, strings.ReplaceAll(text, " ", "-"))
 		}
 	}
 	return anchors, true
 }
 
-// TestAlertRulesAreValid asks Prometheus itself.
+// TestAlertRulesAreValid has promtool check the rules.
 func TestAlertRulesAreValid(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

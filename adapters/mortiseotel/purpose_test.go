@@ -10,8 +10,8 @@ import (
 )
 
 // TestCandidatesAreNoAlarm: a call that waits for a lock that is held long by design is counted
-// apart, so that MortiseStuck does not see it, and its wait has a kind of its own, which
-// MortiseQueueLong leaves out. Words that are not known make no series.
+// separately, so that MortiseStuck ignores it. Its wait has its own kind, which MortiseQueueLong
+// excludes. Unknown purposes make no series.
 func TestCandidatesAreNoAlarm(t *testing.T) {
 	r := newRig(t)
 	labels := func(purpose string) map[string]string { return map[string]string{"mortise.purpose": purpose} }

@@ -19,7 +19,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel"
 )
 
-// rig is a solo node on a disk, whose metrics end in a Prometheus registry and whose spans in
+// rig is a solo node with a directory. Its metrics go to a Prometheus registry and its spans to
 // memory.
 type rig struct {
 	node     *mortise.Node
@@ -135,7 +135,8 @@ func (r *rig) gather(t *testing.T) map[string]*dto.MetricFamily {
 	return all
 }
 
-// value adds up what a metric says where the label has the value; of a histogram the count.
+// value adds up a metric over all series whose label has the value; for a histogram it adds the
+// counts.
 func (r *rig) value(t *testing.T, name, label, value string) (sum float64) {
 	t.Helper()
 	for _, m := range r.gather(t)[name].GetMetric() {

@@ -13,22 +13,22 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Bounds of what is remembered for links.
+// Limits of what is remembered for links.
 const (
-	holdsMost = 16_384 // that last
-	endedMost = 1_024  // that have ended: whoever waited for one is granted the lock, and looks for it, a moment later
+	maxHolds = 16_384 // current holds
+	maxEnded = 1_024  // ended holds: a waiter looks for its holder's span just after that hold has ended
 )
 
-// hold is the span of a lock that is held.
+// hold is the span of a held lock.
 type hold struct {
 	token mortise.Token
 	span  trace.Span
 	over  sync.Once
 }
 
-// holds finds the span of a hold of this process by its token.
+// holds maps tokens of this process to the spans of their holds.
 type holds struct {
-	mu    sync.Mutex // guards the rest; never held across a wait
+	mu    sync.Mutex // guards the rest; never held while blocking
 	spans map[mortise.Token]trace.SpanContext
 	live  int
 	ended []mortise.Token // a ring
@@ -38,7 +38,7 @@ type holds struct {
 func (h *holds) put(token mortise.Token, span trace.SpanContext) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if span.IsValid() && h.live < holdsMost {
+	if span.IsValid() && h.live < maxHolds {
 		h.spans[token] = span
 		h.live++
 	}
@@ -50,7 +50,7 @@ func (h *holds) get(token mortise.Token) trace.SpanContext {
 	return h.spans[token]
 }
 
-// end keeps the hold among the last that have ended.
+// end moves the hold to the last ones that have ended.
 func (h *holds) end(token mortise.Token) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,16 +58,16 @@ func (h *holds) end(token mortise.Token) {
 		return
 	}
 	h.live--
-	if len(h.ended) < endedMost {
+	if len(h.ended) < maxEnded {
 		h.ended = append(h.ended, token)
 		return
 	}
 	delete(h.spans, h.ended[h.next])
 	h.ended[h.next] = token
-	h.next = (h.next + 1) % endedMost
+	h.next = (h.next + 1) % maxEnded
 }
 
-// waited makes the span of a call that has ended just now.
+// waited makes the span of a call that has just ended.
 func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	now := time.Now()
 	attributes := t.attributes(e, attribute.String("mortise.outcome", string(e.Outcome)),
@@ -94,14 +94,14 @@ func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	span.End(trace.WithTimestamp(now))
 }
 
-// hold begins the span of a lock that was granted.
+// hold begins the span of a granted lock.
 func (t *Telemetry) hold(ctx context.Context, e mortise.LockEvent) *hold {
 	_, span := t.tracer.Start(ctx, "mortise.hold", trace.WithAttributes(t.attributes(e)...))
 	t.holds.put(e.Token, span.SpanContext())
 	return &hold{token: e.Token, span: span}
 }
 
-// release ends the span of a lock that has ended. Unlock and the loss of a lock may both tell that.
+// release ends the span of a lock. It may be called twice, by Unlock and by the loss of the lock.
 func (t *Telemetry) release(e mortise.LockEvent) {
 	h, ok := e.Tag.(*hold)
 	if !ok {
@@ -118,7 +118,7 @@ func (t *Telemetry) release(e mortise.LockEvent) {
 	})
 }
 
-// attributes are those that a wait and a hold have in common.
+// attributes returns the common attributes of a wait and a hold.
 func (t *Telemetry) attributes(e mortise.LockEvent, more ...attribute.KeyValue) []attribute.KeyValue {
 	list := append([]attribute.KeyValue{attribute.String("mortise.key", e.Key), attribute.Int("mortise.keys", e.Keys),
 		attribute.String("mortise.kind", string(e.Kind))}, more...)
@@ -128,18 +128,18 @@ func (t *Telemetry) attributes(e mortise.LockEvent, more ...attribute.KeyValue) 
 	return append(list, t.options.Attributes...)
 }
 
-// tokenIs is a token as text: not every store of traces has numbers that large.
+// tokenIs returns a token as text, since not every store of traces holds 64-bit numbers.
 func tokenIs(key string, token mortise.Token) attribute.KeyValue {
 	return attribute.String(key, strconv.FormatUint(uint64(token), 10))
 }
 
-// linkTo is a link to what a wait was behind: the span of the hold, or what the holder has locked
-// for.
+// linkTo links to what a wait was behind: the span of the hold, or the span under which its holder
+// asked for the lock.
 func linkTo(span trace.SpanContext, what string) []trace.Link {
 	return []trace.Link{{SpanContext: span, Attributes: []attribute.KeyValue{attribute.String("mortise.link", what)}}}
 }
 
-// mark is the hook of that name: who the caller is, in 25 bytes. The span of the hold cannot
+// mark implements Hooks.Mark: it encodes the caller's span in 25 bytes. The span of the hold cannot
 // travel, since it begins with the grant.
 func (t *Telemetry) mark(ctx context.Context) []byte {
 	span := trace.SpanContextFromContext(ctx)
@@ -150,7 +150,7 @@ func (t *Telemetry) mark(ctx context.Context) []byte {
 	return append(append(traceID[:], spanID[:]...), byte(span.TraceFlags()))
 }
 
-// decodeMark is the inverse of mark; what it cannot read is no span.
+// decodeMark is the inverse of mark. It returns no span for data that mark has not made.
 func decodeMark(mark []byte) trace.SpanContext {
 	var c trace.SpanContextConfig
 	if len(mark) != len(c.TraceID)+len(c.SpanID)+1 {

@@ -17,7 +17,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// attr is the value of an attribute, as text.
 func attr(s sdktrace.ReadOnlySpan, key string) string {
 	at := slices.IndexFunc(s.Attributes(), func(kv attribute.KeyValue) bool { return string(kv.Key) == key })
 	if at < 0 {
@@ -40,7 +39,8 @@ func (r *rig) span(t *testing.T, name, key, value string) sdktrace.ReadOnlySpan 
 	return nil
 }
 
-// TestAWaitLinksToTheHold: the one that it was behind, also if that ended before the wait did.
+// TestAWaitLinksToTheHold: the link is to the hold that it was behind, even if that ended before
+// the wait did.
 func TestAWaitLinksToTheHold(t *testing.T) {
 	r := newRig(t)
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(tracetest.NewSpanRecorder())).Tracer("test")
@@ -79,11 +79,11 @@ func TestAWaitLinksToTheHold(t *testing.T) {
 		t.Errorf("the wait took %v", took)
 	}
 	if own := r.span(t, "mortise.wait", "mortise.token", text(first.Token())); len(own.Links()) != 0 {
-		t.Errorf("who did not wait links to %v", own.Links())
+		t.Errorf("a call that did not wait links to %v", own.Links())
 	}
 }
 
-// TestALossEndsTheHold: once, though Unlock is told of it too.
+// TestALossEndsTheHold: it ends once, although Unlock reports it too.
 func TestALossEndsTheHold(t *testing.T) {
 	r := newRig(t)
 	l := r.acquire(t, t.Context(), mortise.Request{Key: "k", MaxHold: time.Millisecond})
@@ -109,7 +109,8 @@ func TestALossEndsTheHold(t *testing.T) {
 	unlock(t, held)
 }
 
-// TestAWaitLinksToAnotherInstance: the span under which the lock was asked for there.
+// TestAWaitLinksToAnotherInstance: the link is to the span under which the lock was requested
+// there.
 func TestAWaitLinksToAnotherInstance(t *testing.T) {
 	var addresses []string
 	for range 2 {

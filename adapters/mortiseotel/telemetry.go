@@ -11,31 +11,30 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// scope names the instrumentation.
+// scope is the name of the instrumentation.
 const scope = "github.com/mortise-lock/mortise/adapters/mortiseotel"
 
 // Options say where metrics and spans go. The zero value measures nothing.
 type Options struct {
-	// MeterProvider makes the instruments. Default: nil, no metrics.
+	// MeterProvider makes the instruments. Nil means no metrics.
 	MeterProvider metric.MeterProvider
 
-	// TracerProvider makes the spans. Default: nil, no spans.
+	// TracerProvider makes the spans. Nil means no spans.
 	TracerProvider trace.TracerProvider
 
-	// Class sorts keys into a few classes, which become a label of the metrics of locks: "orders"
-	// for "orders/42", say. It is called on the goroutines of those who lock and must be quick;
-	// what it returns must have few values. Default: nil, no such label.
+	// Class sorts keys into a few classes, for example "orders" for "orders/42". The class becomes a
+	// label of the metrics of locks. Class is called on the goroutines of the lock's callers and must
+	// be fast. Its results must have few values. Nil means no such label.
 	Class func(key string) string
 
-	// Attributes are added to all metrics and spans, for a process with several nodes. Default:
-	// none.
+	// Attributes are added to all metrics and spans, for a process with several nodes.
 	Attributes []attribute.KeyValue
 }
 
-// Telemetry turns what a node tells into metrics and spans. Make one with New.
+// Telemetry turns the events of a node into metrics and spans. Make one with New.
 type Telemetry struct {
 	options Options
-	meter   meter // zero: no metrics
+	meter   meter // the zero meter makes no metrics
 	tracer  trace.Tracer
 	holds   holds
 }
@@ -55,8 +54,8 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// Hooks returns what is to be set as Config.Hooks. The caller owns it, and may wrap or drop
-// functions of it: without Leaked no lock costs what finding forgotten ones takes.
+// Hooks returns the value for Config.Hooks. The caller owns it, and may wrap or remove functions.
+// Without Leaked, locks do not have the cost of leak detection.
 func (t *Telemetry) Hooks() *mortise.Hooks {
 	h := &mortise.Hooks{Acquired: t.acquired, Unlocked: t.unlocked, Lost: t.lost, Leaked: t.leaked}
 	if t.tracer != nil {
@@ -70,9 +69,9 @@ func (t *Telemetry) Hooks() *mortise.Hooks {
 	return h
 }
 
-// Observe has the gauges read node.Status whenever they are collected, until stop is called. Stop
-// it before the node is forgotten. Without a MeterProvider it does nothing. An error is the
-// provider's.
+// Observe makes the gauges read node.Status whenever they are collected, until stop is called. Call
+// stop before you drop the node. Without a MeterProvider Observe does nothing. An error comes from
+// the provider.
 func (t *Telemetry) Observe(node *mortise.Node) (stop func() error, err error) {
 	if !t.meter.made {
 		return func() error { return nil }, nil
@@ -84,7 +83,7 @@ func (t *Telemetry) Observe(node *mortise.Node) (stop func() error, err error) {
 	return r.Unregister, nil
 }
 
-// acquired is the hook of that name. Its tag is a *hold, or nil.
+// acquired implements Hooks.Acquired. Its tag is a *hold, or nil.
 func (t *Telemetry) acquired(ctx context.Context, e mortise.LockEvent) any {
 	class := t.class(e.Key)
 	if t.meter.made {
@@ -116,7 +115,7 @@ func (t *Telemetry) lost(e mortise.LockEvent) {
 	t.release(e)
 }
 
-// leaked tells the span of the hold where it was acquired; the lock is held on.
+// leaked records the leak in the span of the hold. The lock stays held.
 func (t *Telemetry) leaked(e mortise.LockEvent) {
 	if t.meter.made {
 		t.meter.leaked(t.class(e.Key))
@@ -126,7 +125,7 @@ func (t *Telemetry) leaked(e mortise.LockEvent) {
 	}
 }
 
-// class is the label of a key, or none.
+// class returns the label of a key, or none.
 func (t *Telemetry) class(key string) []attribute.KeyValue {
 	if t.options.Class == nil {
 		return nil

@@ -24,7 +24,8 @@ const (
 
 type agentOptions struct{ listen, tokenFile, observe string }
 
-// agentToken is the variable of a token, and with _FILE behind it that of a file with several.
+// agentToken names the variable that contains a token. With _FILE appended it names the variable
+// with the path of a file of tokens.
 const agentToken = prefix + "_AGENT_TOKEN"
 
 func agentFlags(c *call, fs *flag.FlagSet) {
@@ -33,7 +34,8 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 		standard = "127.0.0.1:7948"
 	}
 	fs.StringVar(&c.agent.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"),
-		"a file with tokens, one a line: every request shows one, or a derived secret; "+agentToken+"_FILE, or one token in "+agentToken)
+		"a file with tokens, one a line: every request shows one, or a derived secret; "+agentToken+"_FILE, or one token "+
+			"in "+agentToken)
 	fs.StringVar(&c.agent.listen, "listen", standard,
 		"where programs ask, with a derived secret of their own or with the agent's rights: a loopback address, "+
 			"or unix:/path of a socket; "+prefix+"_LISTEN")
@@ -55,7 +57,7 @@ func agent(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	given := config // a secret that secure makes has signed no other one
+	given := config // the random secret that secure makes cannot have signed a derived secret
 	c.secure(&config)
 	listeners, err := c.agent.listeners(allowed != nil)
 	if err != nil {
@@ -92,13 +94,13 @@ func agent(ctx context.Context, c *call) error {
 	for _, server := range servers {
 		err = errors.Join(err, within(doorWithin, server.Shutdown))
 	}
-	guests.close() // beside a node that still leads, perhaps
+	guests.close() // the node leads until here, so that the guests can end their sessions
 	return errors.Join(err, within(leaveWithin, node.Leave))
 }
 
-// secure keeps other users of this machine out of the port for instances where nothing else does:
-// an agent on its own gets a random secret of its own. Agents that are to find each other need
-// one that all of them know.
+// secure keeps other users of this machine out of the port for instances where nothing else
+// protects it. An agent without peers gets a random secret. Agents that must find each other need
+// one secret that all of them know.
 func (c *call) secure(config *mortise.Config) {
 	if config.Secret != "" || config.TLSFiles != (mortise.TLSFiles{}) || config.Insecure {
 		return
@@ -107,17 +109,18 @@ func (c *call) secure(config *mortise.Config) {
 		config.Secret = rand.Text() + rand.Text() // 256 bits
 		return
 	}
-	c.warn("agent", errors.New("there is no secret: every user of this machine can take and break locks by the port of "+
+	c.warn("agent", errors.New("there is no secret: every user of this machine can take and break locks through the "+
+		"port of "+
 		"this instance; give all agents the same -secret-file"))
 }
 
-// startShown is what agent says once with -o json.
+// startShown is what agent prints once with -o json.
 type startShown struct {
 	Name, Address, Listen string
 	Observe               string `json:",omitempty"`
 }
 
-// tellStart says where the agent is, once.
+// tellStart prints once where the agent is reached.
 func (c *call) tellStart(node *mortise.Node, at []net.Listener) error {
 	s := node.Status()
 	where := []string{"", ""}
@@ -136,7 +139,7 @@ func (c *call) tellStart(node *mortise.Node, at []net.Listener) error {
 	return c.printf("%s is an instance at %s; programs ask at %s\n", s.Name, own, where[0])
 }
 
-// serve waits for an end: a signal, the door's, or the node's.
+// serve blocks until a signal arrives, a server fails, or the node ends.
 func (c *call) serve(ctx context.Context, node *mortise.Node, served <-chan error) error {
 	look := time.NewTicker(failedLook)
 	defer look.Stop()
@@ -160,7 +163,7 @@ func within(limit time.Duration, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// listeners opens the door, and the address of -observe if there is one.
+// listeners opens the socket of the door, and that of -observe if it is set.
 func (o agentOptions) listeners(tokens bool) ([]net.Listener, error) {
 	door, err := listenFor(o.listen)
 	if err != nil {
@@ -181,10 +184,10 @@ func (o agentOptions) listeners(tokens bool) ([]net.Listener, error) {
 	return []net.Listener{door, observe}, nil
 }
 
-// isLocal reports whether a listener is a socket in the file system.
 func isLocal(l net.Listener) bool { return l.Addr().Network() == "unix" }
 
-// listenFor opens the door: on a loopback address, or as a socket that only this user may open.
+// listenFor opens the door's socket: on a loopback address, or as a file that only this user may
+// open.
 func listenFor(where string) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(where, "unix:"); ok {
 		return listenUnix(path)
@@ -197,11 +200,11 @@ func listenFor(where string) (net.Listener, error) {
 	return net.Listen("tcp", where)
 }
 
-// listenUnix replaces a socket that nobody listens on any more, and nothing else.
+// listenUnix removes a socket on which no process listens any more. It replaces nothing else.
 func listenUnix(path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
-			return nil, fmt.Errorf("%s is there and is no socket", path)
+			return nil, fmt.Errorf("%s exists and is not a socket", path)
 		}
 		if conn, err := net.Dial("unix", path); err == nil {
 			return nil, errors.Join(fmt.Errorf("another process listens on %s", path), conn.Close())

@@ -17,7 +17,6 @@ import (
 	"time"
 )
 
-// post asks an agent.
 func (a *agentProcess) post(t *testing.T, path string, body, answer any) int {
 	t.Helper()
 	text, err := json.Marshal(body)
@@ -41,8 +40,8 @@ func (a *agentProcess) post(t *testing.T, path string, body, answer any) int {
 
 type object map[string]any
 
-// TestTheAgentsClients: what a client holds goes when the client does, by whichever of the two ways
-// it keeps its lease.
+// TestTheAgentsClients: what a client holds is released when the client is gone, whichever way it
+// keeps its lease.
 func TestTheAgentsClients(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -72,7 +71,7 @@ func TestTheAgentsClients(t *testing.T) {
 		len(kept.Locks) != 1 || kept.Locks[0] != lock {
 		t.Errorf("%d %+v", code, kept)
 	}
-	// Now it falls silent; the one who waits gets the lock.
+	// The holder stops renewing its lease, and the waiter gets the lock.
 	var next lockText
 	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": patience.Seconds()},
 		&next); code != http.StatusOK || next.Token <= lock.Token {
@@ -82,7 +81,7 @@ func TestTheAgentsClients(t *testing.T) {
 		p.Kind != "no lease" {
 		t.Errorf("%d %+v", code, p)
 	}
-	// One whose connection is its lease.
+	// The connection of this client is its lease.
 	var held, released bool
 	hold, err := a.client().Post("http://localhost/v1/hold", "application/json",
 		strings.NewReader(`{"name":"streamer"}`))
@@ -118,7 +117,7 @@ func TestTheAgentsClients(t *testing.T) {
 		&next); code != http.StatusOK {
 		t.Error(code)
 	}
-	// An agent that ends in good order leaves nothing held behind.
+	// An agent that ends in good order leaves no lock held.
 	_ = b.cmd.Process.Signal(syscall.SIGTERM)
 	if err := b.cmd.Wait(); err != nil {
 		t.Error(err)
@@ -126,8 +125,8 @@ func TestTheAgentsClients(t *testing.T) {
 	f.mortise("run", "-n", "s", "--", "true").wants(t, exitOK)
 }
 
-// TestALostClientsLockKeepsItsDelay: a client that dies gives nothing back, so its lock stays taken
-// for its lock_delay, and the audit names it. One that ends its lease has given it back.
+// TestALostClientsLockKeepsItsDelay: a client that dies releases nothing, so its lock stays taken
+// for its lock_delay, and the audit names it. A client that ends its lease releases its locks.
 func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 2 * time.Second
@@ -178,8 +177,8 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 		`client "shop" of the agent closed its connection, or died`)
 }
 
-// TestPython runs the client that we ship: it takes turns, sees who is busy, learns of a loss, and
-// what it holds goes with its process.
+// TestPython runs the Python client of this directory: it takes turns, sees the holder of a busy
+// lock, learns of a loss, and its locks end with its process.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -240,7 +239,7 @@ except Lost:
 	f.mortise("run", "-w", patience.String(), "dead/1", "--", "echo", "granted").wants(t, exitOK, "granted")
 }
 
-// TestReadme runs every line of shell that README.md shows, in order, against a cluster.
+// TestReadme runs every shell line of README.md, in order, against a cluster.
 func TestReadme(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not there")
@@ -277,8 +276,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestTheDoorIsForThisMachine: no page in a browser gets in, and nothing is done for whoever does
-// not say what he sends.
+// TestTheDoorIsForThisMachine: no web page gets in, and a body without its content type is
+// rejected.
 func TestTheDoorIsForThisMachine(t *testing.T) {
 	f := &fleet{t: t}
 	dir := t.TempDir()
@@ -319,7 +318,11 @@ func TestTheDoorIsForThisMachine(t *testing.T) {
 	if got := ask(func(r *http.Request) { r.Host = "evil.example" }); got != http.StatusForbidden {
 		t.Errorf("%d for a name that leads here", got)
 	}
-	if got := ask(func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{"tll":"5s"}`)); r.ContentLength = -1 }); got != http.StatusBadRequest {
+	misspelt := func(r *http.Request) {
+		r.Body = io.NopCloser(strings.NewReader(`{"tll":"5s"}`))
+		r.ContentLength = -1
+	}
+	if got := ask(misspelt); got != http.StatusBadRequest {
 		t.Errorf("%d for a field that is misspelt", got)
 	}
 	_ = cmd.Process.Signal(syscall.SIGTERM)

@@ -12,10 +12,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file is the alert rules of adapters/mortiseotel in Go, for TestStates: on the figures that
-// the metrics are made of.
+// This file has the alert rules of adapters/mortiseotel in Go, for TestStates. They evaluate the
+// values from which the metrics are made.
 
-// reading is what the metrics of one process say.
+// reading is what the metrics of one process show.
 type reading struct {
 	life              *counters
 	status            mortise.Status
@@ -66,18 +66,19 @@ func (c *counters) reading(s mortise.Status) reading {
 	return r
 }
 
-// scrape is what the metrics of all processes that run said at one moment.
+// scrape is what the metrics of all running processes showed at one moment.
 type scrape struct {
 	at  time.Time
 	all []reading
 }
 
-// history is the scrapes of a state, every scrapeEvery.
+// history has the scrapes of a state, one every scrapeEvery.
 type history []scrape
 
 const scrapeEvery = 5 * time.Second
 
-// rule is one alert: expr holds at the last scrape of a history, and has to for so long.
+// rule is one alert. Its expr evaluates the last scrape of a history, and must hold for the
+// duration.
 type rule struct {
 	name string
 	last time.Duration
@@ -86,7 +87,7 @@ type rule struct {
 
 func anyOf(h history, is func(reading) bool) bool { return slices.ContainsFunc(h[len(h)-1].all, is) }
 
-// increase is how much a counter of a process has grown within d.
+// increase returns how much a counter of a process has grown within d.
 func increase(h history, r reading, d time.Duration, of func(reading) int) int {
 	now := h[len(h)-1].at
 	for _, s := range h {
@@ -186,8 +187,8 @@ func rules() []rule {
 	}
 }
 
-// notPlayed are rules about what no state of TestStates has: many short waits, full queues, slow
-// disks, and faults of the program.
+// notPlayed are the rules for conditions that no state of TestStates has: many short waits, full
+// queues, slow disks, and faults of the program.
 var notPlayed = []string{
 	"MortiseLeakedHandles", "MortiseQueueLong", "MortiseRefused", "MortiseDeadlocks", "MortiseLogSyncSlow",
 	"MortiseTelemetryDropped",
@@ -214,7 +215,7 @@ func firing(h history) (names []string) {
 	return names
 }
 
-// TestRulesAreThoseOfTheFile: a rule that is added to alerts.yml, or whose time is changed, is
+// TestRulesAreThoseOfTheFile: a rule that is added to alerts.yml, or whose time is changed, must be
 // added or changed here.
 func TestRulesAreThoseOfTheFile(t *testing.T) {
 	text, err := os.ReadFile("../../adapters/mortiseotel/alerts.yml")
@@ -225,7 +226,8 @@ func TestRulesAreThoseOfTheFile(t *testing.T) {
 	for _, r := range rules() {
 		known[r.name] = r.last
 	}
-	for _, m := range regexp.MustCompile(`alert: (\w+)\n\s+expr: .*\n\s+for: (\w+)`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`alert: (\w+)\n\s+expr: .*\n\s+for: (\w+)`).
+		FindAllStringSubmatch(string(text), -1) {
 		last, here := known[m[1]]
 		if want, err := time.ParseDuration(m[2]); here && (err != nil || last != want) {
 			t.Errorf("%s lasts %v in the file and %v here", m[1], m[2], last)

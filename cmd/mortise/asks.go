@@ -7,10 +7,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// asks is where the door takes locks and puts questions for a program: the agent's own node, or the
-// guest of the program's derived secret. No other handler that a program with a derived secret
-// reaches uses the node, so it never acts with the agent's rights: see forAgent. Implementations
-// are safe for concurrent use.
+// asks takes locks and answers questions for the programs at the door. It is either the agent's own
+// node, or the guest that belongs to a program's derived secret. Every handler that a program with
+// a derived secret can reach goes through asks, so such a program never acts with the agent's
+// rights (see forAgent). Implementations are safe for concurrent use.
 type asks interface {
 	acquire(context.Context, mortise.Request) (holding, error)
 	check(ctx context.Context, key string, token mortise.Token) (bool, error)
@@ -38,7 +38,7 @@ type own struct{ node *mortise.Node }
 func (o own) acquire(ctx context.Context, r mortise.Request) (holding, error) {
 	lock, err := o.node.Acquire(ctx, r)
 	if err != nil {
-		return nil, err // not a holding that is nil inside
+		return nil, err // a nil *Lock in a holding would not be nil
 	}
 	return lock, nil
 }
@@ -56,7 +56,7 @@ func (o own) keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, m
 		if err != nil {
 			return nil, false, err
 		}
-		if len(list) == keysMost {
+		if len(list) == maxKeys {
 			return list, true, nil
 		}
 		list = append(list, k)

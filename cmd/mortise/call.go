@@ -17,16 +17,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// call is one command line, read.
+// call is one parsed command line.
 type call struct {
 	out, errs io.Writer
-	words     []string // what is not a flag
-	program   []string // what stands behind --, of run
-	environ   []string // of the process, as it was before flags changed it; for the command that run runs
+	words     []string // all that is not a flag
+	program   []string // what follows --, for run
+	environ   []string // of the process before flags changed it, for the command that run starts
 
-	prefix    string // begins the names of the variables that describe the cluster
-	prefixSet bool   // by -env-prefix
-	context   string // names one in the file of contexts; "" means MORTISE_CONTEXT, or none
+	prefix    string // prefix of the variables that describe the cluster
+	prefixSet bool   // with -env-prefix
+	context   string // a name in the file of contexts; empty means MORTISE_CONTEXT, or no context
 	json      bool
 	within    time.Duration
 	changed   map[string]string // variables that flags have set, without their prefix
@@ -43,14 +43,15 @@ type call struct {
 	data    dataOptions
 }
 
-// prefix begins the names of our variables, and unless -env-prefix says otherwise of those that
-// describe the cluster.
+// prefix begins the names of this command's own variables. The variables that describe the cluster
+// begin with it too, unless -env-prefix names another prefix.
 const prefix = "MORTISE"
 
-// flagFor is a flag that stands for a variable of mortise.ConfigFromEnv.
+// flagFor is a flag that replaces a variable of mortise.ConfigFromEnv.
 type flagFor struct{ name, variable, about string }
 
-// guestFlags are those of every command, nodeFlags those that only an instance needs besides.
+// guestFlags are the flags of every command. nodeFlags are those that only an instance needs in
+// addition.
 func guestFlags() []flagFor {
 	return []flagFor{
 		{"join", "JOIN", "where instances are: host:port, dns:///host:port, srv:///name, file:///path, separated by commas"},
@@ -58,13 +59,14 @@ func guestFlags() []flagFor {
 		{"name", "NAME", "what others are shown (the host name)"},
 		{"secret-file", "SECRET_FILE",
 			"a file with the cluster's secret, or one derived from it; or set MORTISE_SECRET"},
-		{"tls-cert", "TLS_CERT_FILE", "certificate, instead of a secret"},
+		{"tls-cert", "TLS_CERT_FILE", "certificate; replaces the secret"},
 		{"tls-key", "TLS_KEY_FILE", "its key"},
-		{"tls-ca", "TLS_CA_FILE", "the authorities of the instances' certificates"},
+		{"tls-ca", "TLS_CA_FILE", "the certificate authorities of the instances"},
 		{"tls-server-name", "TLS_SERVER_NAME",
-			"the name to ask for; without -tls-peers the one name that all instances' certificates carry"},
-		{"tls-peers", "TLS_PEERS", "names that only instances' certificates carry: DNS names or SPIFFE IDs, separated by commas"},
-		{"ttl", "SESSION_TTL", "how long locks outlive the last sign of life (10s)"},
+			"the server name to verify; without -tls-peers all instances' certificates carry this one name"},
+		{"tls-peers", "TLS_PEERS", "names that only instances' certificates carry: DNS names or SPIFFE IDs, separated by " +
+			"commas"},
+		{"ttl", "SESSION_TTL", "how long locks last after the last renewal (10s)"},
 	}
 }
 
@@ -73,17 +75,17 @@ func nodeFlags() []flagFor {
 		{"bind", "BIND", "address to listen on for the other instances (:7947)"},
 		{"advertise", "ADVERTISE", "address at which they reach this one"},
 		{"replicas", "REPLICAS", "how many instances you run, all of them"},
-		{"founders", "FOUNDERS", "names of the instances that found and vote, separated by commas"},
+		{"founders", "FOUNDERS", "names of the instances that found the group and vote, separated by commas"},
 		{"voters", "VOTERS", "how many vote (3)"},
 		{"zone", "ZONE", "failure domain"},
-		{"dir", "DIR", "directory for the replicated state (none: memory)"},
+		{"dir", "DIR", "directory for the replicated state; without it the state is in memory"},
 		{"tls-guests-file", "TLS_GUESTS_FILE",
-			"names in other certificates and their rights, a name and a right a line"},
+			"a file with names in other certificates and their rights: one name and one right on each line"},
 		{"grace", "GRACE", "how long a new group grants nothing (the TTL), or none"},
 	}
 }
 
-// parse reads the command line of a command. Flags and words may stand in any order before a --.
+// parse reads the command line of a command. Flags and words may be mixed in any order before --.
 func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 	c := &call{out: out, errs: errs, environ: os.Environ(), changed: map[string]string{}}
 	fs := c.flagsOf(cmd)
@@ -110,7 +112,7 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 	return c, nil
 }
 
-// flagsOf returns the flags of a command, which fill c in.
+// flagsOf returns the flags of a command. Parsing them fills c.
 func (c *call) flagsOf(cmd command) *flag.FlagSet {
 	fs := flag.NewFlagSet("mortise "+cmd.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -125,7 +127,8 @@ func (c *call) flagsOf(cmd command) *flag.FlagSet {
 	fs.BoolFunc("insecure", "the cluster has neither secret nor certificates; "+prefix+"_INSECURE",
 		func(string) error { c.changed["INSECURE"] = "true"; return nil })
 	fs.StringVar(&c.prefix, "env-prefix", prefix,
-		"begins the variables that describe the cluster: that of a service, as ORDERS_LOCK, lets it use the service's own")
+		"prefix of the variables that describe the cluster; with a service's prefix, as ORDERS_LOCK, "+
+			"the command uses the service's own")
 	fs.StringVar(&c.context, "context", "",
 		"the name of a cluster in the file of contexts; "+prefix+"_CONTEXT, and "+prefix+"_CONTEXTS for the file")
 	fs.DurationVar(&c.within, "timeout", 3*time.Second, "how long to look for an answer")
@@ -142,12 +145,13 @@ func (c *call) flagsOf(cmd command) *flag.FlagSet {
 	return fs
 }
 
-// config reads the configuration from the variables, the context and the flags, which win.
+// config reads the configuration from the flags, the context and the variables, in this order of
+// precedence.
 func (c *call) config() (mortise.Config, error) {
 	if err := c.useContext(); err != nil {
 		return mortise.Config{}, err
 	}
-	// Ours, and no field of a Config.
+	// These are variables of the command and not fields of a Config.
 	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "LISTEN", "OBSERVE", "AGENT_TOKEN",
 		"AGENT_TOKEN_FILE"} {
 		_ = os.Unsetenv(prefix + "_" + own)
@@ -170,7 +174,6 @@ func (c *call) config() (mortise.Config, error) {
 	return config, nil
 }
 
-// guest opens a guest of the cluster.
 func (c *call) guest() (*guest.Guest, error) {
 	config, err := c.config()
 	if err != nil {
@@ -198,7 +201,7 @@ func (c *call) word(fallback string) (string, error) {
 	return "", usageError("too many words: " + strings.Join(c.words, " "))
 }
 
-// key returns the only word, which has to be there.
+// key returns the only word, which is required.
 func (c *call) key() (string, error) {
 	key, err := c.word("")
 	if err == nil && key == "" {
@@ -214,7 +217,8 @@ func put[Q, A any](ctx context.Context, c *call, g *guest.Guest, method guest.Me
 	return guest.Put(ctx, g, method, q)
 }
 
-// show prints a value as one line of JSON, in which nothing is raw that a terminal would obey.
+// show prints a value as one line of JSON. Control characters are escaped, so a terminal obeys none
+// of them.
 func (c *call) show(v any) error {
 	line, err := dialect(v)
 	if err != nil {
@@ -224,19 +228,17 @@ func (c *call) show(v any) error {
 	return err
 }
 
-// printf prints for people. Every text among args is escaped: what is in it comes from other
-// processes.
+// printf prints for people. It escapes every text among args, since it comes from other processes.
 func (c *call) printf(format string, args ...any) error {
 	_, err := io.WriteString(c.out, plain.Sprintf(format, args...))
 	return err
 }
 
-// warn says what went wrong while the command goes on.
+// warn reports an error that does not end the command.
 func (c *call) warn(command string, err error) {
 	fmt.Fprintf(c.errs, "mortise %s: %s\n", command, plain.Lines(err.Error()))
 }
 
-// table prints rows below a heading, in columns.
 func (c *call) table(heading string, rows [][]string) error { return table(c.out, heading, rows) }
 
 func table(out io.Writer, heading string, rows [][]string) error {
@@ -253,9 +255,10 @@ func table(out io.Writer, heading string, rows [][]string) error {
 	return w.Flush()
 }
 
-// myself says who runs this program, for those who meet him.
+// myself returns the user and the host that run this program, for logs and for the holder of the
+// lock.
 func myself() string {
-	name, host := "somebody", "somewhere"
+	name, host := "unknown user", "unknown host"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}

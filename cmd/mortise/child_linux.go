@@ -2,5 +2,6 @@ package main
 
 import "syscall"
 
-// endWithUs has the kernel kill the command when we are killed: nobody watches over its lock then.
+// endWithUs makes the kernel kill the command when this process is killed, since no process watches
+// the lock from then on.
 func endWithUs(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }

@@ -7,18 +7,18 @@ import (
 	"os/exec"
 )
 
-// passedOn are the signals that end the wait for the lock. The command is in our console and gets
-// them itself.
+// passedOn returns the signals that end the wait for the lock. The command shares the console and
+// receives them directly.
 func passedOn() []os.Signal { return []os.Signal{os.Interrupt} }
 
 func typed(os.Signal) bool { return true }
 
 func apart(*exec.Cmd, bool) {}
 
-// tell ends the command: there is nothing milder here.
+// tell kills the command: this platform has no milder signal.
 func tell(cmd *exec.Cmd, s os.Signal, _ bool) {
 	if s != os.Interrupt {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // fails if the command has ended
 	}
 }
 

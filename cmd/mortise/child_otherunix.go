@@ -4,6 +4,6 @@ package main
 
 import "syscall"
 
-// endWithUs does nothing: only Linux ends a process with its parent. The lock of a run that was
-// killed runs out, and its command goes on.
+// endWithUs does nothing, since only Linux can end a process with its parent. If run is killed its
+// command continues, and the lock expires after its TTL.
 func endWithUs(*syscall.SysProcAttr) {}

@@ -8,23 +8,24 @@ import (
 	"syscall"
 )
 
-// passedOn are the signals that the command gets from us.
+// passedOn returns the signals that are passed on to the command.
 func passedOn() []os.Signal {
 	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1,
 		syscall.SIGUSR2}
 }
 
-// typed reports whether s comes from the keyboard where there is one.
+// typed reports whether a terminal sends s when a key is pressed.
 func typed(s os.Signal) bool { return s == syscall.SIGINT || s == syscall.SIGQUIT }
 
-// apart gives the command a process group of its own, so that what it has started gets its signals
-// too. At a terminal it stays in ours: it could not read from it otherwise.
+// apart gives the command its own process group, so that signals also reach the processes that it
+// has started. At a terminal it stays in the group of run, since it could not read from the
+// terminal otherwise.
 func apart(cmd *exec.Cmd, terminal bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal}
 	endWithUs(cmd.SysProcAttr)
 }
 
-// tell gives the command a signal.
+// tell sends the command a signal.
 func tell(cmd *exec.Cmd, s os.Signal, terminal bool) {
 	number, ok := s.(syscall.Signal)
 	if !ok {
@@ -34,16 +35,16 @@ func tell(cmd *exec.Cmd, s os.Signal, terminal bool) {
 	if !terminal {
 		pid = -pid
 	}
-	_ = syscall.Kill(pid, number) // it may have ended
+	_ = syscall.Kill(pid, number) // fails if the group has ended
 }
 
-// left reports whether the command has left anything in its process group.
+// left reports whether processes remain in the command's process group.
 func left(cmd *exec.Cmd, terminal bool) bool {
 	return !terminal && syscall.Kill(-cmd.Process.Pid, 0) == nil
 }
 
-// private makes files that are created until its result is called this user's own. Nobody else may
-// create any meanwhile.
+// private restricts files that this process creates to its own user, until the returned function is
+// called. No other goroutine may create files in the meantime.
 func private() (restore func()) {
 	before := syscall.Umask(0o177)
 	return func() { syscall.Umask(before) }
@@ -57,7 +58,7 @@ func signalCode(s os.Signal) int {
 	return exitFailed
 }
 
-// childCode is the exit code that says how the command has ended.
+// childCode returns the exit code that describes how the command has ended.
 func childCode(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return signalCode(status.Signal())

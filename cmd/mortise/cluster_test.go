@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// asMortise makes this test binary be the command: so what is tested is what is built, with the
-// race detector if the tests have it.
+// asMortise is the variable that makes this test binary act as the command. So the tests run what
+// was built, with the race detector if the tests have it.
 const asMortise = "THIS_TEST_IS_MORTISE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asMortise) != "" {
-		_ = os.Unsetenv(asMortise) // what we run is something else
+		_ = os.Unsetenv(asMortise) // child processes are ordinary programs
 		main()
 		return
 	}
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 const (
 	testSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
-	patience   = 30 * time.Second // for what should take a moment: a busy machine is no fault
+	patience   = 30 * time.Second // for what should take a moment, since the machine may be busy
 )
 
 // fleet is a cluster of real agents.
@@ -57,7 +57,7 @@ type agentProcess struct {
 // startFleet starts agents and waits until all are ready. Variables are given without their prefix.
 func startFleet(t *testing.T, durable bool, names ...string) *fleet {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mortise") // the path of a socket has to be short
+	dir, err := os.MkdirTemp("", "mortise") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func startFleet(t *testing.T, durable bool, names ...string) *fleet {
 	return f
 }
 
-// publish writes the addresses of the agents where Join finds them.
+// publish writes the addresses of the agents to the file that Join names.
 func (f *fleet) publish() {
 	f.t.Helper()
 	var text strings.Builder
@@ -101,7 +101,8 @@ func (f *fleet) in(t *testing.T) *fleet {
 	return &other
 }
 
-// environ is that of a process of the fleet: ours, without what could be in it of another cluster.
+// environ returns the environment of a process of the fleet: that of the test, without variables of
+// another cluster.
 func (f *fleet) environ(more ...string) []string {
 	var list []string
 	for _, pair := range os.Environ() {
@@ -115,7 +116,7 @@ func (f *fleet) environ(more ...string) []string {
 	return append(list, asMortise+"=1", "GORACE=atexit_sleep_ms=0")
 }
 
-// start starts one agent, and returns when it has said where it is.
+// start starts one agent, and returns when it has printed its addresses.
 func (f *fleet) start(a *agentProcess) {
 	f.t.Helper()
 	a.socket = filepath.Join(f.dir, a.name+".sock")
@@ -143,7 +144,7 @@ func (f *fleet) start(a *agentProcess) {
 	}
 }
 
-// end ends what still runs, and shows what was logged if the test has failed.
+// end kills the agents that still run, and prints their logs if the test has failed.
 func (f *fleet) end() {
 	for _, a := range f.agents {
 		a.kill()
@@ -165,7 +166,6 @@ func (a *agentProcess) kill() {
 	}
 }
 
-// client speaks HTTP with an agent.
 func (a *agentProcess) client() *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _,
 		_ string) (net.Conn, error) {
@@ -174,7 +174,7 @@ func (a *agentProcess) client() *http.Client {
 	}}}
 }
 
-// ready waits until all agents that run can be granted locks.
+// ready waits until all running agents can be granted locks.
 func (f *fleet) ready() {
 	f.t.Helper()
 	for _, a := range f.agents {
@@ -197,7 +197,7 @@ func (f *fleet) ready() {
 	}
 }
 
-// eventually asks until there is no error.
+// eventually repeats a check until it returns no error.
 func eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -213,18 +213,17 @@ func eventually(t *testing.T, what string, ask func() error) {
 	}
 }
 
-// said is what a command line has said.
+// said is what a command line has printed.
 type said struct {
 	out, errs string
 	code      int
 	took      time.Duration
 }
 
-// command makes a command line.
 func (f *fleet) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = f.environ("NAME=tester")
-	// a process that is left behind, against the rules, must not hold up the test that says so
+	// A process that is left behind by mistake must not block the test that reports it.
 	cmd.WaitDelay = time.Second
 	return cmd
 }
@@ -250,7 +249,8 @@ func (f *fleet) finish(cmd *exec.Cmd) (s said) {
 	return s
 }
 
-// wants fails unless the code is that one and the output, of both kinds, has all the texts.
+// wants fails unless the exit code matches and the output and the errors together contain all
+// texts.
 func (s said) wants(t *testing.T, code int, texts ...string) said {
 	t.Helper()
 	if s.code != code {
@@ -264,7 +264,7 @@ func (s said) wants(t *testing.T, code int, texts ...string) said {
 	return s
 }
 
-// running is a run that has begun, whose child has said that it has.
+// running is a run whose child has reported that it runs.
 type running struct {
 	cmd  *exec.Cmd
 	out  *bufio.Reader
@@ -272,7 +272,7 @@ type running struct {
 	pid  int // of the child
 }
 
-// begin starts a run whose command is a shell script, behind a line with its process ID.
+// begin starts a run whose command is a shell script. The script first prints its process ID.
 func (f *fleet) begin(script string, args ...string) *running {
 	f.t.Helper()
 	cmd := f.command(append(append([]string{"run"}, args...), "--", "sh", "-c", "echo $$; "+script)...)
@@ -294,7 +294,7 @@ func (f *fleet) begin(script string, args ...string) *running {
 	return r
 }
 
-// end ends what still runs.
+// end ends the run if it still runs.
 func (r *running) end() {
 	if r.cmd.ProcessState == nil {
 		_ = r.cmd.Process.Signal(syscall.SIGTERM)
@@ -304,7 +304,6 @@ func (r *running) end() {
 	}
 }
 
-// code waits for the end.
 func (r *running) code(t *testing.T) int {
 	t.Helper()
 	timer := time.AfterFunc(patience, func() { _ = r.cmd.Process.Kill() })
@@ -314,5 +313,4 @@ func (r *running) code(t *testing.T) int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// alive reports whether a process is there.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -2,8 +2,8 @@ package main
 
 import "os"
 
-// verdict prints the first word of a finding, in a colour where a person reads it: green if all is
-// well, else red. Text of other processes never gets a colour.
+// verdict prints the first word of a finding. On a terminal it is green if all is well, and red
+// otherwise. Text from other processes is never coloured.
 func (c *call) verdict(well bool) {
 	text, colour := "trouble:", "31"
 	if well {
@@ -15,7 +15,7 @@ func (c *call) verdict(well bool) {
 	_, _ = c.out.Write([]byte(text + " "))
 }
 
-// colours reports whether the output may have colours: on a terminal that knows them, unless
+// colours reports whether the output may have colours: on a terminal that supports them, unless
 // NO_COLOR is set (https://no-color.org).
 func (c *call) colours() bool {
 	return isTerminal(c.out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"

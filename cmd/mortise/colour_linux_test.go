@@ -33,7 +33,7 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// TestColoursAreForTerminals, and for people who want them.
+// TestColoursAreForTerminals, unless NO_COLOR is set.
 func TestColoursAreForTerminals(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	t.Setenv("TERM", "xterm")

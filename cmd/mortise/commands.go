@@ -4,12 +4,12 @@ import "slices"
 
 func commands() []command { return slices.Concat(ofKeys(), ofTheGroup(), besides()) }
 
-// ofKeys are about keys and their locks.
+// ofKeys returns the commands about keys and their locks.
 func ofKeys() []command {
 	return []command{
 		{
 			name: "run", args: "KEY -- COMMAND...",
-			about:    "take the lock, run the command, give the lock back",
+			about:    "take the lock, run the command, release the lock",
 			examples: "run cron/report -- ./report.sh\nrun -n cron/report -- ./report.sh",
 			run:      runUnderLock, flags: runFlags, program: true,
 		},
@@ -27,25 +27,25 @@ func ofKeys() []command {
 		},
 		{
 			name: "top", args: "[PREFIX]",
-			about:    "the keys that are waited for most, held longest, change hands most; live",
+			about:    "a live list of the keys with the most waiters, the longest holds or the most changes of holder",
 			examples: "top -by held\ntop orders/ -count 1",
 			run:      top, flags: topFlags,
 		},
 		{
 			name: "watch", args: "[PREFIX]",
-			about:    "what happens to keys, a line each",
+			about:    "print a line for every event of a key",
 			examples: "watch orders/",
 			run:      watch, flags: watchFlags,
 		},
 		{
 			name:     "audit",
-			about:    "the last holds that ended by force, or whose holder fell silent",
+			about:    "the last holds that ended by force, or whose holder stopped responding",
 			examples: "audit -o json",
 			run:      audit,
 		},
 		{
 			name: "data", args: "get|put|rm KEY [DATA]",
-			about:    "read, change or take away the data of a key",
+			about:    "read, change or delete the data of a key",
 			examples: "data get orders/42\ndata put orders/42 '{\"at\":7}'",
 			run:      data, flags: dataFlags,
 		},
@@ -58,18 +58,18 @@ func ofKeys() []command {
 	}
 }
 
-// ofTheGroup are about the group and its instances.
+// ofTheGroup returns the commands about the group and its instances.
 func ofTheGroup() []command {
 	return []command{
 		{
 			name:     "members",
-			about:    "the members of the group, as the leader has them; without one, the instances that answer",
+			about:    "the members of the group as the leader lists them; without a leader, the instances that answer",
 			examples: "members -n 0",
 			run:      members, flags: membersFlags,
 		},
 		{
 			name:     "sessions",
-			about:    "the sessions of the group: since when, how long silent, how many keys each holds",
+			about:    "the sessions of the group, with their age, their silence and how many keys they hold",
 			examples: "sessions -n 0",
 			run:      sessions, flags: membersFlags,
 		},
@@ -81,7 +81,7 @@ func ofTheGroup() []command {
 		},
 		{
 			name: "doctor", args: "[KEY]",
-			about:    "why there is no leader, or why it hangs, and the next safe step",
+			about:    "say why there is no leader or why a lock hangs, and what to do next",
 			examples: "doctor\ndoctor orders/42",
 			run:      doctor, flags: doctorFlags,
 		},
@@ -100,7 +100,7 @@ func ofTheGroup() []command {
 	}
 }
 
-// besides are those that ask no instance, and the agent, which is one.
+// besides returns the commands that ask no instance, and agent, which is an instance.
 func besides() []command {
 	return []command{
 		{
@@ -111,7 +111,7 @@ func besides() []command {
 		},
 		{
 			name:     "agent",
-			about:    "be an instance, with an HTTP door for programs in other languages",
+			about:    "run an instance with an HTTP API for programs in other languages",
 			examples: "agent -join orders-0:7947 -secret-file /run/secrets/lock",
 			run:      agent, flags: agentFlags, instance: true,
 		},

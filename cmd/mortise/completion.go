@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// completion is the command completion. It prints a script that knows all commands and their flags:
-// they are read from what the commands themselves are made of.
+// completion is the command completion. It derives the script from the table of commands and their
+// flags.
 func completion(_ context.Context, c *call) error {
 	shells := map[string]func([]completed) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 	if len(c.words) != 1 || shells[c.words[0]] == nil {
@@ -47,24 +47,28 @@ func single(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\
 
 func bashCompletion(list []completed) string {
 	var b strings.Builder
-	b.WriteString("# mortise, for bash: source <(mortise completion bash)\n_mortise() {\n\tlocal word=${COMP_WORDS[COMP_CWORD]} flags=\n\tCOMPREPLY=()\n" +
+	b.WriteString("# mortise, for bash: source <(mortise completion bash)\n_mortise() {\n" +
+		"\tlocal word=${COMP_WORDS[COMP_CWORD]} flags=\n\tCOMPREPLY=()\n" +
 		"\tif ((COMP_CWORD == 1)); then\n")
 	fmt.Fprintf(&b, "\t\tCOMPREPLY=($(compgen -W %s -- \"$word\"))\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]} in\n",
 		single(namesOf(list)))
 	for _, one := range list {
 		fmt.Fprintf(&b, "\t%s) flags=%s ;;\n", one.name, single(namesOf(one.flags)))
 	}
-	b.WriteString("\tesac\n\tcase $word in\n\t-*) COMPREPLY=($(compgen -W \"$flags\" -- \"$word\")) ;;\n\tesac\n}\ncomplete -o default -F _mortise mortise\n")
+	b.WriteString("\tesac\n\tcase $word in\n\t-*) COMPREPLY=($(compgen -W \"$flags\" -- \"$word\")) ;;\n" +
+		"\tesac\n}\ncomplete -o default -F _mortise mortise\n")
 	return b.String()
 }
 
 func zshCompletion(list []completed) string {
 	var b strings.Builder
-	b.WriteString("#compdef mortise\n# mortise, for zsh: source <(mortise completion zsh)\n_mortise() {\n\tlocal -a list\n\tif ((CURRENT == 2)); then\n\t\tlist=(\n")
+	b.WriteString("#compdef mortise\n# mortise, for zsh: source <(mortise completion zsh)\n" +
+		"_mortise() {\n\tlocal -a list\n\tif ((CURRENT == 2)); then\n\t\tlist=(\n")
 	for _, one := range list {
 		fmt.Fprintf(&b, "\t\t\t%s\n", single(one.name+":"+one.about))
 	}
-	b.WriteString("\t\t)\n\t\t_describe command list\n\t\treturn\n\tfi\n\tif [[ $PREFIX != -* ]]; then\n\t\t_files\n\t\treturn\n\tfi\n\tcase $words[2] in\n")
+	b.WriteString("\t\t)\n\t\t_describe command list\n\t\treturn\n\tfi\n" +
+		"\tif [[ $PREFIX != -* ]]; then\n\t\t_files\n\t\treturn\n\tfi\n\tcase $words[2] in\n")
 	for _, one := range list {
 		fmt.Fprintf(&b, "\t%s)\n\t\tlist=(\n", one.name)
 		for _, f := range one.flags {

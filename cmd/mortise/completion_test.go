@@ -34,7 +34,8 @@ func TestBashCompletes(t *testing.T) {
 		"nothing -":      "",
 	} {
 		out, err := exec.CommandContext(t.Context(), "bash", "-c",
-			`source "$1"; COMP_WORDS=(mortise $2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mortise; echo ${COMPREPLY[*]}`, "bash", file, line).CombinedOutput()
+			`source "$1"; COMP_WORDS=(mortise $2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mortise; echo ${COMPREPLY[*]}`,
+			"bash", file, line).CombinedOutput()
 		got := strings.Fields(string(out))
 		for _, name := range strings.Fields(want) {
 			if err != nil || !bytes.Contains(out, []byte(name)) {
@@ -47,8 +48,8 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
-// TestCompletionsAreRead: each shell that is here reads its script without a complaint, and each
-// script has every command.
+// TestCompletionsAreRead: each installed shell parses its script without errors, and each script
+// has every command.
 func TestCompletionsAreRead(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		file := script(t, shell)

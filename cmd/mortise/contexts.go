@@ -15,15 +15,15 @@ import (
 	"strings"
 )
 
-// This file is the file of contexts: how each of several clusters is reached, by name. It holds no
-// secrets, only the names of files.
+// This file reads the file of contexts, which describes by name how each of several clusters is
+// reached. It contains paths of secrets and no secrets.
 
-// contextsFile is the file of contexts.
+// contextsFile is the content of the file of contexts.
 type contextsFile struct {
 	Contexts map[string]clusterContext `json:"contexts"`
 }
 
-// clusterContext says how one cluster is reached. Its fields are those of flags.
+// clusterContext describes how one cluster is reached. Its fields are named like flags.
 type clusterContext struct {
 	Join          []string `json:"join"`
 	Cluster       string   `json:"cluster"`
@@ -39,8 +39,8 @@ type clusterContext struct {
 	Secret string `json:"secret"` // only to refuse it
 }
 
-// useContext enters the chosen context, if any, as flags would, except where there are such flags.
-// A variable of the environment that says something else is a mistake: neither wins silently.
+// useContext sets what the chosen context says, if there is one, except where a flag is given. It
+// fails if a variable of the environment contradicts the context, so that neither wins silently.
 func (c *call) useContext() error {
 	name := cmp.Or(c.context, os.Getenv(prefix+"_CONTEXT"))
 	if name == "" {
@@ -66,7 +66,6 @@ func (c *call) useContext() error {
 	return nil
 }
 
-// contextsPath returns where the file of contexts is.
 func contextsPath() (string, error) {
 	if path := os.Getenv(prefix + "_CONTEXTS"); path != "" {
 		return path, nil
@@ -78,20 +77,20 @@ func contextsPath() (string, error) {
 	return filepath.Join(dir, "mortise", "contexts.json"), nil
 }
 
-// readContext reads one context of the file.
 func readContext(path, name string) (clusterContext, error) {
 	fail := func(err error) (clusterContext, error) {
 		return clusterContext{}, fmt.Errorf("the file of contexts, %s: %w", path, err)
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fail(fmt.Errorf("it does not exist, and the context %q is looked for in it", name))
+		return fail(fmt.Errorf("it does not exist, so there is no context %q", name))
 	}
 	if err != nil {
 		return fail(err)
 	}
 	if perm := info.Mode().Perm(); perm&0o022 != 0 && runtime.GOOS != "windows" {
-		return fail(fmt.Errorf("others may change it (mode %04o), and so which cluster is asked: run chmod 600 on it",
+		return fail(fmt.Errorf("other users may write it (mode %04o), so they could redirect this command to another "+
+			"cluster: run chmod 600 on it",
 			perm))
 	}
 	text, err := os.ReadFile(path)
@@ -106,7 +105,8 @@ func readContext(path, name string) (clusterContext, error) {
 	}
 	for other, one := range all.Contexts {
 		if one.Secret != "" {
-			return fail(fmt.Errorf("context %q has a secret in it: write the secret to a file of its own, and its path as secret_file", other))
+			return fail(fmt.Errorf("context %q contains a secret: move the secret to its own file "+
+				"and set secret_file to its path", other))
 		}
 	}
 	one, there := all.Contexts[name]
@@ -117,7 +117,8 @@ func readContext(path, name string) (clusterContext, error) {
 	return one, nil
 }
 
-// variables are what a context sets, by the names of variables. Paths stand relative to the file.
+// variables returns what a context sets, by the names of variables. Relative paths are resolved
+// against the directory of the file.
 func (x clusterContext) variables(dir string) map[string]string {
 	at := func(path string) string {
 		if path == "" || filepath.IsAbs(path) {
@@ -137,8 +138,8 @@ func (x clusterContext) variables(dir string) map[string]string {
 	return all
 }
 
-// apply sets what no flag has set. A flag that chooses secret, certificates or neither also ends
-// what the context says of the others.
+// apply sets what no flag has set. A flag that chooses a secret, certificates or neither also
+// replaces what the context says about the other two.
 func (c *call) apply(name string, variables map[string]string) error {
 	chosen := map[string]bool{}
 	for variable := range c.changed {
@@ -157,7 +158,8 @@ func (c *call) apply(name string, variables map[string]string) error {
 		for _, other := range others {
 			set := strings.TrimSpace(os.Getenv(c.prefix + "_" + other))
 			if set != "" && (set != variables[variable] || other != variable) {
-				return fmt.Errorf("the context %q and the variable %s_%s say different things: unset the variable, or name no context", name, c.prefix, other)
+				return fmt.Errorf("the context %q and the variable %s_%s contradict each other: "+
+					"unset the variable, or choose no context", name, c.prefix, other)
 			}
 		}
 		c.changed[variable] = variables[variable]
@@ -165,7 +167,7 @@ func (c *call) apply(name string, variables map[string]string) error {
 	return nil
 }
 
-// security returns which kind of security a variable belongs to, "" if to none.
+// security returns which kind of security a variable belongs to, or "" if to none.
 func security(variable string) string {
 	switch {
 	case strings.HasPrefix(variable, "TLS_"):
@@ -176,11 +178,11 @@ func security(variable string) string {
 	return ""
 }
 
-// warnOfOthers says that other users may read or replace a file of secrets. Group rights are left
-// to those who grant them.
+// warnOfOthers warns if every user of this machine may read or replace a file of secrets.
+// Permissions for the file's group are left to the operator.
 func (c *call) warnOfOthers(path string) {
 	info, err := os.Stat(path)
-	if err != nil || runtime.GOOS == "windows" { // reading it says so
+	if err != nil || runtime.GOOS == "windows" { // the error appears when the file is read
 		return
 	}
 	if perm := info.Mode().Perm(); perm&0o007 != 0 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// contexts writes a file of contexts, and returns a fleet of no agents whose commands use it.
+// contexts writes a file of contexts, and returns a fleet without agents whose commands use it.
 func contexts(t *testing.T, text string, more ...string) (*fleet, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -22,8 +22,8 @@ func contexts(t *testing.T, text string, more ...string) (*fleet, string) {
 	return &fleet{t: t, common: append([]string{"CONTEXTS=" + path}, more...)}, path
 }
 
-// TestContexts: a context says which cluster is asked, a flag says it instead, and a variable that
-// says something else is refused.
+// TestContexts: a context says which cluster is asked, a flag overrides it, and a variable that
+// contradicts it is rejected.
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")
@@ -44,13 +44,13 @@ func TestContexts(t *testing.T) {
 	x.mortise("ls", "-context", "none", "-join", address).wants(t, exitOK)
 	x.mortise("ls", "-context", "certs", "-secret-file", secret).wants(t, exitOK)
 	x.mortise("ls", "-context", "certs").wants(t, exitUsage, filepath.Join(filepath.Dir(path), "cert"))
-	x.mortise("ls").wants(t, exitUsage, "-join") // none is chosen, none is used
+	x.mortise("ls").wants(t, exitUsage, "-join") // without -context the file is not used
 
 	x.mortise("ls", "-context", "her").wants(t, exitUsage, `no context "her"; it has: certs, here, none, own`, path)
 	for variable, value := range map[string]string{"JOIN": "127.0.0.1:2", "SECRET": testSecret,
 		"SECRET_FILE": "/other"} {
 		differs, _ := contexts(t, text, variable+"="+value)
-		differs.mortise("ls", "-context", "here").wants(t, exitUsage, `"here"`, "MORTISE_"+variable, "different things")
+		differs.mortise("ls", "-context", "here").wants(t, exitUsage, `"here"`, "MORTISE_"+variable, "contradict each other")
 	}
 	same, _ := contexts(t, text, "JOIN="+address+",127.0.0.1:1", "NAME=n", "SESSION_TTL=5s")
 	same.mortise("ls", "-context", "here").wants(t, exitOK)
@@ -68,11 +68,11 @@ func TestContexts(t *testing.T) {
 	x.mortise("ls", "-context", "here").wants(t, exitOK, "every user of this machine", "chmod 600 "+secret)
 }
 
-// TestWhatNoContextMayBe: what is wrong with the file is said before anything is asked.
+// TestWhatNoContextMayBe: errors in the file are reported before any instance is asked.
 func TestWhatNoContextMayBe(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"contexts": {"x": {"secret": "msk1_a"}}}`:                         "secret_file",
-		`{"contexts": {"y": {"secret": "msk1_a"}, "x": {"join": ["a:1"]}}}`: `context "y" has a secret`,
+		`{"contexts": {"y": {"secret": "msk1_a"}, "x": {"join": ["a:1"]}}}`: `context "y" contains a secret`,
 		`{"contexts": {"x": {"joins": ["a:1"]}}}`:                           "joins",
 		`{"contexts": {}}`: "it has: none",
 		`{`:                "contexts.json",
@@ -87,7 +87,7 @@ func TestWhatNoContextMayBe(t *testing.T) {
 	if err := os.Chmod(path, 0o620); err != nil {
 		t.Fatal(err)
 	}
-	f.mortise("ls", "-context", "x").wants(t, exitUsage, "others may change it")
+	f.mortise("ls", "-context", "x").wants(t, exitUsage, "other users may write it")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

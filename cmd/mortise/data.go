@@ -17,25 +17,25 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-type dataOptions struct{ revision *uint64 } // nil: whatever it is now
+type dataOptions struct{ revision *uint64 } // nil means the present revision
 
 func dataFlags(c *call, fs *flag.FlagSet) {
-	fs.Func("revision", "of put and rm: change the data only if it is still at this revision, as data get -o json shows it; "+
-		"0: only if there is none (without the flag: whatever is there)", func(v string) error {
+	fs.Func("revision", "for put and rm: change the data only if it is still at this revision, which data get -o json "+
+		"shows; "+
+		"0 means only if there is none; without the flag the present revision is read first", func(v string) error {
 		at, err := strconv.ParseUint(v, 10, 64)
 		c.data.revision = &at
 		return err
 	})
 }
 
-// dataShown is the data of a key as -o json shows it. Revision "0" says that there is none.
+// dataShown is the data of a key as -o json shows it. Revision "0" means that the key has no data.
 type dataShown struct {
 	Key      string `json:"key"`
 	Revision uint64 `json:"revision,string"`
 	Data     []byte `json:"data,omitempty"` // base64
 }
 
-// data is the command data.
 func data(ctx context.Context, c *call) error {
 	verb, key, text, err := c.dataWords()
 	if err != nil {
@@ -55,8 +55,8 @@ func data(ctx context.Context, c *call) error {
 	return c.putData(ctx, g, key, text)
 }
 
-// dataWords reads get KEY, put KEY DATA and rm KEY. Without DATA, or with -, the data of a put is
-// read from standard input.
+// dataWords parses get KEY, put KEY DATA and rm KEY. If DATA is missing or is -, put reads the data
+// from standard input.
 func (c *call) dataWords() (verb, key string, text []byte, err error) {
 	words := c.words
 	if len(words) < 2 {
@@ -81,14 +81,14 @@ func (c *call) dataWords() (verb, key string, text []byte, err error) {
 	}
 	switch {
 	case len(text) == 0:
-		err = usageError("the data is empty: mortise data rm KEY takes data away")
+		err = usageError("the data is empty: mortise data rm KEY deletes data")
 	case len(text) > lockfsm.MaxDataBytes:
 		err = usageError(fmt.Sprintf("the data has more than %d bytes", lockfsm.MaxDataBytes))
 	}
 	return verb, key, text, err
 }
 
-// getData prints data as it is, but to a terminal what is not printable as numbers.
+// getData prints data unchanged, but escapes unprintable characters on a terminal.
 func (c *call) getData(ctx context.Context, g *guest.Guest, key string) error {
 	k, err := c.peek(ctx, g, key)
 	switch {
@@ -107,8 +107,8 @@ func (c *call) getData(ctx context.Context, g *guest.Guest, key string) error {
 	return err
 }
 
-// putData changes the data of a key, or takes it away if text is empty. It draws one nonce for all
-// attempts, so that one whose answer was lost takes effect once.
+// putData changes the data of a key, or deletes it if text is empty. All attempts carry one nonce,
+// so that the change takes effect once even if an answer is lost.
 func (c *call) putData(ctx context.Context, g *guest.Guest, key string, text []byte) error {
 	q := &query.PutRequest{Key: []byte(key), Data: text, Nonce: make([]byte, 16)}
 	_, _ = rand.Read(q.Nonce) // it never fails

@@ -13,8 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// TestDataOnTheCommandLine: data is read as it was put, and changed only at the revision that is
-// named.
+// TestDataOnTheCommandLine: data is read as it was put, and changed only at the named revision.
 func TestDataOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")
@@ -62,7 +61,7 @@ func TestDataOnTheCommandLine(t *testing.T) {
 	f.mortise("data", "put", "-timeout", "300ms", "k", "x", "-revision", "0").wants(t, exitNotReady)
 }
 
-// TestDataTakesRights: write to change it, and to see it read, write or lock.
+// TestDataTakesRights: changing data needs write; reading it needs read, write or lock.
 func TestDataTakesRights(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")

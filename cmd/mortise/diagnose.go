@@ -11,21 +11,20 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file says what is wrong with a cluster, from what its instances have answered. It asks
-// nobody and is told everything.
+// This file diagnoses a cluster from the answers of its instances. It does no I/O.
 
-// facts are what doctor has found.
+// facts are what doctor has gathered.
 type facts struct {
 	reports []guest.Report
-	lookups []error         // entries of Join that lead nowhere
-	health  *mortise.Health // nil: there is no leader
+	lookups []error         // for entries of Join that resolve to no address
+	health  *mortise.Health // nil means that there is no leader
 }
 
-// diagnosis is what doctor says.
+// diagnosis is what doctor prints.
 type diagnosis struct {
 	Well    bool
-	Problem string   // in a sentence
-	Why     []string // what it is seen by
+	Problem string   // one sentence
+	Why     []string // the evidence
 	Steps   []string // the next safe steps, in order
 }
 
@@ -36,7 +35,7 @@ func (d *diagnosis) step(format string, args ...any) {
 	d.Steps = append(d.Steps, plain.Sprintf(format, args...))
 }
 
-// diagnose finds the worst that is wrong.
+// diagnose finds the worst problem.
 func diagnose(f facts) *diagnosis {
 	d := &diagnosis{}
 	for _, err := range f.lookups {
@@ -55,7 +54,7 @@ func diagnose(f facts) *diagnosis {
 	default:
 		f.headless(d)
 	}
-	if f.health == nil || len(leaders) != 1 { // else led has said it
+	if f.health == nil || len(leaders) != 1 { // else led has called it
 		f.failed(d)
 	}
 	f.clocks(d)
@@ -81,7 +80,7 @@ func (f facts) members() []guest.Report {
 	})
 }
 
-// leaders returns one member of every group of which some member knows a leader.
+// leaders returns one member of every group in which at least one member knows a leader.
 func (f facts) leaders() (list []guest.Report) {
 	for _, r := range f.members() {
 		known := slices.ContainsFunc(list, func(o guest.Report) bool { return o.Status.Group == r.Status.Group })
@@ -92,14 +91,17 @@ func (f facts) leaders() (list []guest.Report) {
 	return list
 }
 
-// nobody: no instance answers at all.
+// It is called if no instance answers.
 func (f facts) nobody(d *diagnosis) {
 	d.Problem = "no instance answers"
 	steps := map[guest.Outcome]string{
-		guest.Refused:      "start the instances at the addresses that refuse the connection: their processes do not run, or Join names a wrong address or port",
-		guest.Silent:       "see whether the machines that do not answer are up, and whether a firewall lets the port through from here",
-		guest.Foreign:      "give this command the secret (or certificates) and the cluster label of the instances: with what it has they do not talk to it",
-		guest.OtherVersion: "use a build of this command that fits the instances",
+		guest.Refused: "start the instances at the addresses that refuse the connection: " +
+			"their processes do not run, or Join names a wrong address or port",
+		guest.Silent: "check that the machines that do not answer are up, " +
+			"and that no firewall blocks the port from here",
+		guest.Foreign: "give this command the secret (or certificates) and the cluster label of the instances: " +
+			"they reject what it has now",
+		guest.OtherVersion: "use a build of this command that matches the version of the instances",
 	}
 	said := map[guest.Outcome]bool{}
 	for _, r := range f.reports {
@@ -110,25 +112,26 @@ func (f facts) nobody(d *diagnosis) {
 		}
 	}
 	if len(f.reports) == 0 {
-		d.step("correct Join: it leads to no address")
+		d.step("correct Join: it resolves to no address")
 	}
 }
 
-// two groups have leaders.
+// two diagnoses two groups that both have leaders.
 func (f facts) two(d *diagnosis, leaders []guest.Report) {
 	d.Problem = "two groups of this cluster have leaders and grant the same locks"
 	for _, r := range leaders {
 		d.why("%s belongs to group %s, which %s leads", r.Status.Name, r.Status.Group, r.Status.Leader)
 	}
-	d.step("stop the instances of one of the groups, best of the one with fewer, and start them again: they join the other")
+	d.step("stop the instances of one of the groups, preferably the smaller one, " +
+		"and start them again: they join the other group")
 }
 
-// silent are the addresses that do not answer.
+// silent returns the addresses that do not answer.
 func (f facts) silent() []guest.Report {
 	return f.filter(func(r guest.Report) bool { return r.Status == nil })
 }
 
-// place is an address with the name that others know it by.
+// place returns an address, together with the name that other instances give it.
 func (f facts) place(r guest.Report) string {
 	if name := names(f.reports)[r.Addr]; name != "" {
 		return name + " at " + r.Addr
@@ -136,7 +139,7 @@ func (f facts) place(r guest.Report) string {
 	return r.Addr
 }
 
-// addressOf is where an instance is by a list.
+// addressOf returns the address of an instance in a list.
 func addressOf(list []mortise.Member, instance string) string {
 	for _, m := range list {
 		if m.Instance == instance {
@@ -146,11 +149,11 @@ func addressOf(list []mortise.Member, instance string) string {
 	return ""
 }
 
-// fate says what is found where an instance should be.
+// fate describes what is found where an instance should be.
 func (f facts) fate(instance, address string) string {
 	for _, r := range f.reports {
 		if r.Status != nil && r.Status.Instance == instance {
-			return "it answers here, so it is the network between them that is cut"
+			return "it answers here, so the network between the instances is cut"
 		}
 	}
 	for _, r := range f.reports {
@@ -159,19 +162,19 @@ func (f facts) fate(instance, address string) string {
 		}
 		switch r.Outcome {
 		case guest.Answered:
-			return plain.Sprintf("its process has been started anew: at %s is somebody new, %s", address, r.Status.Name)
+			return plain.Sprintf("its process has been restarted: at %s a new instance answers, %s", address, r.Status.Name)
 		case guest.Refused:
 			return plain.Sprintf("its process does not run: %s refuses the connection", address)
 		case guest.Silent:
-			return plain.Sprintf("its machine or the network to it is gone, or it is stopped: %s does not answer",
+			return plain.Sprintf("its machine or its network is down, or its process is suspended: %s does not answer",
 				address)
 		}
-		return plain.Sprintf("at %s is somebody else: %v", address, r.Err)
+		return plain.Sprintf("something else answers at %s: %v", address, r.Err)
 	}
-	return "nobody knows where it is"
+	return "its address is not known"
 }
 
-// unborn: some answer, and no group is founded.
+// unborn diagnoses instances that answer and have founded no group.
 func (f facts) unborn(d *diagnosis) {
 	d.Problem = "no group is founded yet"
 	for _, r := range f.answers() {
@@ -181,10 +184,11 @@ func (f facts) unborn(d *diagnosis) {
 		d.why("%s, which %s names: %s: %v", r.Addr, r.From, r.Outcome, r.Err)
 	}
 	first := f.answers()[0]
-	d.step("start what is missing of %s, and see that all reach each other at the one port; the sentences above name who is awaited", foundedBy(first))
+	d.step("start the instances of %s that are missing, and check that all reach each other at the one port; "+
+		"the lines above name what is missing", foundedBy(first))
 }
 
-// headless: a group without a leader.
+// headless diagnoses a group without a leader.
 func (f facts) headless(d *diagnosis) {
 	view := f.view()
 	var voters, missing, alive []mortise.Member
@@ -213,31 +217,33 @@ func (f facts) headless(d *diagnosis) {
 	for _, v := range missing {
 		d.why("missing: %s: %s", f.named(v), f.fate(v.Instance, v.Address))
 	}
-	for _, r := range f.leaders() { // who have not noticed yet, or who do not answer in time
-		d.why("%s still takes %s for the leader, which has not said within the time how the voters stand",
+	for _, r := range f.leaders() { // they have not noticed yet, or the leader does not answer in time
+		d.why("%s still reports %s as the leader, which has not answered in time",
 			r.Status.Name, r.Status.Leader)
 	}
 	if len(alive) >= need {
 		d.Problem = "there is no leader" + since + ", although a majority of the voters answers"
 		for _, r := range f.members() {
-			d.why("%s: %s", r.Status.Name, cmp.Or(r.Status.Waiting, "waits for nothing"))
+			d.why("%s: %s", r.Status.Name, cmp.Or(r.Status.Waiting, "reports no problem"))
 		}
-		d.step("see whether the voters that answer reach each other, both ways, at these addresses: %s", f.list(alive))
-		d.step("if they do: an election takes a second; ask again, and look at their logs if it stays so")
+		d.step("check that the voters that answer reach each other, in both directions, at these addresses: %s",
+			f.list(alive))
+		d.step("if they do: an election takes about a second; run doctor again, and read their logs if there is still no " +
+			"leader")
 		return
 	}
-	d.Problem = plain.Sprintf("the quorum is lost%s: %d of %d voters are missing, nothing is granted", since,
+	d.Problem = plain.Sprintf("the quorum is lost%s: %d of %d voters are missing, so no lock is granted", since,
 		len(missing), len(voters))
-	if time.Duration(view.Answer.Leaderless) > settledAfter { // by then it has asked everybody itself
+	if time.Duration(view.Answer.Leaderless) > settledAfter { // by then it has asked all the others itself
 		d.why("%s says: %s", view.Status.Name, view.Status.Waiting)
 	}
 	f.quorumLost(d, view, missing, need-len(alive))
 }
 
-// settledAfter is after how long without a leader an instance can say who is missing, by name.
+// settledAfter is how long after the loss of the leader an instance can name the missing voters.
 const settledAfter = 10 * time.Second
 
-// quorumLost says what to do about it.
+// quorumLost adds the steps that bring the quorum back.
 func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Member, need int) {
 	group := view.Status.Group
 	all := f.list(missing)
@@ -246,16 +252,20 @@ func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Mem
 		for _, r := range f.silent() {
 			places = append(places, f.place(r))
 		}
-		d.step("start what does not answer (%s) again, or others in its place: %s", strings.Join(places, ", "),
-			"the group is in memory, its locks end with it, and it founds the next one by itself one TTL after the loss, as soon as all that "+foundedBy(view)+" asks for are there")
-		d.step("where a missing one still runs and is only cut off, mend the network: with %d of them back this group goes on", need)
+		d.step("start the instances that do not answer (%s) again, or others in their place: %s", strings.Join(places, ", "),
+			"this group is in memory and its locks end with it; one TTL after the loss its instances found the next "+
+				"group by themselves, as soon as all that "+foundedBy(view)+" counts are there")
+		d.step("if a missing one still runs and is only cut off, repair the network: "+
+			"with %d of them back this group continues", need)
 		return
 	}
-	d.step("bring back %d of the missing voters with their directories (%s): this group goes on then, with all its locks", need, all)
-	d.step("only if they are lost for good: make sure that they do not run, start new instances in their places with empty directories, then  mortise recover %s", group)
+	d.step("bring back %d of the missing voters with their directories (%s): "+
+		"this group then continues with all its locks", need, all)
+	d.step("only if they are lost for good: make sure that they do not run, start new instances in their places "+
+		"with empty directories, then run  mortise recover %s", group)
 }
 
-// view is the member that knows most of its group: the voter with the highest term, or any.
+// view returns the member that knows most about its group: the one with the highest term.
 func (f facts) view() guest.Report {
 	members := f.members()
 	return slices.MaxFunc(members, func(a, b guest.Report) int {
@@ -264,7 +274,7 @@ func (f facts) view() guest.Report {
 	})
 }
 
-// named is a member's name and address, or what there is of them.
+// named returns a member's name and address, as far as they are known.
 func (f facts) named(m mortise.Member) string {
 	name := cmp.Or(m.Name, names(f.reports)[m.Address], "instance "+m.Instance)
 	return name + " at " + m.Address
@@ -278,7 +288,7 @@ func (f facts) list(members []mortise.Member) string {
 	return cmp.Or(strings.Join(texts, ", "), "none")
 }
 
-// failed adds instances that have stopped to be one in a process that still runs.
+// failed adds instances that have failed although their process still runs.
 func (f facts) failed(d *diagnosis) {
 	for _, r := range f.answers() {
 		if r.Answer.Failed != "" {
@@ -288,11 +298,11 @@ func (f facts) failed(d *diagnosis) {
 	}
 }
 
-// clocksApart is how much wall clocks may differ before it is worth a word: a fifth of what they
-// may by default.
+// clocksApart is the difference of wall clocks above which doctor reports it: a fifth of the
+// default limit.
 const clocksApart = time.Second
 
-// clocks adds wall clocks that differ, as far as it can be known over the network.
+// clocks adds wall clocks that differ, as far as the network allows to measure it.
 func (f facts) clocks(d *diagnosis) {
 	answers := f.answers()
 	if len(answers) < 2 {
@@ -301,9 +311,11 @@ func (f facts) clocks(d *diagnosis) {
 	by := func(a, b guest.Report) int { return cmp.Compare(a.Skew, b.Skew) }
 	slow, fast := slices.MinFunc(answers, by), slices.MaxFunc(answers, by)
 	if apart := fast.Skew - slow.Skew - (fast.Took+slow.Took)/2; apart > clocksApart {
-		what := plain.Sprintf("the wall clocks of %s and %s differ by about %s: no group is founded while that is more than half the grace, and tokens of a later group may not be above those of an earlier one", slow.Status.Name, fast.Status.Name, short(apart))
+		what := plain.Sprintf("the wall clocks of %s and %s differ by about %s: while that is more than half the grace "+
+			"no group is founded, and the tokens of a later group may not be higher than those of an earlier one",
+			slow.Status.Name, fast.Status.Name, short(apart))
 		const next = "set the clocks of the machines"
-		if d.Well { // it is the worst, and its step is the first
+		if d.Well { // it is the worst problem, so its step comes first
 			d.why("%s", d.Problem)
 			d.Well, d.Problem, d.Steps = false, what, append([]string{next}, d.Steps...)
 			return

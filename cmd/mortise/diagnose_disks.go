@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// disks returns the disks that have a fault, each once, as the leader and all that answer know
-// them: those that cost a vote before those that are almost full.
+// disks returns the disks that have a fault, each once, as the leader and the instances that answer
+// report them. Disks that cost a vote come before those that are almost full.
 func (f facts) disks() (list []mortise.FaultyDisk) {
 	add := func(faults []mortise.FaultyDisk) {
 		for _, d := range faults {
@@ -17,7 +17,7 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 			}
 		}
 	}
-	for _, r := range f.answers() { // what an instance says of itself counts more than what others have heard
+	for _, r := range f.answers() { // what an instance reports about itself counts more than what others report
 		if s := r.Status; s.Disk != nil {
 			add([]mortise.FaultyDisk{{Name: s.Name, Instance: s.Instance, DiskFault: *s.Disk}})
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// instance is an answer of the instance of that name, at its address, with its name as its ID.
+// instance is an answer of the instance of that name. Its ID is its name.
 func instance(name string, change func(*guest.Report)) guest.Report {
 	r := guest.Report{
 		Addr: name + ":1", From: "test", Outcome: guest.Answered,
@@ -51,7 +51,7 @@ func illLeaderless(r *guest.Report) {
 	leaderless(r)
 }
 
-// TestDiagnose is a table of what can be wrong: what is said of it, and what is not.
+// TestDiagnose is a table of problems, with what doctor must and must not print.
 func TestDiagnose(t *testing.T) {
 	well := &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
 	for what, c := range map[string]struct {
@@ -66,11 +66,11 @@ func TestDiagnose(t *testing.T) {
 			well: true, want: []string{"a leads group g", "any one instance may be stopped"},
 			not: []string{"differ", "recover"},
 		},
-		"nobody answers": {
+		"no answer": {
 			facts: facts{reports: []guest.Report{missing("a", guest.Refused), missing("b", guest.Silent),
-				missing("c", guest.Foreign)}, lookups: []error{errors.New("dns:///x leads to no address")}},
+				missing("c", guest.Foreign)}, lookups: []error{errors.New("dns:///x resolves to no address")}},
 			want: []string{"no instance answers", "a:1: refused", "start the instances", "firewall", "secret",
-				"leads to no address"},
+				"resolves to no address"},
 		},
 		"Join leads nowhere": {want: []string{"no instance answers", "correct Join"}},
 		"two groups": {
@@ -92,17 +92,17 @@ func TestDiagnose(t *testing.T) {
 					r.Addr, r.Status.Phase, r.Status.Group, r.Status.Leader = "c:1", mortise.PhaseNewborn, "", ""
 				})}},
 			want: []string{"the quorum is lost for 1m30s", "2 of 3 voters are missing",
-				"b at b:1: its machine or the network",
-				"c at c:1: its process has been started anew: at c:1 is somebody new, new",
+				"b at b:1: its machine or its network",
+				"c at c:1: its process has been restarted: at c:1 a new instance answers, new",
 				"bring back 1 of the missing", "mortise recover g"},
 		},
 		"quorum lost, in memory": {
 			facts: facts{reports: []guest.Report{instance("a", leaderless), missing("b", guest.Refused),
 				missing("c", guest.Refused)}},
-			want: []string{"the quorum is lost", "its process does not run", "the group is in memory",
+			want: []string{"the quorum is lost", "its process does not run", "this group is in memory",
 				"b at b:1, c at c:1"}, not: []string{"recover g"},
 		},
-		"a majority answers and nobody leads": {
+		"a majority without a leader": {
 			facts: facts{reports: []guest.Report{instance("a", leaderless), instance("b", leaderless),
 				missing("c", guest.Refused)}},
 			want: []string{"there is no leader for 1m30s, although a majority of the voters answers",
@@ -110,7 +110,7 @@ func TestDiagnose(t *testing.T) {
 		},
 		"the leader has just gone": {
 			facts: facts{reports: []guest.Report{missing("a", guest.Refused), instance("b", nil), instance("c", nil)}},
-			want:  []string{"although a majority", "b still takes a for the leader"},
+			want:  []string{"although a majority", "b still reports a as the leader"},
 		},
 		"one is cut off": {
 			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", leaderless)},
@@ -119,7 +119,7 @@ func TestDiagnose(t *testing.T) {
 					Advice:  "stop no instance now",
 				}},
 			want: []string{"c at c:1 knows no leader",
-				"the voter c is not heard of for 7s: it answers here, so it is the network between them that is cut"},
+				"the voter c has been silent for 7s: it answers here, so the network between the instances is cut"},
 		},
 		"fewer than promised": {
 			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), missing("c", guest.Silent)},

@@ -15,9 +15,10 @@ import (
 )
 
 // This file writes all JSON of the commands and of the agent in the dialect of package console.
-// Keys are in snake_case. Times are RFC 3339, durations are seconds, and their keys say so. Tokens,
-// positions and revisions are strings, since a JSON number may not hold them. A list is never null.
-// Keys come from the names of Go's fields, or from tags; testdata/json.txt lists them.
+// Keys are in snake_case. Times are RFC 3339. Durations are seconds, and their keys end in
+// _seconds. Tokens, positions and revisions are strings, since not every program's JSON numbers
+// hold 64 bits. A list is never null. Keys come from the names of Go's fields, or from tags;
+// testdata/json.txt lists them.
 
 // dialect returns a value as one line.
 func dialect(v any) ([]byte, error) {
@@ -40,7 +41,7 @@ func (w *writer) value(v reflect.Value) error {
 		return w.plain(nil)
 	}
 	if v.Type() == reflect.TypeFor[error]() && !v.IsNil() {
-		return w.plain(v.Interface().(error).Error()) // a struct that is an error has fields
+		return w.plain(v.Interface().(error).Error()) // a struct that is an error would be written as its fields
 	}
 	switch of := v.Interface().(type) {
 	case time.Duration:
@@ -78,7 +79,7 @@ func (w *writer) plain(v any) error {
 	return err
 }
 
-// table writes a map, whose keys are words of ours, or of users: they stay as they are.
+// table writes a map. Its keys are written unchanged.
 func (w *writer) table(v reflect.Value) error {
 	values := map[string]reflect.Value{}
 	for _, key := range v.MapKeys() {
@@ -145,7 +146,7 @@ type member struct {
 	omit   func(reflect.Value) bool
 }
 
-// fieldsOf lists the keys of a struct. Those of an embedded struct stand among its own.
+// fieldsOf lists the keys of a struct. The fields of an embedded struct count as its own.
 func fieldsOf(t reflect.Type) (list []member) {
 	for _, f := range reflect.VisibleFields(t) {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -153,7 +154,7 @@ func fieldsOf(t reflect.Type) (list []member) {
 			continue
 		}
 		if at, found := t.FieldByName(f.Name); !found || !slices.Equal(at.Index, f.Index) {
-			continue // another one, less deep, has its name
+			continue // a field that is less deep has this name
 		}
 		m := member{key: cmp.Or(tag, keyOf(f.Name, f.Type)), index: f.Index, kind: f.Type}
 		m.quoted = f.Type.Kind() == reflect.Uint64 && (strings.Contains(options, "string") || f.Name == "Revision" ||
@@ -173,7 +174,7 @@ func fieldsOf(t reflect.Type) (list []member) {
 	return list
 }
 
-// keyOf makes a key of a field's name: LeaseFor, a duration, becomes lease_for_seconds.
+// keyOf derives a key from a field's name: LeaseFor, a duration, becomes lease_for_seconds.
 func keyOf(name string, of reflect.Type) string {
 	if of == reflect.TypeFor[error]() && name == "Err" {
 		return "error"

@@ -77,8 +77,9 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// TestJSONKeysStay: the keys are an interface. A key that goes or changes its kind breaks the
-// programs that read it. Go's names make the keys, so renaming a field of the library does it too.
+// TestJSONKeysStay: the keys are an interface. If a key is removed or changes its type, programs
+// that read it break. The keys derive from Go names, so renaming a field of the library changes
+// them too.
 func TestJSONKeysStay(t *testing.T) {
 	types := []reflect.Type{}
 	var collect func(t reflect.Type)
@@ -116,11 +117,12 @@ func TestJSONKeysStay(t *testing.T) {
 	}
 	was, err := os.ReadFile(path)
 	if err != nil || string(was) != text {
-		t.Errorf("%s has %v\n%s\nnow it is\n%s\nIf that is meant, and README.md says so: go test -run %s -write-json-keys .", path, err, was, text, t.Name())
+		t.Errorf("%s has %v\n%s\nnow it is\n%s\n"+
+			"If that is intended and README.md says so: go test -run %s -write-json-keys .",
+			path, err, was, text, t.Name())
 	}
 }
 
-// written says how a value is written.
 func written(f member) string {
 	kind := f.kind
 	for kind.Kind() == reflect.Pointer {
@@ -145,7 +147,7 @@ func written(f member) string {
 	return "number"
 }
 
-// TestOneDialect looks at what the commands, the agent and its page really say.
+// TestOneDialect checks what the commands, the agent and its page really write.
 func TestOneDialect(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -243,7 +245,7 @@ func TestOneDialect(t *testing.T) {
 	}
 }
 
-// strange finds what is not of the dialect. The value of a lock is its holder's own.
+// strange finds what is not in the dialect. The value of a lock is its holder's own text.
 func strange(key string, v any) (faults []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -276,7 +278,7 @@ func strange(key string, v any) (faults []string) {
 	return faults
 }
 
-// TestStrangeSees: the rule finds what it is for.
+// TestStrangeSees: the check finds deviations.
 func TestStrangeSees(t *testing.T) {
 	for _, text := range []string{
 		`{"LeaseFor":1}`, `{"leaseFor":1}`, `{"a":[{"B":1}]}`, `{"took":"10s"}`, `{"took":1500000000}`,

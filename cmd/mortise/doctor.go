@@ -13,11 +13,10 @@ import (
 )
 
 const (
-	secondLook = 1500 * time.Millisecond // after which an election would be over
-	waitedFor  = 5                       // keys that doctor shows
+	secondLook = 1500 * time.Millisecond // longer than an election takes
+	waitedFor  = 5                       // how many keys doctor shows
 )
 
-// doctor is the command doctor.
 func doctor(ctx context.Context, c *call) error {
 	key, err := c.word("")
 	if err != nil {
@@ -43,10 +42,10 @@ func doctor(ctx context.Context, c *call) error {
 type checkup struct {
 	*diagnosis
 	facts facts
-	keys  []hot // for which requests wait, or the one that was asked about
+	keys  []hot // the keys that requests wait for, or the key that was asked about
 }
 
-// code is the exit code as an error, nil if all is well.
+// code returns the exit code as an error, or nil if all is well.
 func (u *checkup) code() error {
 	if u.Well {
 		return nil
@@ -54,7 +53,7 @@ func (u *checkup) code() error {
 	return &exitError{code: exitNo}
 }
 
-// checkUp asks all instances. An error beside a checkup says that the keys were not listed.
+// checkUp asks all instances. If it returns a checkup and an error, the keys could not be listed.
 func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checkup, error) {
 	f := c.examine(ctx, g)
 	for _, r := range f.reports {
@@ -63,7 +62,7 @@ func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checku
 		}
 	}
 	silent := slices.ContainsFunc(f.reports, func(r guest.Report) bool { return r.Outcome == guest.Silent })
-	if len(f.answers()) > 0 && (f.health == nil || silent) { // an election, or a busy machine, perhaps
+	if len(f.answers()) > 0 && (f.health == nil || silent) { // perhaps an election, or a busy machine
 		sleep(ctx, secondLook)
 		f = c.examine(ctx, g)
 	}
@@ -76,10 +75,9 @@ func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checku
 	return u, err
 }
 
-// checkupShown is a checkup as -o json shows it.
 type checkupShown struct {
 	*diagnosis
-	WaitedFor []hot // keys for which requests wait, or the one that was asked about
+	WaitedFor []hot // the keys that requests wait for, or the key that was asked about
 	Instances []seen
 }
 
@@ -101,14 +99,14 @@ func allSeen(reports []guest.Report) (list []seen) {
 	return list
 }
 
-// examine asks everybody, and the leader if there is one.
+// examine asks all instances, and the leader if there is one.
 func (c *call) examine(ctx context.Context, g *guest.Guest) facts {
 	reports, lookups, _ := c.survey(ctx, g)
 	return facts{reports, lookups, c.health(ctx, g, reports)}
 }
 
-// waitedFor returns the keys for which requests wait, the longest held first, or the one that was
-// asked about. Those that are held long by design are left out.
+// waitedFor returns the keys that requests wait for, the longest held first, or the key that was
+// asked about. It leaves out keys that are held long by design.
 func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys []hot, err error) {
 	if key != "" {
 		k, err := c.peek(ctx, g, key)
@@ -126,7 +124,6 @@ func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys 
 	return keys[:min(len(keys), waitedFor)], err
 }
 
-// lasts reports whether a key is held long by design.
 func lasts(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && k.Queue[0].Token != 0 && purpose.Lasting(k.Queue[0].Labels)
 }
@@ -159,17 +156,18 @@ func (c *call) tellDiagnosis(d *diagnosis, f facts) {
 	}
 }
 
-// tellKeys says of each key why those who wait for it do.
+// tellKeys explains for each key why its waiters wait.
 func (c *call) tellKeys(keys []hot, f facts) error {
 	c.printf("waited for:\n")
 	for _, k := range keys {
 		if len(k.Queue) == 0 {
-			c.printf("  %s is free, and nobody waits for it\n", k.Key)
+			c.printf("  %s is free, and no request waits for it\n", k.Key)
 			continue
 		}
 		first := k.Queue[0]
 		if first.Token == 0 {
-			c.printf("  %s: nobody holds it, %d wait: %s is first, for the end of the grace or for another of its keys (%v)\n", k.Key, k.Waiting, first.Holder, first.Keys)
+			c.printf("  %s: it is not held, %d wait: %s is first, and waits for the end of the grace or for another of its "+
+				"keys (%v)\n", k.Key, k.Waiting, first.Holder, first.Keys)
 			continue
 		}
 		known := holderFate(first, f)

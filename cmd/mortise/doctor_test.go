@@ -17,8 +17,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// quickly fails if a command that needs no leader was slow: five times of what is promised, on
-// whatever machine this is.
+// quickly fails if a command that needs no leader took more than five times the promised time,
+// since the machine may be slow.
 func (s said) quickly(t *testing.T) said {
 	t.Helper()
 	if s.took > 5*time.Second {
@@ -27,9 +27,9 @@ func (s said) quickly(t *testing.T) said {
 	return s
 }
 
-// TestALostQuorum: two of three voters with directories are gone. What looks still works, doctor
-// names the missing and the safe step, and that step helps: first to bring them back, then, when
-// they are lost for good, to give the group up.
+// TestALostQuorum: two of three voters with directories are gone. The commands that only read still
+// work. doctor names the missing voters and the safe step, and the step helps: first to bring them
+// back, then, when they are lost for good, to give the group up.
 func TestALostQuorum(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -44,14 +44,14 @@ func TestALostQuorum(t *testing.T) {
 		" refuses the connection", f.agents[2].Address + " refuses the connection",
 		"bring back 1 of the missing voters", "mortise recover " + group}
 	f.doctorSays(exitNo, want...)
-	f.says([]string{"status"}, exitOK, "nobody leads", "a ", "refused")
+	f.says([]string{"status"}, exitOK, "there is no leader", "a ", "refused")
 	f.says([]string{"members"}, exitOK, "answered", "refused", "votes")
 	f.mortise("ls", "-timeout", "300ms").wants(t, exitNotReady, "mortise doctor")
 	f.mortise("unlock", "-timeout", "300ms", "--force", "k", "--token", "1", "--reason", "x").wants(t, exitNotReady)
 	f.mortise("run", "-n", "k", "--", "echo", "never").wants(t, exitNotReady)
 
 	f.start(f.agents[1]) // the first step
-	f.publish()          // not ready: as long as c is missing that takes half a minute
+	f.publish()          // not ready: while c is missing that takes half a minute
 	f.doctorSays(exitNo, "leads group "+group, "Replicas says that 3 instances run, and 2 answer")
 	f.mortise("run", "-w", patience.String(), "k", "--", "echo", "granted").wants(t, exitOK, "granted")
 
@@ -65,7 +65,7 @@ func TestALostQuorum(t *testing.T) {
 	f.publish()
 	eventually(t, "the group can be given up", func() error {
 		if s := f.mortise("recover", strings.TrimLeft(group, "0")); s.code != exitOK {
-			return errors.New(s.errs) // a may take b for the leader for a while
+			return errors.New(s.errs) // a may regard b as the leader for a while
 		}
 		return nil
 	})
@@ -76,8 +76,7 @@ func TestALostQuorum(t *testing.T) {
 	}
 }
 
-// doctorSays asks until the doctor says all that: it is right a moment after something has
-// happened, not at once.
+// doctorSays repeats doctor until it prints all texts, since it needs a moment after an event.
 func (f *fleet) doctorSays(code int, texts ...string) { f.says([]string{"doctor"}, code, texts...) }
 
 // says is doctorSays for any command: on a busy machine an instance may take longer to answer than
@@ -145,20 +144,21 @@ func (f *fleet) group(name string) string {
 	return ""
 }
 
-// TestADeadVoter: one of three is gone, and another one is stopped: the doctor names them, and why.
+// TestADeadVoter: one of three instances is gone, and another one is suspended. doctor names both
+// and the reasons.
 func TestADeadVoter(t *testing.T) {
 	t.Parallel()
-	f := startFleet(t, true, "a", "b", "c") // with directories a voter is missed for a minute
+	f := startFleet(t, true, "a", "b", "c") // with directories a missing voter is replaced after a minute
 	f.agents[2].kill()
-	f.doctorSays(exitNo, "the voter c is not heard of for", "its process does not run", "stop no instance now")
+	f.doctorSays(exitNo, "the voter c has been silent for", "its process does not run", "stop no instance now")
 	if err := f.agents[1].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	f.doctorSays(exitNo, "its machine or the network to it is gone, or it is stopped: "+f.agents[1].Address,
+	f.doctorSays(exitNo, "its machine or its network is down, or its process is suspended: "+f.agents[1].Address,
 		"its process does not run: "+f.agents[2].Address)
 }
 
-// TestLooking is every command that looks, while all is well.
+// TestLooking runs every command that only reads, while all is well.
 func TestLooking(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -228,7 +228,7 @@ func TestLooking(t *testing.T) {
 		t.Errorf("watch goes on with %q, %v", line, err)
 	}
 
-	// One instance in reach is enough, and whoever lacks the secret gets nothing.
+	// One reachable instance is enough. A caller without the secret gets nothing.
 	one := f.in(t)
 	one.common = append(one.common, "JOIN="+f.agents[0].Address+",127.0.0.1:1")
 	one.mortise("ls").quickly(t).wants(t, exitOK, "orders/1")
@@ -248,7 +248,7 @@ func TestLooking(t *testing.T) {
 	elsewhere.mortise("status", "-timeout", "2s").wants(t, exitNotReady, "Config.Cluster")
 }
 
-// TestWhatCannotBeAsked: mistakes are told by name, before anybody is asked.
+// TestWhatCannotBeAsked: mistakes are reported by name, before any instance is asked.
 func TestWhatCannotBeAsked(t *testing.T) {
 	f := &fleet{t: t, common: []string{"JOIN=127.0.0.1:1"}}
 	f.mortise("ls", "a", "b").wants(t, exitUsage, "too many words")

@@ -18,12 +18,13 @@ type doctorOptions struct {
 
 func doctorFlags(c *call, fs *flag.FlagSet) {
 	fs.BoolVar(&c.doctor.watch, "watch", false,
-		"look again and again until Ctrl-C; the exit code is that of the last verdict")
-	fs.DurationVar(&c.doctor.every, "every", 5*time.Second, "with -watch: the time between two looks")
+		"repeat until Ctrl-C; the exit code is that of the last verdict")
+	fs.DurationVar(&c.doctor.every, "every", 5*time.Second, "with -watch: the time between two checkups")
 }
 
-// watchDoctor looks until ctx ends. A terminal shows every checkup in place of the one before. Any
-// other output has those whose verdict differs from the one before. The last verdict is returned.
+// watchDoctor makes checkups until ctx ends. On a terminal each checkup replaces the one before.
+// Other outputs get a checkup only if its verdict differs from the one before. watchDoctor returns
+// the last verdict.
 func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*checkup, error)) error {
 	if c.doctor.every < 100*time.Millisecond {
 		return usageError("-every is at least 100ms")
@@ -32,7 +33,7 @@ func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*che
 	var last *checkup
 	for {
 		u, err := look(ctx)
-		if ctx.Err() != nil { // this look was cut short
+		if ctx.Err() != nil { // this checkup was cut short
 			break
 		}
 		if errors.Is(err, mortise.ErrNotAllowed) {
@@ -44,7 +45,7 @@ func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*che
 			}
 		}
 		if last = u; err != nil {
-			c.warn("doctor", err) // the keys; it may come back
+			c.warn("doctor", err) // the keys could not be listed; the next time they may
 		}
 		if !sleep(ctx, c.doctor.every) {
 			break
@@ -71,7 +72,7 @@ func (c *call) tellWatched(u *checkup, screen bool) error {
 	return c.tellCheckup(u)
 }
 
-// verdict is the headline without the durations in it, which grow from look to look.
+// verdict is the headline without its durations, which grow with every checkup.
 func (u *checkup) verdict() string {
 	durations := regexp.MustCompile(`\b([0-9.]+(h|m|s|ms|µs|ns))+\b`)
 	return durations.ReplaceAllString(u.Problem, "...")

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestDoctorWatches: a change of the verdict is printed, and Ctrl-C ends it with the code of the
-// last one.
+// TestDoctorWatches: a change of the verdict is printed, and Ctrl-C exits with the code of the last
+// verdict.
 func TestDoctorWatches(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -52,8 +52,8 @@ func TestDoctorWatches(t *testing.T) {
 	f.mortise("doctor", "--watch", "-every", "1ms").wants(t, exitUsage)
 }
 
-// TestAVerdictIsPrintedOnce: durations in a headline are no change, nor is what stands below it.
-// A look that Ctrl-C cuts short is no verdict.
+// TestAVerdictIsPrintedOnce: a change of the durations in a headline, or of the text below it, is
+// no new verdict. Nor is a checkup that Ctrl-C cuts short.
 func TestAVerdictIsPrintedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -16,21 +16,21 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file is the HTTP door of an agent. Bodies and answers are JSON, in the dialect of
+// This file is the HTTP API of an agent, the door. Bodies and answers are JSON in the dialect of
 // dialect.go.
 
 const (
-	bodyMost = 1 << 20
-	nameMost = 256
-	keysMost = 1000 // that /v1/keys tells
-	// of /readyz and of questions to the leader, so that the answer can say why there is none
+	maxBody = 1 << 20
+	maxName = 256
+	maxKeys = 1000 // that /v1/keys lists
+	// the limit of /readyz and of questions to the leader; the answer can still say why it is missing
 	answerSoon  = time.Second
-	lostLook    = 100 * time.Millisecond // how often a held lease is looked at
-	stillAlive  = 5 * time.Second        // between two lines that say nothing
+	lostLook    = 100 * time.Millisecond // how often a held lease is checked
+	stillAlive  = 5 * time.Second        // between two empty lines
 	unlockAsked = 5 * time.Second
 )
 
-// door answers the programs of this machine.
+// door serves the programs of this machine.
 type door struct {
 	node     *mortise.Node
 	leases   *leases
@@ -39,7 +39,7 @@ type door struct {
 	meter    *meter
 }
 
-// lockText is a lock as clients are told of it.
+// lockText is a lock as clients see it.
 type lockText struct {
 	Key   string        `json:"key"`
 	Token mortise.Token `json:"token"`
@@ -54,7 +54,7 @@ type asked struct {
 	Key       string        `json:"key"`
 	Keys      []string      `json:"keys"`
 	Token     mortise.Token `json:"token"`
-	Wait      *float64      `json:"wait_seconds"` // none: as long as the connection stays; 0: an answer now
+	Wait      *float64      `json:"wait_seconds"` // nil means as long as the connection stays; 0 means an answer now
 	Shared    bool          `json:"shared"`
 	Permits   int           `json:"permits"`
 	Of        int           `json:"of"`
@@ -63,8 +63,8 @@ type asked struct {
 	LockDelay *float64      `json:"lock_delay_seconds"`
 }
 
-// handler is the door. With local it is a socket in the file system: who may open it is decided
-// there.
+// handler returns the door's handler. With local the listener is a socket in the file system, whose
+// permissions decide which users may open it.
 func (d *door) handler(local bool) http.Handler {
 	mux := http.NewServeMux()
 	post := func(path string, do func(*http.Request, asked) (any, error)) {
@@ -101,7 +101,7 @@ func (d *door) handler(local bool) http.Handler {
 	return d.guard(mux, local)
 }
 
-// answers is what a GET is answered by.
+// answers computes the answer to a GET.
 type answers func(context.Context, *http.Request) (any, error)
 
 func getAnswer(mux *http.ServeMux, path string, do answers) {
@@ -116,7 +116,7 @@ func getAnswer(mux *http.ServeMux, path string, do answers) {
 	})
 }
 
-// probes answers whether the agent is ready, and whether it lives.
+// probes serves /readyz and /healthz.
 func (d *door) probes(mux *http.ServeMux) {
 	getAnswer(mux, "/readyz", func(ctx context.Context, r *http.Request) (any, error) {
 		return struct{}{},
@@ -125,7 +125,7 @@ func (d *door) probes(mux *http.ServeMux) {
 	getAnswer(mux, "/healthz", func(context.Context, *http.Request) (any, error) { return struct{}{}, d.node.Err() })
 }
 
-// from is where a request is served from.
+// from returns what serves the locks and questions of a request.
 func (d *door) from(r *http.Request) asks { return d.leases.from(programOf(r)) }
 
 // admit serves the request of a program that shows a derived secret.
@@ -139,12 +139,12 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request, secret string, next
 	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), programKey{}, p)))
 }
 
-// read takes the body of a question.
+// read decodes the body of a question.
 func read(w http.ResponseWriter, r *http.Request) (a asked, err error) {
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
 		return a, bad("send Content-Type: application/json")
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyMost))
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
 		return a, bad("the body: %v", err)
@@ -156,13 +156,13 @@ func bad(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", mortise.ErrBadRequest, fmt.Sprintf(format, args...))
 }
 
-// span reads a time in seconds; none is fallback.
+// span converts seconds. Nil means fallback.
 func span(name string, seconds *float64, fallback time.Duration) (time.Duration, error) {
 	switch {
 	case seconds == nil:
 		return fallback, nil
 	case *seconds < 0 || *seconds > math.MaxInt64/float64(time.Second)/2:
-		return 0, bad("%s %v is not a number of seconds", name, *seconds)
+		return 0, bad("%s %v is not a valid number of seconds", name, *seconds)
 	}
 	return time.Duration(*seconds * float64(time.Second)), nil
 }
@@ -185,10 +185,10 @@ func (d *door) open(r *http.Request, a asked) (any, error) {
 	return map[string]any{"lease": l.id, "ttl_seconds": ttl}, nil
 }
 
-// checkName refuses what others could not be shown.
+// checkName rejects a name that could not be shown to others.
 func checkName(name string) error {
-	if len(name) > nameMost || !plain.Is(name) {
-		return bad("name %q has more than %d bytes, or %s", name, nameMost, plain.NotText)
+	if len(name) > maxName || !plain.Is(name) {
+		return bad("name %q has more than %d bytes, or %s", name, maxName, plain.NotText)
 	}
 	return nil
 }
@@ -251,8 +251,8 @@ func (d *door) unlock(r *http.Request, a asked) (any, error) {
 	return struct{}{}, d.leases.release(ctx, programOf(r), a.Lease, a.Token)
 }
 
-// check says whether a lock is held: with a lease by this agent's clock, as Lock.Err does; with a
-// key by asking the leader.
+// check reports whether a lock is held. With a lease it uses this agent's clock, as Lock.Err does.
+// With a key it asks the leader.
 func (d *door) check(r *http.Request, a asked) (any, error) {
 	if a.Lease != "" {
 		lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
@@ -267,8 +267,8 @@ func (d *door) check(r *http.Request, a asked) (any, error) {
 	return map[string]bool{"held": held}, err
 }
 
-// hold is a lease that lives as long as this answer is read: a line for its name, a line for each
-// lock that it loses, and now and then one that says nothing.
+// hold is a lease that lives as long as the client reads this answer. The answer has a line with
+// the lease, a line for each lock that is lost, and from time to time an empty one.
 func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	a, err := read(w, r)
 	if err != nil {
@@ -313,7 +313,7 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watch tells what happens to keys, a line each, as long as it is read.
+// watch writes a line for each event of a key, as long as the client reads.
 func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.ParseUint(cmp.Or(r.FormValue("after"), "0"), 10, 64)
 	if err != nil {
@@ -337,17 +337,16 @@ func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keys lists keys by prefix.
 func (d *door) keys(ctx context.Context, r *http.Request) (any, error) {
 	list, more, err := d.from(r).keys(ctx, r.FormValue("prefix"))
 	return map[string]any{"keys": append([]mortise.KeyInfo{}, list...), "more": more}, err
 }
 
-// problem is the answer to what could not be done.
+// problem is the body of an answer that reports an error.
 type problem struct {
 	Error string             `json:"error"`
 	Kind  string             `json:"kind"`
-	Held  *mortise.HeldError `json:"held,omitempty"` // of busy: by whom
+	Held  *mortise.HeldError `json:"held,omitempty"` // the holder, if the kind is busy
 }
 
 func say(w http.ResponseWriter, code int, v any) {
@@ -357,10 +356,11 @@ func say(w http.ResponseWriter, code int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(text) // the client may have gone
+	_, _ = w.Write(text) // fails if the client has disconnected
 }
 
-// lines returns what writes one line and sends it, and reports whether the client is still there.
+// lines returns a function that writes and flushes one line. It reports whether the client is still
+// connected.
 func lines(w http.ResponseWriter) func(v any) bool {
 	flush := http.NewResponseController(w)
 	return func(v any) bool {

@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// doorTo is a door on a loopback port, of a node on its own.
+// doorTo is a door on a loopback port, of a node without peers.
 func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
 	t.Helper()
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Grace: -1, Logger: slog.New(slog.DiscardHandler)})
@@ -60,8 +60,8 @@ func ask(t *testing.T, client *http.Client, method, url, body string, headers ..
 	return answer.StatusCode, text.String()
 }
 
-// A page of another site may load from any address, by an image or a link, and sends no Origin
-// then.
+// A page of another site may load from any address through an image or a link, and such a request
+// has no Origin.
 func TestTheDoorRefusesOtherSites(t *testing.T) {
 	server, _ := doorTo(t, nil)
 	for _, path := range []string{"/v1/watch", "/v1/keys", "/v1/key?key=k", "/v1/status", "/v1/health", "/readyz",
@@ -137,7 +137,7 @@ func TestTheDoorWantsAToken(t *testing.T) {
 	}
 }
 
-// One client that opens leases without end takes none away from the others.
+// A client that opens leases without end must not use up those of other clients.
 func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	server, all := doorTo(t, nil)
 	open := func(client *http.Client) (int, string) {
@@ -145,7 +145,7 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	}
 	greedy := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	defer greedy.CloseIdleConnections()
-	conn := new(int) // what stands for the connection
+	conn := new(int) // stands for the connection
 	for i := range leasesEach {
 		if _, err := all.open(conn, "", leaseTTLMax); err != nil {
 			t.Fatal(i, err)
@@ -164,7 +164,7 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text bytes.Buffer
-		if _, err = text.ReadFrom(r.Body); err != nil { // or the connection is not used again
+		if _, err = text.ReadFrom(r.Body); err != nil { // otherwise the connection is not reused
 			t.Fatal(err)
 		}
 		r.Body.Close()
@@ -194,7 +194,7 @@ func TestALeaseHasAPlainName(t *testing.T) {
 	}
 }
 
-// An agent on its own without a secret makes a random one; what is configured stays.
+// An agent without peers and without a secret makes a random secret; a configured one stays.
 func TestAnAgentOnItsOwnHasASecret(t *testing.T) {
 	secrets := map[string]bool{}
 	for range 3 {

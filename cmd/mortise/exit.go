@@ -10,26 +10,24 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// Exit codes. Those of the command that run has run are passed on as they are, so ours stand where
-// few programs have theirs.
+// Exit codes. run passes on the codes of its command, so ours are values that few programs use.
 const (
 	exitOK = 0
-	// doctor has found something; unlock has ended nothing; data has found none, or another
-	// revision
+	// doctor has found a problem; unlock has ended nothing; data has found none, or another revision
 	exitNo        = 1
-	exitBusy      = 120 // the lock is held, and -n or -w did not let it wait (longer)
+	exitBusy      = 120 // the lock is held, and -n or -w allowed no longer wait
 	exitLost      = 121 // the lock was lost while the command ran
 	exitNotReady  = 122 // no leader, no majority, no instance in reach, or the group is in its grace
 	exitUsage     = 123 // the command line or the configuration is wrong; nothing was done
-	exitFailed    = 124 // anything else
+	exitFailed    = 124 // any other error
 	exitDenied    = 125 // the derived secret does not grant it; nothing was done
-	exitCannotRun = 126 // the command is there and cannot be run
-	exitNotFound  = 127 // there is no such command
-	exitSignal    = 128 // plus the signal that ended the command, or that ended the wait for the lock
+	exitCannotRun = 126 // the command of run exists and cannot be executed
+	exitNotFound  = 127 // the command of run does not exist
+	exitSignal    = 128 // plus the number of the signal that ended the command, or the wait for its lock
 )
 
-// exitError is an error with a code of its own. Without text nothing is said: somebody else has, or
-// there is nothing to say.
+// exitError is an error with its own exit code. If text is empty nothing is printed: either it has
+// been printed before, or there is nothing to report.
 type exitError struct {
 	code int
 	text string
@@ -39,7 +37,7 @@ func (e *exitError) Error() string { return e.text }
 
 func usageError(text string) error { return &exitError{exitUsage, text} }
 
-// report says what went wrong and returns the code that stands for it.
+// report prints the error and returns its exit code.
 func report(errs io.Writer, command string, err error) int {
 	if err == nil {
 		return exitOK
@@ -51,7 +49,7 @@ func report(errs io.Writer, command string, err error) int {
 		}
 		fmt.Fprintf(errs, "mortise%s: %s\n", command, plain.Lines(text))
 		if code == exitNotReady {
-			fmt.Fprintln(errs, "mortise doctor, with the same flags, says why and what to do.")
+			fmt.Fprintln(errs, "Run mortise doctor with the same flags: it says why, and what to do.")
 		}
 	}
 	return code

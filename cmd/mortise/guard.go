@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// This file decides which requests enter the door of an agent.
+// This file decides which requests the door of an agent accepts.
 
-// guard keeps browsers out, but for the page: a page from anywhere could otherwise have them talk
-// to an address of this machine. With anyHost a request may name any host.
+// guard rejects requests from web pages, except from the agent's own page: otherwise any page could
+// make a browser talk to an address of this machine. With anyHost a request may name any host.
 func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -25,7 +25,7 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 		case fromPage(r):
 			say(w, http.StatusForbidden, problem{"web pages are not served here", "forbidden", nil})
 		case !anyHost && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-			say(w, http.StatusForbidden, problem{"ask by a loopback address, or localhost, not by " +
+			say(w, http.StatusForbidden, problem{"use a loopback address or localhost, not " +
 				strconv.Quote(r.Host), "forbidden", nil})
 		case r.URL.Path == "/healthz":
 			next.ServeHTTP(w, r)
@@ -36,7 +36,7 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 			text := "show one of this agent's tokens, or a derived secret: Authorization: Bearer TOKEN"
 			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
 		case d.tokens == nil && r.Header.Get("Authorization") != "":
-			// A derived secret that is misspelt must not become the agent's own rights.
+			// A misspelt derived secret must not be served with the agent's own rights.
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			text := "this agent has no tokens: show a derived secret (Authorization: Bearer msd1_...), or nothing"
 			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
@@ -46,8 +46,8 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 	})
 }
 
-// fromPage reports whether a page in a browser has sent a request, other than the agent's own page.
-// An image or a link sends no Origin.
+// fromPage reports whether a web page other than the agent's own has sent a request. Requests for
+// images and links have no Origin, so Sec-Fetch-Site counts too.
 func fromPage(r *http.Request) bool {
 	from := r.Header.Get("Sec-Fetch-Site")
 	if r.Header.Get("Origin") != "" {
@@ -56,7 +56,8 @@ func fromPage(r *http.Request) bool {
 	return from != "" && from != "none" && (from != "same-origin" || !isPage(r))
 }
 
-// challenge says how to show a token. A browser can show one for the page, as a password.
+// challenge sets the header that asks for a token. For the page a browser shows the token as a
+// password.
 func challenge(w http.ResponseWriter, r *http.Request) {
 	if isPage(r) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="a token of this agent, as the password"`)

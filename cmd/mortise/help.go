@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// usage lists the commands.
 func usage(out io.Writer) {
 	fmt.Fprint(out, "mortise COMMAND [flags] ...\n\n")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -18,11 +17,13 @@ func usage(out io.Writer) {
 		fmt.Fprintf(w, "  %s\t%s\n", cmd.name, cmd.about)
 	}
 	w.Flush()
-	fmt.Fprint(out, "\nmortise help COMMAND shows examples and flags. The cluster is described by flags or by the variables MORTISE_JOIN, MORTISE_SECRET and so on.\n")
+	fmt.Fprint(out, "\nmortise help COMMAND shows examples and flags. Flags or the variables MORTISE_JOIN, "+
+		"MORTISE_SECRET "+
+		"and so on describe the cluster.\n")
 }
 
-// help says how a command is used: examples first, then its own flags, then those that describe the
-// cluster.
+// help prints how a command is used: examples first, then its own flags, then those that describe
+// the cluster.
 func (c *call) help(cmd command) {
 	fmt.Fprintf(c.out, "mortise %s\n%s\n\n", strings.TrimSpace(cmd.name+" [flags] "+cmd.args), cmd.about)
 	for line := range strings.Lines(cmd.examples) {
@@ -30,13 +31,15 @@ func (c *call) help(cmd command) {
 	}
 	fs := c.flagsOf(cmd)
 	shared := map[string]bool{}
-	(&call{changed: map[string]string{}}).flagsOf(command{instance: cmd.instance}).VisitAll(func(f *flag.Flag) { shared[f.Name] = true })
-	c.list("flags of its own", fs, func(name string) bool { return !shared[name] })
-	c.list("flags that describe the cluster, and the variables that stand for them", fs,
+	(&call{changed: map[string]string{}}).flagsOf(command{instance: cmd.instance}).VisitAll(func(f *flag.Flag) {
+		shared[f.Name] = true
+	})
+	c.list("flags of this command", fs, func(name string) bool { return !shared[name] })
+	c.list("flags that describe the cluster, and the variables that they replace", fs,
 		func(name string) bool { return shared[name] })
 }
 
-// list prints some flags below a heading, nothing if there are none.
+// list prints some flags below a heading. It prints nothing if there are none.
 func (c *call) list(heading string, fs *flag.FlagSet, which func(name string) bool) {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fs.VisitAll(func(f *flag.Flag) {
@@ -56,7 +59,7 @@ func (c *call) list(heading string, fs *flag.FlagSet, which func(name string) bo
 	w.Flush()
 }
 
-// noCommand says that there is no such command, and which may be meant.
+// noCommand reports an unknown command, and suggests a similar one.
 func noCommand(word string) error {
 	var names []string
 	for _, cmd := range commands() {
@@ -69,7 +72,7 @@ func noCommand(word string) error {
 	return usageError(text + "\nmortise help lists the commands")
 }
 
-// badFlag says what is wrong with a flag, and which may be meant.
+// badFlag reports what is wrong with a flag, and suggests a similar one if it is unknown.
 func badFlag(cmd command, fs *flag.FlagSet, err error) error {
 	text := err.Error()
 	if name, unknown := strings.CutPrefix(text, "flag provided but not defined: -"); unknown {
@@ -84,9 +87,9 @@ func badFlag(cmd command, fs *flag.FlagSet, err error) error {
 	return usageError(text + "\nmortise help " + cmd.name + " lists the flags")
 }
 
-// nearest returns the name that a word is most likely meant to be: one that it begins, or that
-// differs from it in two letters at most and in less than half of them. It returns "" if none is
-// near.
+// nearest returns the name that a word most likely means: one that begins with the word, or one
+// that differs from it in at most two letters and in less than half of them. It returns "" if there
+// is none.
 func nearest(word string, names []string) string {
 	best, least := "", min(2, (len(word)-1)/2)
 	for _, name := range names {
@@ -100,8 +103,8 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-// distance returns how many letters have to be put in, taken out, replaced, or swapped with their
-// neighbour to make b of a (optimal string alignment).
+// distance returns how many letters must be inserted, deleted, replaced, or swapped with their
+// neighbour to turn a into b (optimal string alignment).
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWhatIsMistypedIsNamed: the error stands alone and last, and names what may be meant.
+// TestWhatIsMistypedIsNamed: the error is the last line, and suggests what may be meant.
 func TestWhatIsMistypedIsNamed(t *testing.T) {
 	for line, want := range map[string]string{
 		"memebrs":      "mortise: there is no command memebrs; did you mean members?\nmortise help lists the commands\n",
@@ -19,9 +19,11 @@ func TestWhatIsMistypedIsNamed(t *testing.T) {
 		"ls -jion a:1": "mortise ls: there is no flag -jion; did you mean -join?\nmortise help ls lists the flags\n",
 		"ls --secret":  "mortise ls: there is no flag -secret; did you mean -secret-file?\nmortise help ls lists the flags\n",
 		"ls -zone z":   "mortise ls: there is no flag -zone\nmortise help ls lists the flags\n",
-		"members -n x": "mortise members: invalid value \"x\" for flag -n: parse error\nmortise help members lists the flags\n",
-		"members -n":   "mortise members: flag needs an argument: -n\nmortise help members lists the flags\n",
-		"ls -o yaml":   "mortise ls: invalid value \"yaml\" for flag -o: want table or json\nmortise help ls lists the flags\n",
+		"members -n x": "mortise members: invalid value \"x\" for flag -n: parse error\nmortise help members lists the " +
+			"flags\n",
+		"members -n": "mortise members: flag needs an argument: -n\nmortise help members lists the flags\n",
+		"ls -o yaml": "mortise ls: invalid value \"yaml\" for flag -o: want table or json\nmortise help ls lists the " +
+			"flags\n",
 	} {
 		var out, errs bytes.Buffer
 		if code := Main(t.Context(), strings.Fields(line), &out, &errs); code != exitUsage || errs.String() != want ||
@@ -31,15 +33,15 @@ func TestWhatIsMistypedIsNamed(t *testing.T) {
 	}
 }
 
-// TestHelpOfACommand has its examples first, and what is its own apart from what all commands have.
+// TestHelpOfACommand has its examples first, and lists its own flags apart from the common ones.
 func TestHelpOfACommand(t *testing.T) {
 	const want = `mortise top [flags] [PREFIX]
-the keys that are waited for most, held longest, change hands most; live
+a live list of the keys with the most waiters, the longest holds or the most changes of holder
 
   mortise top -by held
   mortise top orders/ -count 1
 
-flags of its own:
+flags of this command:
   -by `
 	for _, args := range [][]string{{"top", "-h"}, {"help", "top"}, {"top", "--help"}} {
 		var out, errs bytes.Buffer
@@ -57,7 +59,7 @@ flags of its own:
 	}
 }
 
-// TestExamplesAreCommandLines: each command has one, and its flags are there.
+// TestExamplesAreCommandLines: each command has examples, and their flags exist.
 func TestExamplesAreCommandLines(t *testing.T) {
 	for _, cmd := range commands() {
 		if cmd.examples == "" {

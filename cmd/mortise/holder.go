@@ -10,12 +10,12 @@ import (
 )
 
 // This file says what has become of a holder. A name outlives a process, so the session decides
-// whether the one that answers is the holder.
+// whether the instance that answers is the holder.
 
-// fate is what is known of a holder.
+// fate is what is known about a holder.
 type fate struct {
 	text    string
-	byForce bool // it may be necessary to end the hold by force
+	byForce bool // the hold may have to be ended by force
 }
 
 func holderFate(s mortise.Standing, f facts) fate {
@@ -29,17 +29,25 @@ func holderFate(s mortise.Standing, f facts) fate {
 	i := slices.IndexFunc(answers, alive)
 	switch {
 	case s.Expired:
-		return fate{text: fmt.Sprintf("its session has expired; the lock stays taken for %s more, because it was asked for with a delay", short(s.Left))}
+		return fate{text: fmt.Sprintf("its session has expired; the lock stays taken for %s more, "+
+			"because the request has a lock delay", short(s.Left))}
 	case i >= 0 && answers[i].Status.Lease == mortise.LeaseLost:
-		return fate{text: fmt.Sprintf("%s answers, but has lost its lease, and knows it: the lock goes to the next %s", s.Holder, left)}
+		return fate{text: fmt.Sprintf("%s answers and reports that it has lost its lease: "+
+			"the lock goes to the next %s", s.Holder, left)}
 	case purpose.Lasting(s.Labels) && i >= 0:
-		return fate{text: fmt.Sprintf("%s answers and renews its lease, and a long hold is what this lock is for (%s): nothing is to be done", s.Holder, s.Labels[purpose.Label])}
+		return fate{text: fmt.Sprintf("%s answers and renews its lease, and this lock is held long by design (%s): "+
+			"there is nothing to do", s.Holder, s.Labels[purpose.Label])}
 	case i >= 0:
-		return fate{fmt.Sprintf("%s answers and renews its lease: its process lives, and the code in it has not unlocked", s.Holder), true}
+		return fate{fmt.Sprintf("%s answers and renews its lease: its process is alive, "+
+			"and its code has not unlocked", s.Holder), true}
 	case slices.ContainsFunc(answers, func(r guest.Report) bool { return named(r) && len(r.Status.Sessions) > 0 }):
-		return fate{text: fmt.Sprintf("an earlier life of %s holds it: the process of that name that answers now has another session. Nothing is to be stopped: the lock goes to the next %s, unless that life goes on", s.Holder, left)}
+		return fate{text: fmt.Sprintf("an earlier incarnation of %s holds it: the process of that name that answers now has "+
+			"another session. Stop nothing: the lock goes to the next %s, unless the earlier process still runs",
+			s.Holder, left)}
 	case slices.ContainsFunc(answers, named):
-		return fate{text: fmt.Sprintf("%s answers, and does not say that it holds this lock: it has just been started, or its build does not say. If it does not, the lock goes to the next %s", s.Holder, left)}
+		return fate{text: fmt.Sprintf("%s answers, but does not report its sessions: it has just been started, or its "+
+			"version "+
+			"does not report them. If it does not hold the lock, the lock goes to the next %s", s.Holder, left)}
 	case s.Left > 0:
 		return fate{fmt.Sprintf("its session ends in %s unless %s renews it; the lock goes to the next then",
 			short(s.Left), s.Holder), !purpose.Lasting(s.Labels)}

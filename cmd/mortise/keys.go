@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// walk gives every key that begins with prefix to each, which ends the walk by false.
+// walk passes every key with the prefix to each. It stops when each returns false.
 func (c *call) walk(ctx context.Context, g *guest.Guest, prefix string, each func(mortise.KeyInfo) bool) error {
 	q := &query.ListRequest{Prefix: []byte(prefix)}
 	for {
@@ -39,7 +39,6 @@ func (c *call) walk(ctx context.Context, g *guest.Guest, prefix string, each fun
 	}
 }
 
-// list is the command ls.
 func list(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {
@@ -75,8 +74,8 @@ func list(ctx context.Context, c *call) error {
 	return nil
 }
 
-// ofTick reports whether a key is held by package tick for itself: no code of a user works under
-// it, and it is held long by design.
+// ofTick reports whether package tick holds a key for itself. It holds such a key long by design,
+// and no user code runs under it.
 func ofTick(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && k.Queue[0].Labels[purpose.Label] == purpose.Tick
 }
@@ -92,7 +91,7 @@ func cmpErr(errs ...error) error {
 
 const keyHeading = "KEY HOLDER TOKEN HELD-FOR WAITING VALUE"
 
-// keyRow is one key in a line: its first holder stands for all.
+// keyRow is one key in a line. It shows the first of several holders.
 func keyRow(k mortise.KeyInfo, now time.Time) []string {
 	row := []string{k.Key, "", "", "", strconv.Itoa(k.Waiting), ""}
 	if k.Held > 0 && len(k.Queue) > 0 {
@@ -119,7 +118,6 @@ func heldFor(s mortise.Standing, now time.Time) string {
 	return short(max(now.Sub(s.Since), 0))
 }
 
-// peek asks for the queue of one key.
 func (c *call) peek(ctx context.Context, g *guest.Guest, key string) (mortise.KeyInfo, error) {
 	a, err := put(ctx, c, g, query.AdminClient.Peek, &query.KeyRequest{Key: []byte(key)})
 	if err != nil {
@@ -132,7 +130,6 @@ func (c *call) peek(ctx context.Context, g *guest.Guest, key string) (mortise.Ke
 	return keys[0], nil
 }
 
-// get is the command get.
 func get(ctx context.Context, c *call) error {
 	key, err := c.key()
 	if err != nil {
@@ -154,7 +151,7 @@ func get(ctx context.Context, c *call) error {
 		c.printf("data %q at revision %d\n", k.Data, k.Revision)
 	}
 	if len(k.Queue) == 0 {
-		c.printf("%s is free, and nobody waits for it\n", key)
+		c.printf("%s is free, and no request waits for it\n", key)
 		return nil
 	}
 	var rows [][]string
@@ -168,15 +165,18 @@ func get(ctx context.Context, c *call) error {
 		c.printf("and %d more\n", more)
 	}
 	if earlier := otherLives(k.Queue); earlier != "" {
-		c.printf("\n%s stands here with several sessions: they are of two lives, or it has opened some itself (NewSession). mortise doctor %s says which of them live.\n", earlier, quoted(key))
+		c.printf("\n%s has several sessions here: they belong to two incarnations, or it has opened some itself "+
+			"(NewSession). "+
+			"mortise doctor %s shows which of them are alive.\n", earlier, quoted(key))
 	}
 	if first := k.Queue[0]; k.Waiting > 0 && first.Token != 0 && !first.Expired && !lasts(k) {
-		c.printf("\nIf %s will not give it back: stop it, then  mortise unlock --force %s --token %d --reason \"...\"\n", first.Holder, quoted(key), uint64(first.Token))
+		c.printf("\nIf %s does not release it: stop it, then run  mortise unlock --force %s --token %d --reason \"...\"\n",
+			first.Holder, quoted(key), uint64(first.Token))
 	}
 	return nil
 }
 
-// otherLives is a name that stands in a queue with several sessions; "" if there is none.
+// otherLives returns a name that is in a queue with several sessions, or "" if there is none.
 func otherLives(queue []mortise.Standing) string {
 	session := map[string]string{}
 	for _, s := range queue {
@@ -214,8 +214,8 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 	return row
 }
 
-// quoted is a word as a shell takes it. What cannot be printed is written as its bytes, as bash,
-// zsh and ksh read it.
+// quoted returns a word quoted for a shell. Unprintable bytes are written as escapes that bash, zsh
+// and ksh read.
 func quoted(word string) string {
 	harmless := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||

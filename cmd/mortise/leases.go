@@ -13,32 +13,33 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Bounds of the leases of an agent.
+// Limits of the leases of an agent.
 const (
-	leasesMost  = 10_000
-	leasesEach  = 1_000 // of one client: a derived secret, a token, or else a connection
+	maxLeases   = 10_000
+	leasesEach  = 1_000 // for each client: a derived secret, a token, or else a connection
 	leaseTTL    = 10 * time.Second
 	leaseTTLMin = time.Second
 	leaseTTLMax = 10 * time.Minute
 )
 
 var (
-	errNoLease   = errors.New("there is no such lease: it was not kept alive in time, its connection has ended, or it was ended; what it held has ended")
+	errNoLease = errors.New("there is no such lease: it was not kept alive in time, its connection has ended, " +
+		"or it was ended; its locks have ended with it")
 	errNoLock    = errors.New("the lease has no lock with that token: it was released, or lost")
-	errTooMany   = errors.New("this agent has as many leases as it may")
-	errTooMuch   = errors.New("this client has as many leases as it may: end some, or let them run out")
+	errTooMany   = errors.New("this agent has reached its limit of leases")
+	errTooMuch   = errors.New("this client has reached its limit of leases: end some, or let them expire")
 	errLeaseOver = errors.New("the lease has ended")
 )
 
-// leases are the clients of an agent. What a client holds belongs to its lease and ends with it: it
-// is released if the client ends the lease, and lapses if the client is lost, since its work may go
-// on. Safe for concurrent use.
+// leases are the leases of an agent's clients. What a client holds belongs to its lease and ends
+// with it. It is released if the client ends the lease. It lapses if the client is lost, since the
+// client's work may continue. Safe for concurrent use.
 type leases struct {
 	node *mortise.Node
 	ctx  context.Context // ends with all leases
 	end  context.CancelFunc
 
-	mu     sync.Mutex // guards what follows, and every lease; never held across a wait
+	mu     sync.Mutex // guards the fields below and every lease; never held while blocking
 	all    map[string]*lease
 	each   map[any]int // leases of each client that has any
 	closed bool
@@ -48,8 +49,8 @@ type leases struct {
 type lease struct {
 	id, name string
 	client   any
-	by       *program      // whose lease it is; nil: the agent's own
-	ttl      time.Duration // 0: it lives as long as its connection
+	by       *program      // the program that owns the lease; nil means the agent's own rights
+	ttl      time.Duration // 0 means that it lives as long as its connection
 	timer    *time.Timer   // nil without a ttl
 	locks    map[mortise.Token]holding
 	ctx      context.Context // ends with the lease
@@ -62,8 +63,8 @@ func newLeases(node *mortise.Node) *leases {
 	return ls
 }
 
-// open begins a lease of a client, for which a *program stands for itself. Without a ttl it has to
-// be ended.
+// open begins a lease for a client. A *program counts as one client. Without a ttl the lease lasts
+// until drop ends it.
 func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, error) {
 	l := &lease{id: rand.Text(), name: name, client: client, ttl: ttl, locks: map[mortise.Token]holding{}}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
@@ -72,7 +73,7 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 	if ls.closed {
 		return nil, mortise.ErrLeaving
 	}
-	if len(ls.all) >= leasesMost {
+	if len(ls.all) >= maxLeases {
 		return nil, errTooMany
 	}
 	if ls.each[client] >= leasesEach {
@@ -92,8 +93,8 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 	return l, nil
 }
 
-// find returns a lease of a program that lives. A lease of one program is none for another one:
-// its locks stand under other rights.
+// find returns a live lease of a program. A lease of another program is not found, since its locks
+// have other rights.
 func (ls *leases) find(by *program, id string) (*lease, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -109,13 +110,14 @@ func (ls *leases) of(by *program, id string) (*lease, error) {
 	return l, nil
 }
 
-// keep prolongs a lease by its ttl, and lists what it still holds: what is not in the list is lost.
+// keep extends a lease by its ttl, and lists what it still holds. A lock that is missing in the
+// list is lost.
 func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l, err := ls.of(by, id)
 	if err != nil || l.timer != nil && !l.timer.Stop() {
-		return nil, nil, errNoLease // or its time is over, and drop waits for mu
+		return nil, nil, errNoLease // or it has expired, and drop waits for mu
 	}
 	if l.timer != nil {
 		l.timer.Reset(l.ttl)
@@ -124,8 +126,8 @@ func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	return l, held, nil
 }
 
-// sift drops what the lease has lost, and returns the rest and what it has dropped. The caller
-// holds mu.
+// sift removes the locks that the lease has lost. It returns the remaining ones and the removed
+// ones. The caller holds mu.
 func (l *lease) sift() (held, lost []lockText) {
 	for token, lock := range l.locks {
 		if err := lock.Err(); err != nil {
@@ -146,7 +148,7 @@ func (l *lease) sift() (held, lost []lockText) {
 	return held, lost
 }
 
-// lost returns what the lease has lost since it was asked last.
+// lost returns what the lease has lost since the last call.
 func (ls *leases) lost(l *lease) []lockText {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -154,7 +156,8 @@ func (ls *leases) lost(l *lease) []lockText {
 	return lost
 }
 
-// acquire takes a lock for a lease. It is given back if the lease ends meanwhile, or ctx does.
+// acquire takes a lock for a lease. If the lease or ctx ends before acquire returns, the lock is
+// released.
 func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise.Request) (holding, error) {
 	l, err := ls.find(by, id)
 	if err != nil {
@@ -177,13 +180,13 @@ func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise
 	}
 	ls.mu.Unlock()
 	if !lives {
-		_ = lock.UnlockSoon() // nobody was told that he has it
+		_ = lock.UnlockSoon() // the client was never told that it holds the lock
 		return nil, errNoLease
 	}
 	return lock, nil
 }
 
-// from is where locks for a program come from.
+// from returns what takes locks for a program.
 func (ls *leases) from(by *program) asks {
 	if by != nil {
 		return by
@@ -191,7 +194,6 @@ func (ls *leases) from(by *program) asks {
 	return own{ls.node}
 }
 
-// lock finds a lock of a lease.
 func (ls *leases) lock(by *program, id string, token mortise.Token) (holding, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -206,7 +208,7 @@ func (ls *leases) lock(by *program, id string, token mortise.Token) (holding, er
 	return lock, nil
 }
 
-// release gives a lock back and waits for the confirmation.
+// release unlocks and waits for the confirmation.
 func (ls *leases) release(ctx context.Context, by *program, id string, token mortise.Token) error {
 	lock, err := ls.lock(by, id, token)
 	if err != nil {
@@ -221,13 +223,13 @@ func (ls *leases) release(ctx context.Context, by *program, id string, token mor
 	return err
 }
 
-// lost says how the client of a lease was lost, for people.
+// lost describes for people how the client of a lease was lost.
 func (l *lease) lost(how string) string {
 	return fmt.Sprintf("client %q of the agent %s", l.name, how)
 }
 
-// drop ends a lease, and its requests are given up. Its locks are released if lost is empty, and
-// otherwise lapse for that reason. It reports whether there was one.
+// drop ends a lease and cancels its requests. If lost is empty its locks are released; otherwise
+// they lapse for that reason. drop reports whether the lease existed.
 func (ls *leases) drop(id, lost string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -256,7 +258,7 @@ func (ls *leases) drop(id, lost string) bool {
 	return true
 }
 
-// close ends all leases, and refuses new ones.
+// close ends all leases, and rejects new ones.
 func (ls *leases) close() {
 	ls.end()
 	ls.mu.Lock()

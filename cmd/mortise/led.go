@@ -11,34 +11,33 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file says what is wrong while there is a leader: the worst is the headline, and its step is
-// the first.
+// This file diagnoses a cluster that has a leader. The worst problem is the headline, and its step
+// comes first.
 
-// trouble is one thing that is wrong.
 type trouble struct {
 	rank rank
 	what string
-	next string // "": the leader's advice is the next step
+	next string // empty means that the leader's advice is the next step
 }
 
-// rank orders troubles, the worst first.
+// rank orders problems, the worst first.
 type rank int
 
 const (
-	instanceFailed  rank = iota // an instance holds nothing until it is restarted
+	instanceFailed  rank = iota // an instance can hold nothing until it is restarted
 	instanceCut                 // an instance is granted nothing
-	nothingGranted              // it waits, or the group is in its grace
-	diskIll                     // it costs a vote, or soon will
+	nothingGranted              // an instance waits, or the group is in its grace
+	diskIll                     // a disk costs a vote, or soon will
 	voterMissing                // one more loss may cost the majority
-	noneToLose                  // the loss of one instance would end the group, since another was lost before
+	noneToLose                  // another instance was lost before, so that the loss of one more would end the group
 	leaseInDanger               // locks may be lost
-	instanceMissing             // one that the configuration promises
+	instanceMissing             // one that the configuration counts
 	nameTwice
 	votersChange
 	settingsDiffer
 )
 
-// led: there is one leader.
+// led diagnoses a cluster with one leader.
 func (f facts) led(d *diagnosis, by guest.Report) {
 	leads := plain.Sprintf("%s leads group %s", by.Status.Leader, by.Status.Group)
 	all := slices.Concat(f.instanceTroubles(by), f.voterTroubles(by), f.missingTroubles())
@@ -69,7 +68,7 @@ func (f facts) led(d *diagnosis, by guest.Report) {
 	}
 }
 
-// instanceTroubles is what each instance says of itself.
+// instanceTroubles returns the problems that instances report about themselves.
 func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 	add := func(rank rank, next, format string, args ...any) {
 		all = append(all, trouble{rank, plain.Sprintf(format, args...), next})
@@ -80,14 +79,16 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 			add(instanceFailed, "restart "+plain.Text(s.Name), "%s at %s has failed: %s", s.Name, r.Addr,
 				r.Answer.Failed)
 		case s.Leader == "" || s.Group != by.Status.Group:
-			add(instanceCut, plain.Sprintf("see whether %s at %s and the voters reach each other, both ways, at the one port", s.Name, s.Address),
-				"%s at %s knows no leader, although there is one: it does not reach %s, or the other way round: %s",
+			add(instanceCut, plain.Sprintf("check that %s at %s and the voters reach each other, in both directions, "+
+				"at the one port", s.Name, s.Address),
+				"%s at %s knows no leader, although there is one: it does not reach %s, or is not reached by it: %s",
 				s.Name, s.Address, by.Status.Leader, s.Waiting)
 		case s.Waiting != "":
 			add(nothingGranted, "", "%s: %s", s.Name, s.Waiting)
 		case s.Lease != mortise.LeaseSafe && s.Phase == mortise.PhaseMember:
-			add(leaseInDanger, plain.Sprintf("look at the network between %s and %s, and whether either is short of CPU time", s.Name, by.Status.Leader),
-				"the lease of %s is %s: it is short of time, or does not reach the leader", s.Name, s.Lease)
+			add(leaseInDanger, plain.Sprintf("check the network between %s and %s, and whether either is short of CPU time",
+				s.Name, by.Status.Leader),
+				"the lease of %s is %s: it is short of CPU time, or does not reach the leader", s.Name, s.Lease)
 		}
 		if s := r.Status; s.Namesake != "" {
 			add(nameTwice, "stop one of the two, and start it again under a Name of its own", "%s at %s: %s", s.Name,
@@ -97,7 +98,7 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 	return all
 }
 
-// voterTroubles is what the leader says.
+// voterTroubles returns the problems that the leader reports.
 func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 	for _, d := range f.disks() {
 		all = append(all, trouble{diskIll, plain.Sprintf("the disk of %s: %v", d.Name, d.DiskFault),
@@ -107,7 +108,7 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 		if f.ill(m.Instance) {
 			continue // it is named above, with its disk
 		}
-		what := plain.Sprintf("the voter %s is not heard of for %s: %s", m.Name, short(m.Silent),
+		what := plain.Sprintf("the voter %s has been silent for %s: %s", m.Name, short(m.Silent),
 			f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
 		all = append(all, trouble{voterMissing, what, ""})
 	}
@@ -122,24 +123,26 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 		}
 	}
 	if len(f.health.CannotLose) > 0 && votes < by.Status.VotersWanted && len(all) == 0 {
-		what := plain.Sprintf("of %d voters that the configuration wants %d are there, and the group would not survive the loss of %s", by.Status.VotersWanted, votes,
+		what := plain.Sprintf("the configuration asks for %d voters and %d are there; "+
+			"the group would not survive the loss of %s", by.Status.VotersWanted, votes,
 			strings.Join(f.health.CannotLose, ", or of "))
 		all = append(all, trouble{noneToLose, what, ""})
 	}
 	for _, text := range f.health.Differs {
 		all = append(all, trouble{settingsDiffer, plain.Sprintf("settings differ: %s", text),
-			"give all instances the same configuration, if it stays so"})
+			"if this persists, give all instances the same configuration"})
 	}
 	return all
 }
 
-// missingTroubles says who is not there of those that the configuration promises.
+// missingTroubles returns the instances that the configuration counts and that do not answer.
 func (f facts) missingTroubles() (all []trouble) {
 	first := f.answers()[0]
 	next := "start the instances that are missing, or set Replicas to the number that you mean to run, on all of them"
 	for _, r := range f.silent() {
 		if r.Outcome == guest.Foreign {
-			next = plain.Sprintf("give %s the secret (or certificates) and the cluster label of the others: it runs, and has another or none", f.place(r))
+			next = plain.Sprintf("give %s the secret (or certificates) and the cluster label of the others: "+
+				"it runs with another one or with none", f.place(r))
 		}
 	}
 	if n := len(f.members()); int(first.Answer.Replicas) > n {
@@ -155,12 +158,12 @@ func (f facts) missingTroubles() (all []trouble) {
 	return all
 }
 
-// longHeld is how long a lock may be held while requests wait before it is worth a word: as long as
-// the page takes it for one.
+// longHeld is how long a lock may be held while requests wait before doctor reports it. The page of
+// package console uses the same limit.
 const longHeld = 30 * time.Second
 
-// stuck makes keys the headline that are held for long while requests wait, if there is nothing
-// worse.
+// stuck makes keys the headline that have been held for long while requests wait, if there is no
+// worse problem.
 func (f facts) stuck(d *diagnosis, keys []hot) {
 	for _, k := range keys {
 		if !d.Well || k.Waiting == 0 || k.HeldFor < longHeld || lasts(k.KeyInfo) || !holderFate(k.Queue[0], f).byForce {
@@ -169,7 +172,8 @@ func (f facts) stuck(d *diagnosis, keys []hot) {
 		d.why("%s", d.Problem)
 		d.Well, d.Problem = false, plain.Sprintf("%s is held for %s while others wait, by %s", k.Key,
 			short(k.HeldFor), k.Queue[0].Holder)
-		d.Steps = append([]string{plain.Sprintf("look at what %s does with it; if it will not end, stop that, and then end the hold by force, as shown below", k.Queue[0].Holder)}, d.Steps...)
+		d.Steps = append([]string{plain.Sprintf("see what %s does under the lock; if it does not end, "+
+			"stop it and then end the hold by force, as shown below", k.Queue[0].Holder)}, d.Steps...)
 	}
 }
 

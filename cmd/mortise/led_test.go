@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestTheHeadlineIsTheWorst: the headline is what is worst, whatever else is wrong, and its step is
-// the first one.
+// TestTheHeadlineIsTheWorst: the headline is the worst problem, and its step is the first one.
 func TestTheHeadlineIsTheWorst(t *testing.T) {
 	well := func() *mortise.Health {
 		return &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
@@ -33,7 +32,7 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 			"Replicas says that 5 instances run, and 3 answer", "start the instances that are missing"},
 		"a voter is missing, and settings differ": {facts{reports: []guest.Report{instance("a", five),
 			instance("b", five), missing("c", guest.Silent)}, health: missingVoter},
-			"the voter c is not heard of for 7s", "stop no instance now"},
+			"the voter c has been silent for 7s", "stop no instance now"},
 		"two of one name": {facts{reports: []guest.Report{instance("a",
 			func(r *guest.Report) { r.Status.Namesake = `"a" is the name of another instance too` }),
 			instance("b", nil), instance("c", nil)}, health: well()},
@@ -43,11 +42,11 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 			"c at c:1 has failed: a disk", "restart c"},
 		"one is cut off": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil),
 			instance("c", leaderless)}, health: missingVoter},
-			"c at c:1 knows no leader", "see whether c at c:1 and the voters reach each other"},
+			"c at c:1 knows no leader", "check that c at c:1 and the voters reach each other"},
 		"a lease in danger": {facts{reports: []guest.Report{instance("a", nil),
 			instance("b", func(r *guest.Report) { r.Status.Lease = mortise.LeaseJeopardy }), instance("c", nil)},
 			health: well()},
-			"the lease of b is jeopardy", "look at the network between b and a"},
+			"the lease of b is jeopardy", "check the network between b and a"},
 		"the voters change": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil),
 			instance("c", nil)}, health: due},
 			"a change of the voters is due or in flight: c gets a vote", "stop no instance now; wait"},
@@ -69,8 +68,8 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	}
 }
 
-// TestHolderFate: the session says whether the process that answers is the holder. A process that
-// was started anew under the name of the holder is not, and stopping it would help nobody.
+// TestHolderFate: the session decides whether the process that answers is the holder. A process
+// that was restarted under the holder's name is not, and stopping it would not help.
 func TestHolderFate(t *testing.T) {
 	with := func(sessions ...string) func(*guest.Report) {
 		return func(r *guest.Report) { r.Status.Sessions = sessions }
@@ -84,20 +83,20 @@ func TestHolderFate(t *testing.T) {
 		want     string
 		force    bool
 	}{
-		"alive":                  {held, instance("b", with("7")), "the code in it has not unlocked", true},
-		"alive, its own session": {held, instance("b", with("5", "7")), "the code in it has not unlocked", true},
-		"started anew":           {held, instance("b", with("9")), "an earlier life of b holds it", false},
-		"just started":           {held, instance("b", nil), "b answers, and does not say that it holds", false},
+		"alive":                  {held, instance("b", with("7")), "its code has not unlocked", true},
+		"alive, its own session": {held, instance("b", with("5", "7")), "its code has not unlocked", true},
+		"started anew":           {held, instance("b", with("9")), "an earlier incarnation of b holds it", false},
+		"just started":           {held, instance("b", nil), "b answers, but does not report its sessions", false},
 		"gone": {held, missing("b", guest.Refused), "its session ends in 6s unless b renews it",
 			true},
-		"a leader of others": {leads, instance("b", with("7")), "a long hold is what this lock is for (election)",
+		"a leader of others": {leads, instance("b", with("7")), "this lock is held long by design (election)",
 			false},
 		"it has lost its lease": {held,
 			instance("b", func(r *guest.Report) {
 				r.Status.Sessions, r.Status.Lease = []string{"7"},
 					mortise.LeaseLost
 			}),
-			"has lost its lease, and knows it", false},
+			"reports that it has lost its lease", false},
 	} {
 		got := holderFate(c.standing, facts{reports: []guest.Report{instance("a", with("1")), c.b}})
 		if !strings.Contains(got.text, c.want) || got.byForce != c.force {
@@ -106,8 +105,8 @@ func TestHolderFate(t *testing.T) {
 	}
 }
 
-// TestTwoSessionsOfOneName: get says that a name that stands in a queue with two sessions may be
-// two lives.
+// TestTwoSessionsOfOneName: get reports that a name with two sessions in a queue may be two
+// incarnations.
 func TestTwoSessionsOfOneName(t *testing.T) {
 	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"},
 		{Holder: "a", Session: "3"}}); name != "a" {

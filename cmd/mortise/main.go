@@ -1,38 +1,39 @@
-// Command mortise looks at a cluster of mortise, says what is wrong with it, runs a command under a
-// lock, ends a lock that nobody will give back, and serves programs in other languages.
+// Command mortise inspects a mortise cluster, diagnoses its problems, runs commands under a lock,
+// ends holds by force, and serves programs in other languages.
 //
 // # What it is
 //
-// All commands but agent are guests (internal/guest): they dial one instance of the cluster or
-// several, with the cluster's own secret or certificates, and are counted by nobody. So a run that
-// lives for a second neither gets a vote nor takes part in founding a group. agent is a whole
-// instance, with an HTTP door on this machine.
+// All commands except agent are guests (internal/guest): they dial one or more instances of the
+// cluster, with the cluster's own secret or certificates, and do not count as instances. So a run
+// that lives for a second gets no vote and takes no part in founding a group. agent is a whole
+// instance with an HTTP API for this machine.
 //
 // # Guarantees
 //
-// run: the command runs only while its lock is believed to be held; README.md says what happens at
-// the loss. doctor, status and members need no leader and no majority: one instance that answers is
-// enough, and what does not answer is told with its reason.
+// run: the command runs only while run has reason to believe that its lock is held; README.md says
+// what happens when the lock is lost. doctor, status and members need no leader and no majority:
+// one instance that answers is enough. They list every address that does not answer, with the
+// reason.
 //
 // # Concurrency
 //
-// Each command is one goroutine and those of the packages that it stands on; nothing is left
-// running when it ends.
+// Each command is one goroutine, and those of the packages that it uses. None is left running when
+// it ends.
 //
 // # Failure
 //
-// Every way to fail has an exit code of its own, in exit.go and README.md. Errors go to standard
-// error, answers to standard output.
+// Every kind of failure has its own exit code, listed in exit.go and README.md. Errors go to
+// standard error, answers to standard output.
 //
 // # Limits
 //
-// top looks at 10,000 keys. The agent has 10,000 leases, and 1,000 for each client. It serves 64
-// derived secrets of programs at a time.
+// top reads at most 10,000 keys. The agent allows 10,000 leases, and 1,000 for each client. It
+// serves at most 64 derived secrets of programs at a time.
 //
 // # Refused alternative
 //
-// run as a whole node, as agent is: internal/guest says what a node that lives for a second does to
-// a cluster.
+// run is not a whole node, as agent is: internal/guest explains what a node that lives for a second
+// does to a cluster.
 package main
 
 import (
@@ -44,14 +45,14 @@ import (
 	"syscall"
 )
 
-// command is one word behind mortise.
+// command is one subcommand of mortise.
 type command struct {
 	name, args, about string
-	examples          string // command lines, one a line, without the word mortise
+	examples          string // command lines, one on each line, without the word mortise
 	run               func(ctx context.Context, c *call) error
-	flags             func(c *call, fs *flag.FlagSet) // its own; nil: none
+	flags             func(c *call, fs *flag.FlagSet) // nil means that it has none of its own
 	instance          bool                            // it takes the flags of an instance
-	program           bool                            // what stands behind -- is a program, not more words
+	program           bool                            // what follows -- is a program to run
 }
 
 func main() {

@@ -21,19 +21,18 @@ type membersOptions struct {
 }
 
 func membersFlags(c *call, fs *flag.FlagSet) {
-	fs.IntVar(&c.members.most, "n", 100, "rows (0: all)")
-	fs.StringVar(&c.members.after, "after", "", "begin behind this session; the last line of a list names it")
+	fs.IntVar(&c.members.most, "n", 100, "rows; 0 means all")
+	fs.StringVar(&c.members.after, "after", "", "begin after this session; the last line of a list names it")
 }
 
-// roll is a list of members, as the leader has them.
+// roll is a list of members as the leader reports it.
 type roll struct {
 	members []mortise.Member
 	total   int
-	leader  string // instance ID; "" if the leader itself has not answered the survey
-	next    string // session of the last one, if there are others behind it
+	leader  string // instance ID; empty if the leader itself has not answered the survey
+	next    string // session of the last member, if the list goes on
 }
 
-// members is the command members.
 func members(ctx context.Context, c *call) error {
 	from, err := c.members.from()
 	if err != nil {
@@ -72,13 +71,13 @@ func (o membersOptions) from() (*query.SessionCursor, error) {
 	}
 	id, err := strconv.ParseUint(o.after, 10, 64)
 	if err != nil {
-		return nil, usageError("-after is a SESSION of the list, a number")
+		return nil, usageError("-after takes a SESSION of the list, a number")
 	}
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// roll asks the leader for its members page by page, by way of an instance that knows one. The
-// error says that none answers.
+// roll asks the leader for its members page by page, through an instance that knows a leader. It
+// fails if none answers.
 func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 	at *query.SessionCursor,
 ) (all roll, err error) {
@@ -124,8 +123,8 @@ type page interface {
 	GetFrom() *query.SessionCursor
 }
 
-// paged goes through the pages of a list of sessions until there are most of them, or all if that
-// is 0. more says that others follow.
+// paged reads the pages of a list of sessions until it has most of them. A most of zero means all.
+// more reports whether the list goes on.
 func paged[T any](most int, at *query.SessionCursor,
 	ask func(*query.SessionCursor) ([]T, page, error),
 ) (all []T, more bool, err error) {
@@ -147,7 +146,6 @@ func paged[T any](most int, at *query.SessionCursor,
 
 const memberHeading = "NAME ADDRESS INSTANCE ZONE VERSION TIER PART SINCE SESSION"
 
-// memberRow is one member in a line.
 func memberRow(m mortise.Member, leader string, now time.Time) []string {
 	name, part, since := m.Name, "", ""
 	if m.For != "" {
@@ -193,8 +191,8 @@ func (c *call) tableOf(list []mortise.Member, leader string) error {
 	return c.table(memberHeading, rows)
 }
 
-// tellLastRoll says which instances answer, and shows the youngest of the pictures that they have
-// of the members, since no leader has answered.
+// tellLastRoll is what members prints if no leader answers: the instances that answer, and the most
+// recent list of members that one of them has seen.
 func (c *call) tellLastRoll(reports []guest.Report, why error) error {
 	if c.json {
 		for _, r := range reports {
@@ -204,7 +202,7 @@ func (c *call) tellLastRoll(reports []guest.Report, why error) error {
 		}
 		return nil
 	}
-	_ = c.printf("no leader has said who belongs to the group (%v); these instances were found:\n", why)
+	_ = c.printf("no leader has answered with the list of members (%v); these instances were found:\n", why)
 	named := names(reports)
 	var rows [][]string
 	var last *mortise.Status
@@ -222,11 +220,11 @@ func (c *call) tellLastRoll(reports []guest.Report, why error) error {
 		return err
 	}
 	age := short(last.MembersAge.Round(time.Second))
-	_ = c.printf("\n%d of %d members, as the leader had them %s ago:\n", len(last.Members), last.MembersTotal, age)
+	_ = c.printf("\n%d of %d members, as the leader listed them %s ago:\n", len(last.Members), last.MembersTotal, age)
 	return c.tableOf(last.Members, "")
 }
 
-// names finds the names of addresses in what those who answer say of others.
+// names collects the names of addresses from the answers of all instances.
 func names(reports []guest.Report) map[string]string {
 	named := map[string]string{}
 	for _, r := range reports {

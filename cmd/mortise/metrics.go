@@ -12,14 +12,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file is what an agent measures, in the text format that Prometheus reads. Names, labels and
-// buckets are those of adapters/mortiseotel, so its dashboard and its alert rules fit.
+// This file measures what an agent does, in the text format that Prometheus reads. Names, labels
+// and buckets are those of adapters/mortiseotel, so that its dashboard and its alert rules fit.
 
-// measure is one metric.
 type measure struct {
 	name, kind, help string
-	label            string    // of a counter: what its series differ by; "" means nothing
-	values           []string  // of label: each series begins at 0, so that a rule sees its first increase
+	label            string    // of a counter: the label that distinguishes its series; empty means none
+	values           []string  // of label: the series of each value begins at 0, so that a rule sees its first increase
 	bounds           []float64 // of a histogram
 }
 
@@ -40,7 +39,6 @@ const (
 	syncTime    = "mortise_log_sync_duration_seconds"
 )
 
-// measures lists all metrics.
 func measures() []measure {
 	fast := []float64{.0001, .0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5}
 	slow := []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60, 300, 1800}
@@ -48,44 +46,45 @@ func measures() []measure {
 	sum := func(name, help string) measure { return measure{name: "mortise_" + name, kind: "counter", help: help} }
 	return []measure{
 		{waitTime, "histogram", "How long calls for a lock took, by how they ended", "", nil, slow},
-		{queueLength, "histogram", "How many requests waited already when one was made, where that is known", "", nil,
+		{queueLength, "histogram", "Length of the queue when a request was made, where it is known", "", nil,
 			[]float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000}},
 		{unlockTime, "histogram", "How long Unlock took, by how it ended", "", nil, fast},
-		{holdTime, "histogram", "How long locks were held, by how that ended", "", nil, slow},
+		{holdTime, "histogram", "How long locks were held, by how the hold ended", "", nil, slow},
 		{losses, "counter", "Locks that ended before they were unlocked, by reason", "reason",
 			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
-		{leaks, "counter", "Locks that the program holds and has forgotten", "", nil, nil},
+		{leaks, "counter", "Locks that the program holds but no longer references", "", nil, nil},
 		gauge("lock_held", "Locks that this instance holds"),
-		gauge("lock_waiters", "Calls on this instance that wait for a lock, without those that wait long by design"),
-		gauge("lock_standby", "Calls on this instance that wait for a lock that is held long by design, as candidates of an election do"),
+		gauge("lock_waiters", "Calls on this instance that wait for a lock, except those that wait long by design"),
+		gauge("lock_standby",
+			"Calls on this instance that wait for a lock that is held long by design, such as an election's"),
 		{renewals, "histogram", "Round trip of the renewals of the lease that were acknowledged", "", nil, fast},
-		{unanswered, "counter", "Renewals of the lease that were given up without an answer", "", nil, nil},
+		{unanswered, "counter", "Renewals of the lease that got no answer", "", nil, nil},
 		{sessionsMet, "counter", "Sessions of this instance, opened and ended", "state",
 			[]string{"opened", "closed", "expired", "restarted", "stopped"}, nil},
 		{leaseMet, "counter", "Changes of the state of the lease", "state", []string{"safe", "jeopardy", "lost"}, nil},
 		gauge("lease_remaining_seconds",
-			"Time until locks of this instance are lost unless a renewal is acknowledged before, of the session that has least"),
+			"Time until this instance loses locks unless a renewal is acknowledged; the least of its sessions"),
 		{leadersMet, "counter", "How often this instance found another leader, or the same in a new term", "", nil,
 			nil},
-		gauge("leader_known", "1 if this instance knows of a leader, else 0"),
+		gauge("leader_known", "1 if this instance knows a leader, else 0"),
 		gauge("leader_here", "1 if this instance leads, else 0"),
 		gauge("term", "Term of the group, as an instance that votes sees it"),
 		{membersMet, "counter", "Instances that gossip saw join and leave", "state", []string{"joined", "left"}, nil},
-		gauge("members", "Members of the group, and programs that take locks in it, as the leader counts them; only the leader says it"),
+		gauge("members", "Members of the group and programs that take locks in it; only the leader reports it"),
 		gauge("voters", "Voters of the group, as this instance knows them"),
 		gauge("voters_missing",
-			"Voters that the leader does not hear of, or that the group has fewer than its configuration wants; only the leader says it"),
+			"Voters that are silent, or that the configuration asks for and the group lacks; only the leader reports it"),
 		{syncTime, "histogram", "How long an append to the log on disk took until it was durable", "", nil, fast},
 		gauge("disk_fault", "1 if the disk of this instance has failed or hangs, or its directory was removed, else 0"),
 		gauge("disk_low", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0"),
-		sum("node_time_seconds_total", "For how long the node has been running"),
-		sum("node_available_time_seconds_total", "For how long of that this instance could be granted locks"),
+		sum("node_time_seconds_total", "How long the node has been running"),
+		sum("node_available_time_seconds_total", "How long of that time this instance could be granted locks"),
 		gauge("node_failed", "1 if the node has failed or was closed, else 0"),
-		sum("hooks_dropped_total", "Events that hooks were not told because they were too slow"),
+		sum("hooks_dropped_total", "Events that were dropped because hooks were too slow"),
 	}
 }
 
-// observed are the metrics that Status answers.
+// observed returns the metrics that Status determines.
 func observed(s mortise.Status) map[string]float64 {
 	voters := 0
 	for _, v := range s.Voters {
@@ -109,8 +108,8 @@ func observed(s mortise.Status) map[string]float64 {
 	if s.Leading {
 		f["members"] = float64(s.MembersTotal)
 	}
-	// a voter that is replaced by none is missing too, though the group does not wait for it any
-	// more
+	// A removed voter that has no replacement counts as missing too, although the group no longer
+	// waits for it.
 	if s.Health != nil {
 		f["voters_missing"] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 	}
@@ -128,11 +127,11 @@ func truth(is bool) float64 {
 type meter struct {
 	mu    sync.Mutex                       // guards all series
 	all   map[string]measure               // by name
-	count map[string]map[string]uint64     // of each counter, by labels
-	times map[string]map[string]*histogram // of each histogram, by labels
+	count map[string]map[string]uint64     // per counter, by labels
+	times map[string]map[string]*histogram // per histogram, by labels
 }
 
-// histogram counts values up to each bound, and above the last one.
+// histogram counts values up to each bound, and values above the last bound.
 type histogram struct {
 	below []uint64
 	sum   float64
@@ -182,7 +181,8 @@ func (m *meter) record(name string, value float64, pairs ...string) {
 	h.sum += value
 }
 
-// hooks feed the meter. An agent forgets no lock, so there is no hook for leaks, which costs.
+// hooks returns the hooks that feed the meter. There is none for leaks: it would cost something,
+// and an agent leaks no lock.
 func (m *meter) hooks() *mortise.Hooks {
 	state := func(name string) func(mortise.NodeEvent) {
 		return func(e mortise.NodeEvent) { m.add(name, "state", string(e.State)) }
@@ -231,7 +231,6 @@ func (m *meter) renewed(e mortise.NodeEvent) {
 	m.add(unanswered)
 }
 
-// write prints all metrics.
 func (m *meter) write(w io.Writer, s mortise.Status) {
 	asked := observed(s)
 	m.mu.Lock()

@@ -11,9 +11,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestMistakesAtTheCommandLine: what a newcomer types, and all that the command says. What is
-// missing is asked for by its flag and its variable. mistakes_test.go of the root has the list of
-// mistakes.
+// TestMistakesAtTheCommandLine lists what a new user types, and the whole output. The output names
+// the missing flag and its variable. mistakes_test.go of the root has the list of mistakes.
 func TestMistakesAtTheCommandLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -28,9 +27,10 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 	at := node.Status().Address
 	t.Setenv("ORDERS_LOCK_JOIN", at)
 	t.Setenv("ORDERS_LOCK_SECRET", testSecret)
-	const secret = "the instance has a secret, and this program was given none: give the cluster's secret (-secret-file, or MORTISE_SECRET) " +
+	const secret = "the instance has a secret, and this program was given none: give the cluster's secret " +
+		"(-secret-file, or MORTISE_SECRET) " +
 		"or certificates (-tls-cert and so on)"
-	const doctor = "\nmortise doctor, with the same flags, says why and what to do.\n"
+	const doctor = "\nRun mortise doctor with the same flags: it says why, and what to do.\n"
 	for name, tc := range map[string]struct {
 		args string
 		code int
@@ -44,20 +44,22 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 			"mortise get: mortise: not ready to decide: no instance answers: AT: " + secret + doctor},
 		"no secret, doctor": {"doctor -join AT", exitNo, "trouble: no instance answers\n  AT: foreign: AT: " +
 			secret + "\nnext safe step:\n" +
-			"  1. give this command the secret (or certificates) and the cluster label of the instances: with what it has they do not talk to it\n" +
+			"  1. give this command the secret (or certificates) and the cluster label of the instances: they reject " +
+			"what it has now\n" +
 			"asked:\n  AT (by AT): foreign\n"},
 		"no secret, another machine": {"get x -join 192.0.2.1:7947 -timeout 1s", exitNotReady,
 			"mortise get: mortise: not ready to decide: no instance answers: " +
 				"192.0.2.1:7947: it is on another machine and nothing protects the connection: " +
-				"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), or -insecure if it has neither" + doctor},
+				"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), or " +
+				"-insecure if it has neither" + doctor},
 		"no such group, and an ID without its leading zero": {"recover 123456789abcdef -env-prefix ORDERS_LOCK",
 			exitFailed,
 			"mortise recover: no instance that answers belongs to group 0123456789abcdef; nothing was done\n"},
 		"no ID": {"recover orders -env-prefix ORDERS_LOCK", exitUsage,
-			`mortise recover: "orders" is no ID of a group; mortise doctor shows it` + "\n"},
+			`mortise recover: "orders" is not a group ID; mortise doctor shows the ID` + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("MORTISE_JOIN", "") // Main sets what flags say
+			t.Setenv("MORTISE_JOIN", "") // Main sets the variables of flags
 			var out, errs bytes.Buffer
 			code := Main(ctx, strings.Fields(strings.ReplaceAll(tc.args, "AT", at)), &out, &errs)
 			if text := strings.ReplaceAll(out.String()+errs.String(), at, "AT"); code != tc.code || text != tc.want {

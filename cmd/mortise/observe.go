@@ -8,17 +8,15 @@ import (
 	"github.com/mortise-lock/mortise/console"
 )
 
-// This file is what an agent shows to people and to Prometheus: the page of package console, which
-// only reads, and the metrics.
+// This file is what an agent shows to people and to Prometheus: the read-only page of package
+// console, and the metrics.
 
-// pagePath is where the page is.
 const pagePath = "/console/"
 
-// isPage reports whether a request is for the page.
 func isPage(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pagePath) }
 
 // show adds the metrics and the page. They show the agent and the whole group, so a derived secret
-// does not open them.
+// is no access to them.
 func (d *door) show(mux *http.ServeMux, options console.Options) {
 	page := http.StripPrefix(strings.TrimSuffix(pagePath, "/"), console.New(d.node, options))
 	mux.Handle("GET "+pagePath, forAgent(page))
@@ -28,19 +26,19 @@ func (d *door) show(mux *http.ServeMux, options console.Options) {
 	})))
 }
 
-// forAgent refuses programs with a derived secret.
+// forAgent rejects programs with a derived secret.
 func forAgent(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if programOf(r) != nil {
-			refuse(w, fmt.Errorf("%w: see the agent's metrics and its page", errNotForPrograms))
+			refuse(w, fmt.Errorf("%w: it cannot see the agent's metrics or its page", errNotForPrograms))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// observer is the handler of -observe: the metrics, the page, and whether the agent lives and is
-// ready. With tokens every request shows one, so it may name any host.
+// observer serves -observe: the metrics, the page, /healthz and /readyz. If the agent has tokens
+// every request must show one, so a request may name any host.
 func (d *door) observer(local, tokens bool) http.Handler {
 	mux := http.NewServeMux()
 	var options console.Options

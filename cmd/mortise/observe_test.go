@@ -43,7 +43,7 @@ func body(t *testing.T, method, url string, headers ...string) (code int, text, 
 }
 
 // TestMetricsAreThoseOfTheAdapter: the dashboard and the alert rules of adapters/mortiseotel fit an
-// agent, since every name, type, help, bucket and word is the same.
+// agent, since every name, type, help, bucket and label value is the same.
 func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 	read := func(path ...string) string {
 		text, err := os.ReadFile(filepath.Join(path...))
@@ -58,7 +58,8 @@ func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 		names[m[1]] = m[2]
 	}
 	var want []string
-	for _, m := range regexp.MustCompile(`\{(\w+), (Counter|Histogram|Gauge|Sum), "([^"]*)", "([^"]*)",`).FindAllStringSubmatch(table, -1) {
+	for _, m := range regexp.MustCompile(`\{(\w+), (Counter|Histogram|Gauge|Sum), "([^"]*)",\s+"([^"]*)",`).
+		FindAllStringSubmatch(table, -1) {
 		name := strings.ReplaceAll(names[m[1]], ".", "_")
 		if m[3] == "s" {
 			name += "_seconds"
@@ -97,7 +98,7 @@ func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 	}
 }
 
-// TestMetricsOfAnAgent: what a lock, its loss and the node's status come to.
+// TestMetricsOfAnAgent checks the metrics of a lock, of its loss and of the node's status.
 func TestMetricsOfAnAgent(t *testing.T) {
 	m := newMeter()
 	h := m.hooks()
@@ -154,8 +155,8 @@ func TestMetricsOfAnAgent(t *testing.T) {
 	}
 }
 
-// TestThePageIsBehindTheDoor: the metrics and the page want what the door wants, a browser can show
-// a token for the page only, and no other page gets in.
+// TestThePageIsBehindTheDoor: the metrics and the page need the same token as the rest of the door,
+// a browser can show a token only for the page, and no other page gets in.
 func TestThePageIsBehindTheDoor(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	allowed, err := (&call{}).readTokens("", token)
@@ -208,8 +209,8 @@ func TestThePageIsBehindTheDoor(t *testing.T) {
 	}
 }
 
-// TestObserve: an address of its own has the metrics and the page, and does nothing else. Off this
-// machine it wants tokens.
+// TestObserve: the address of -observe serves the metrics and the page, and nothing else. On an
+// address that is not loopback it needs tokens.
 func TestObserve(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	f := &fleet{t: t}

@@ -16,10 +16,10 @@ import (
 // seen is one address of a survey, as -o json shows it.
 type seen struct {
 	Address string
-	From    string // where the address comes from
+	From    string // where the address was found
 	Outcome guest.Outcome
 	Error   string `json:",omitempty"`
-	Failed  string `json:",omitempty"` // why the instance has stopped to be one
+	Failed  string `json:",omitempty"` // why the instance has failed
 	Durable bool
 	Status  *mortise.Status `json:",omitempty"`
 }
@@ -33,7 +33,7 @@ func seenOf(r guest.Report) seen {
 	return s
 }
 
-// survey asks everybody. An error says that nobody answered, and why.
+// survey asks all instances. It fails if none answers, and the error has the reason of each.
 func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []error, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -51,7 +51,7 @@ func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []er
 	return reports, errs, fmt.Errorf("%w: no instance answers: %w", guest.ErrNotReady, errors.Join(failed...))
 }
 
-// part is what an instance does in its group, in a word.
+// part returns the role of an instance in its group.
 func part(s *mortise.Status) string {
 	switch {
 	case s.Leading:
@@ -64,12 +64,12 @@ func part(s *mortise.Status) string {
 	return "member"
 }
 
-// healthWithin is how long a leader may take to say how the voters stand: who takes longer has most
-// likely lost his lead.
+// healthWithin is how long a leader may take to report on the voters. A slower one has most likely
+// lost its lead.
 const healthWithin = time.Second
 
-// health asks the leader how the voters stand, by way of any of those who know one; nil: nobody
-// leads.
+// health asks the leader to report on the voters, through any instance that knows a leader. It
+// returns nil if no leader answers.
 func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Report) *mortise.Health {
 	ctx, cancel := context.WithTimeout(ctx, min(c.within, healthWithin))
 	defer cancel()
@@ -86,13 +86,11 @@ func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Repor
 	return nil
 }
 
-// statusShown is what status shows with -o json.
 type statusShown struct {
-	Health    *mortise.Health // nil: there is no leader
+	Health    *mortise.Health // nil means that there is no leader
 	Instances []seen
 }
 
-// status is the command status.
 func status(ctx context.Context, c *call) error {
 	g, err := c.guest()
 	if err != nil {
@@ -112,9 +110,9 @@ func status(ctx context.Context, c *call) error {
 		return c.show(all)
 	}
 	if h != nil {
-		c.printf("%v\n\n", h) // which escapes what is in it
+		c.printf("%v\n\n", h) // Health escapes its texts itself
 	} else {
-		c.printf("nobody leads; mortise doctor says why\n\n")
+		c.printf("there is no leader; mortise doctor says why\n\n")
 	}
 	var rows [][]string
 	var notes []string

@@ -16,8 +16,8 @@ import (
 // pingPrefix begins the keys that ping locks, unless the command line names another prefix.
 const pingPrefix = "mortise/ping/"
 
-// pingsMost bounds -n: a ping is a load on the whole group.
-const pingsMost = 100_000
+// maxPings bounds -n, since a ping is a load on the whole group.
+const maxPings = 100_000
 
 type pingOptions struct{ count int }
 
@@ -25,7 +25,7 @@ func pingFlags(c *call, fs *flag.FlagSet) {
 	fs.IntVar(&c.ping.count, "n", 20, "how many locks to take, one after the other")
 }
 
-// pinged is what ping has measured, as -o json shows it.
+// pinged is the result of ping, as -o json shows it.
 type pinged struct {
 	Leader string  `json:"leader"`
 	Locks  int     `json:"locks"`
@@ -34,15 +34,15 @@ type pinged struct {
 	P99    float64 `json:"p99_seconds"`
 }
 
-// ping is the command ping. It locks and unlocks a key that no other process uses, as often as -n
-// says. A failure ends it, after what was measured before is printed.
+// ping is the command ping. It locks and unlocks a key that no other process uses, -n times. If it
+// fails it first prints what it has measured.
 func ping(ctx context.Context, c *call) error {
 	prefix, err := c.word(pingPrefix)
 	if err != nil {
 		return err
 	}
-	if c.ping.count < 1 || c.ping.count > pingsMost {
-		return usageError(fmt.Sprintf("-n is from 1 to %d", pingsMost))
+	if c.ping.count < 1 || c.ping.count > maxPings {
+		return usageError(fmt.Sprintf("-n is from 1 to %d", maxPings))
 	}
 	g, err := c.guest()
 	if err != nil {
@@ -65,8 +65,8 @@ func ping(ctx context.Context, c *call) error {
 	return cmpErr(failed, err)
 }
 
-// pings locks and unlocks the key, and returns how long each pair took until one failed. The first
-// pair opens the session as well and is not counted.
+// pings locks and unlocks the key, and returns how long each pair took, until one failed. The first
+// pair also opens the session and is not counted.
 func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []time.Duration, err error) {
 	opening, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -77,7 +77,7 @@ func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []ti
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 		defer cancel()
-		_ = s.Close(closing) // or it runs out by itself
+		_ = s.Close(closing) // if it fails the session expires
 	}()
 	for i := range c.ping.count + 1 {
 		began := time.Now()
@@ -91,7 +91,7 @@ func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []ti
 	return took, nil
 }
 
-// pingOnce is one lock and its unlock. No other process waits for the key, so a missing answer
+// pingOnce locks and unlocks the key once. No other process waits for the key, so a missing answer
 // means that the group does not grant locks.
 func (c *call) pingOnce(ctx context.Context, s *guest.Session, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
@@ -106,7 +106,7 @@ func (c *call) pingOnce(ctx context.Context, s *guest.Session, key string) error
 	return err
 }
 
-// measured sums up at least one duration.
+// measured summarizes one or more durations.
 func measured(took []time.Duration, leader string) pinged {
 	slices.Sort(took)
 	rank := func(percent int) float64 { // the nearest rank
@@ -120,7 +120,7 @@ func (c *call) showPings(p pinged) error {
 		return c.show(p)
 	}
 	ms := func(seconds float64) string { return fmt.Sprintf("%.2fms", seconds*1000) }
-	leader := "no instance says who leads"
+	leader := "no instance reports a leader"
 	if p.Leader != "" {
 		leader = p.Leader + " leads"
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestPing: it takes real locks, gives them back, and names the instance that leads.
+// TestPing: ping takes real locks, releases them, and names the instance that leads.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")

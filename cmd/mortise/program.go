@@ -16,12 +16,12 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file is what a program with a derived secret does over its guest, as asks.
+// This file implements asks for a program with a derived secret, by means of its guest.
 
 var errNotForPrograms = errors.New("a program with a derived secret cannot do this")
 
-// begin opens the guest and its session. The first question proves the secret: the cluster answers
-// it, or the handshake fails.
+// begin opens the guest and its session. The first question proves the secret: either the cluster
+// answers, or the handshake fails.
 func (p *program) begin(ctx context.Context, config mortise.Config) (err error) {
 	if p.guest, err = guest.Open(config); err != nil {
 		return fmt.Errorf("%w: %w", errBadSecret, err)
@@ -40,16 +40,16 @@ func (p *program) begin(ctx context.Context, config mortise.Config) (err error) 
 	return nil
 }
 
-// close gives back what the program holds, and ends the guest.
+// close releases what the program holds, and closes the guest.
 func (p *program) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
-	_ = p.session.Close(ctx) // or it runs out by itself
+	_ = p.session.Close(ctx) // if it fails the session expires
 	_ = p.guest.Close()
 }
 
-// here returns the picture of the first instance that answers: the agent's own, where that has a
-// port.
+// here returns the status of the first instance that answers. Where the agent itself has a port,
+// that is the agent.
 func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 	places, errs := p.guest.Places(ctx)
 	for _, place := range places {
@@ -74,7 +74,7 @@ func puts[Q, A any](ctx context.Context, p *program, method guest.Method[Q, A], 
 	return a, mended(err)
 }
 
-// mended marks an error that no repetition mends as the program's own mistake.
+// mended marks an error that a retry cannot cure as the program's own mistake.
 func mended(err error) error {
 	if failed, ok := errors.AsType[*queries.Failed](err); ok && failed.Kind == query.Failure_WRONG {
 		return bad("%s", strings.TrimPrefix(err.Error(), mortise.ErrBadRequest.Error()+": "))
@@ -85,13 +85,13 @@ func mended(err error) error {
 func (p *program) acquire(ctx context.Context, r mortise.Request) (holding, error) {
 	switch {
 	case len(r.Keys) > 0:
-		return nil, fmt.Errorf("%w: lock several keys at once: lock them one by one, by key", errNotForPrograms)
+		return nil, fmt.Errorf("%w: it cannot lock several keys at once: lock them one by one, with key", errNotForPrograms)
 	case r.MaxHold > 0:
-		return nil, fmt.Errorf("%w: set max_hold_seconds", errNotForPrograms)
+		return nil, fmt.Errorf("%w: it cannot set max_hold_seconds", errNotForPrograms)
 	}
 	lock, err := p.session.Acquire(ctx, r)
 	if err != nil {
-		return nil, err // not a holding that is nil inside
+		return nil, err // a nil lock in a holding would not be nil
 	}
 	return lock, nil
 }
@@ -106,7 +106,8 @@ func (p *program) check(ctx context.Context, key string, token mortise.Token) (b
 		return true, nil
 	}
 	if k.Held > len(k.Queue) {
-		return false, fmt.Errorf("%w: check one of %d who share a key: ask by the lease", errNotForPrograms, k.Held)
+		return false, fmt.Errorf("%w: it cannot check one of %d holders that share a key: ask with lease instead of key",
+			errNotForPrograms, k.Held)
 	}
 	return false, nil
 }
@@ -122,7 +123,7 @@ func (p *program) key(ctx context.Context, key string) (mortise.KeyInfo, error) 
 
 func (p *program) keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error) {
 	q := &query.ListRequest{Prefix: []byte(prefix)}
-	for more = true; more && len(list) <= keysMost; {
+	for more = true; more && len(list) <= maxKeys; {
 		a, err := puts(ctx, p, query.AdminClient.List, q)
 		some, err := keysIn(a, err)
 		if err != nil {
@@ -131,10 +132,9 @@ func (p *program) keys(ctx context.Context, prefix string) (list []mortise.KeyIn
 		list = append(list, some...)
 		q.Next, more = a.Next, a.More
 	}
-	return list[:min(len(list), keysMost)], len(list) > keysMost, nil
+	return list[:min(len(list), maxKeys)], len(list) > maxKeys, nil
 }
 
-// keysIn returns the keys of an answer.
 func keysIn(a *query.KeysAnswer, err error) (keys []mortise.KeyInfo, _ error) {
 	if err != nil {
 		return nil, err
@@ -142,7 +142,8 @@ func keysIn(a *query.KeysAnswer, err error) (keys []mortise.KeyInfo, _ error) {
 	return keys, json.Unmarshal(a.Keys, &keys)
 }
 
-// watch goes on over changes of leader. It ends with what the program may not see, and with ctx.
+// watch continues across changes of leader. It ends when ctx does, or with an error when the
+// program lacks the right to see the events.
 func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error] {
 	return func(yield func(mortise.Event, error) bool) {
 		q := &query.WatchRequest{Prefix: []byte(prefix), After: after}
@@ -151,7 +152,7 @@ func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.S
 			if err = mended(err); ctx.Err() != nil {
 				err = ctx.Err()
 			} else if errors.Is(err, mortise.ErrNotReady) {
-				continue // it may come back
+				continue // a leader may come back
 			}
 			if err != nil {
 				yield(mortise.Event{}, err)
@@ -196,5 +197,5 @@ func (p *program) health(ctx context.Context) (h mortise.Health, err error) {
 }
 
 func (p *program) ready(context.Context) error {
-	return fmt.Errorf("%w: ask whether the agent is ready", errNotForPrograms)
+	return fmt.Errorf("%w: it cannot ask whether the agent is ready", errNotForPrograms)
 }

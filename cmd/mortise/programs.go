@@ -16,42 +16,45 @@ import (
 )
 
 // This file is the pool of guests of an agent. A program that shows a derived secret at the door
-// acts through a guest that the agent opens for that secret: key, link and session of its own. The
-// leader sees and enforces the rights of the secret, so the agent delegates nothing. All programs
-// with one secret share one guest.
+// acts through a guest that the agent opens for that secret, with its own key, link and session.
+// The leader sees and enforces the rights of the secret, so the agent delegates nothing. All
+// programs with one secret share one guest.
 //
-// A guest has one of few places from the moment its opening begins until its closing is over. A
-// failed opening is not remembered. A guest that no request and no lease uses is closed after a
-// while. Secrets are kept as hashes only.
+// The number of guests is limited: a guest takes a place from the moment its opening begins until
+// it is closed. A failed opening is not remembered. A guest that no request and no lease uses is
+// closed after a while. Secrets are kept as hashes only.
 
 const (
-	programsMost = 64
-	programIdle  = time.Minute            // after the last request and the last lease
-	openWithin   = 10 * time.Second       // an opening
-	openAgain    = 100 * time.Millisecond // between two attempts to reach the cluster
-	closeWithin  = 3 * time.Second        // the end of a guest's session; its locks run out otherwise
+	maxPrograms = 64
+	programIdle = time.Minute            // from the last request and the last lease until the guest is closed
+	openWithin  = 10 * time.Second       // limit for opening a guest
+	openAgain   = 100 * time.Millisecond // between two attempts to reach the cluster
+	closeWithin = 3 * time.Second        // limit for ending a guest's session; if it is exceeded the locks expire
 )
 
 var (
-	errBadSecret    = errors.New("this derived secret is not accepted")
-	errManySecrets  = errors.New("this agent serves as many derived secrets as it may")
-	errNoPrograms   = errors.New("this agent takes no derived secrets: it has no -secret-file of a cluster that could have signed them; ask without Authorization")
-	errMemberSecret = errors.New("this derived secret is a member's, which starts an instance: show the agent one that was made with -allow")
+	errBadSecret   = errors.New("this derived secret is not accepted")
+	errManySecrets = errors.New("this agent has reached its limit of derived secrets")
+	errNoPrograms  = errors.New("this agent accepts no derived secrets: it has no -secret-file of a cluster that " +
+		"could have " +
+		"signed them; send the request without Authorization")
+	errMemberSecret = errors.New("this derived secret is for a member, which starts an instance: " +
+		"show the agent one that was made with -allow")
 )
 
 // programs are the guests of an agent. Safe for concurrent use.
 type programs struct {
-	config  mortise.Config // what guests are opened with, but for the secret
-	address string         // of the agent's own port; empty: it has none
+	config  mortise.Config // the configuration of the guests, except for the secret
+	address string         // of the agent's own port; empty if it has none
 	most    int
 	idle    time.Duration
-	ctx     context.Context // ends openings
+	ctx     context.Context // its end cancels openings
 	end     context.CancelFunc
 	running sync.WaitGroup // openings and closings
 
-	mu     sync.Mutex // guards what follows, and using and timer of each program; never held across a wait
+	mu     sync.Mutex // guards the fields below, and using and timer of each program; never held while blocking
 	all    map[[sha256.Size]byte]*program
-	places int // taken: all, and what is being closed
+	places int // taken by the programs in all and by those that are being closed
 	closed bool
 }
 
@@ -59,19 +62,19 @@ type programs struct {
 type program struct {
 	pool    *programs
 	sum     [sha256.Size]byte
-	opened  chan struct{} // closed when the opening is over; what follows until using is set before
-	err     error         // why it failed
+	opened  chan struct{} // closed when the opening is over; the fields from here to using are set before
+	err     error         // why the opening failed
 	guest   *guest.Guest
 	session *guest.Session
 
-	using int         // requests under way, and leases
-	timer *time.Timer // ends an idle one; nil: it is in use
+	using int         // number of requests under way and of leases
+	timer *time.Timer // closes the idle guest; nil while it is in use
 }
 
-// newPrograms makes the pool. Without a secret in config, or without a way to the cluster, it
-// refuses all secrets. The end of ctx ends openings.
+// newPrograms makes the pool. Without a secret in config, or without a way to reach the cluster,
+// the pool rejects all secrets. The end of ctx cancels openings.
 func newPrograms(ctx context.Context, config mortise.Config, address string) *programs {
-	ps := &programs{address: address, most: programsMost, idle: programIdle, all: map[[sha256.Size]byte]*program{}}
+	ps := &programs{address: address, most: maxPrograms, idle: programIdle, all: map[[sha256.Size]byte]*program{}}
 	ps.ctx, ps.end = context.WithCancel(ctx)
 	if config.Secret == "" || address == "" && len(config.Join) == 0 {
 		ps.most = 0
@@ -86,9 +89,9 @@ func newPrograms(ctx context.Context, config mortise.Config, address string) *pr
 	return ps
 }
 
-// enter returns the guest of a derived secret, and opens it for the first request. Each enter is
-// followed by a leave. An error wraps errBadSecret, errMemberSecret, errNoPrograms, errManySecrets,
-// mortise.ErrNotReady, mortise.ErrLeaving or the error of ctx.
+// enter returns the guest of a derived secret. The first request opens it. If enter succeeds the
+// caller must call leave. An error wraps errBadSecret, errMemberSecret, errNoPrograms,
+// errManySecrets, mortise.ErrNotReady, mortise.ErrLeaving or the error of ctx.
 func (ps *programs) enter(ctx context.Context, secret string) (*program, error) {
 	if ps.most == 0 {
 		return nil, errNoPrograms
@@ -117,7 +120,7 @@ func (ps *programs) enter(ctx context.Context, secret string) (*program, error) 
 	return p, nil
 }
 
-// check refuses what is wrong by itself, before it takes a place.
+// check rejects a secret that is invalid in itself, before it takes a place.
 func (ps *programs) check(secret string) error {
 	source, err := credentials.FromSecret(credentials.SecretConfig{Secret: secret, Cluster: ps.config.Cluster})
 	if err != nil {
@@ -135,7 +138,7 @@ func (ps *programs) check(secret string) error {
 	return nil
 }
 
-// find returns the guest of a secret, now in use, or nil.
+// find returns the guest of a secret and marks it as used, or returns nil.
 func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -149,7 +152,7 @@ func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
 	return p, nil
 }
 
-// place is find, and begins to open a guest where there is none.
+// place returns what find does. If there is no guest, it begins to open one.
 func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -158,7 +161,7 @@ func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error
 	case ps.closed:
 		return nil, mortise.ErrLeaving
 	case p == nil && ps.places >= ps.most:
-		return nil, fmt.Errorf("%w, %d: try again when one has been unused for %v", errManySecrets, programsMost,
+		return nil, fmt.Errorf("%w, %d: try again when one has been unused for %v", errManySecrets, maxPrograms,
 			programIdle)
 	case p == nil:
 		p = &program{pool: ps, sum: sum, opened: make(chan struct{})}
@@ -170,7 +173,6 @@ func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error
 	return p, nil
 }
 
-// open opens the guest of a new program.
 func (ps *programs) open(p *program, secret string) {
 	ctx, cancel := context.WithTimeout(ps.ctx, openWithin)
 	defer cancel()
@@ -195,7 +197,7 @@ func (ps *programs) open(p *program, secret string) {
 	}
 }
 
-// use counts one user more. The caller holds mu.
+// use counts one more use. The caller holds mu.
 func (p *program) use() {
 	p.using++
 	if p.timer != nil {
@@ -204,7 +206,8 @@ func (p *program) use() {
 	}
 }
 
-// stay is for what begins while the caller is in: a lease. It is followed by a leave.
+// stay counts a lease that begins while the caller is between enter and leave. It must be followed
+// by a leave.
 func (ps *programs) stay(p *program) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -219,7 +222,7 @@ func (ps *programs) leave(p *program) {
 	ps.rest(p)
 }
 
-// rest begins the idle time of an open program that is not used any more. The caller holds mu.
+// rest starts the idle timer of an open program that is not used any more. The caller holds mu.
 func (ps *programs) rest(p *program) {
 	select {
 	case <-p.opened:
@@ -233,7 +236,7 @@ func (ps *programs) rest(p *program) {
 	timer = time.AfterFunc(ps.idle, func() {
 		ps.mu.Lock()
 		defer ps.mu.Unlock()
-		if p.timer == timer { // nothing has used it since
+		if p.timer == timer { // unused since the timer started
 			ps.remove(p)
 		}
 	})
@@ -252,7 +255,7 @@ func (ps *programs) remove(p *program) {
 	})
 }
 
-// close ends all guests and waits for that. Leases have to be dropped before.
+// close ends all guests and waits for them. All leases must have been dropped before.
 func (ps *programs) close() {
 	ps.end()
 	ps.mu.Lock()

@@ -21,7 +21,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// derive makes a derived secret of a root secret.
 func derive(t *testing.T, root, cluster, name string, until time.Time, words ...string) string {
 	t.Helper()
 	rights, err := capability.Build(name, until, words...)
@@ -40,7 +39,6 @@ func secretFor(t *testing.T, name string, words ...string) string {
 	return derive(t, testSecret, "mortise", name, time.Time{}, words...)
 }
 
-// keySaid is a key in an answer of the door.
 type keySaid struct {
 	Key   string
 	Held  int
@@ -147,7 +145,6 @@ func (i *inn) lease(secret string) string {
 	return lease.Lease
 }
 
-// taken returns how many places are taken, and how many programs there are.
 func (i *inn) taken() (places, programs int) {
 	i.pool.mu.Lock()
 	defer i.pool.mu.Unlock()
@@ -156,7 +153,7 @@ func (i *inn) taken() (places, programs int) {
 
 func standard(*programs) {}
 
-// A program does what its own secret grants, and the agent's rights do not reach it by any path.
+// A program can do what its own secret grants. It reaches the agent's rights by no path.
 func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	i := openInn(t, nil, standard)
 	one, all := secretFor(t, "one", "lock a/*", "read a/*"), secretFor(t, "looker", "read *")
@@ -196,7 +193,7 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	denied(code, p, "ready")
 	for _, path := range []string{"/metrics", "/console/", "/console/status.json?key=b/1"} {
 		code, p = i.get(one, path, nil)
-		denied(code, p, "the agent's metrics")
+		denied(code, p, "it cannot see the agent's metrics")
 	}
 
 	var held struct{ Held bool }
@@ -250,8 +247,8 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	}
 }
 
-// The lease of a program is none for another one, nor for a program without a secret, and theirs
-// are none for it.
+// A lease of one program is not found by another program, nor by one without a secret, and vice
+// versa.
 func TestProgramsAreApart(t *testing.T) {
 	i := openInn(t, nil, standard)
 	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
@@ -284,7 +281,7 @@ func TestProgramsAreApart(t *testing.T) {
 	if code, p = i.post(one, "/v1/keepalive", object{"lease": mine}, nil); code != http.StatusOK {
 		t.Errorf("%d %+v", code, p)
 	}
-	// The end of the lease releases, and the other program gets the lock.
+	// The end of the lease releases its lock, and the other program gets it.
 	i.post(one, "/v1/end", object{"lease": mine}, nil)
 	if code, p = i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait_seconds": patience.Seconds()},
 		&lock); code != http.StatusOK {
@@ -292,7 +289,8 @@ func TestProgramsAreApart(t *testing.T) {
 	}
 }
 
-// What is no good secret of this cluster is refused with its reason, and takes no place.
+// A secret that is not a good secret of this cluster is rejected with the reason, and takes no
+// place.
 func TestBadSecretsTakeNoPlace(t *testing.T) {
 	i := openInn(t, nil, standard)
 	good := secretFor(t, "one", "lock *")
@@ -317,7 +315,7 @@ func TestBadSecretsTakeNoPlace(t *testing.T) {
 		"member":        {members, "member", 403},
 		"no tokens":     {"md1_misspelt", "no tokens", 401},
 	} {
-		for range 2 { // no failure is remembered as a success
+		for range 2 { // a failure is not cached as a success
 			code, p := i.post(c.secret, "/v1/leases", object{}, nil)
 			if code != c.code || !strings.Contains(p.Error, c.text) {
 				t.Errorf("%s: %d %+v", name, code, p)
@@ -333,16 +331,17 @@ func TestBadSecretsTakeNoPlace(t *testing.T) {
 	}
 }
 
-// All places can be taken, by requests at once too, and the next secret is refused by name.
+// All places can be taken, even by simultaneous requests. The next secret is rejected with the
+// limit.
 func TestProgramsAreBounded(t *testing.T) {
 	i := openInn(t, nil, func(ps *programs) { ps.idle = time.Hour })
-	secrets := make([]string, programsMost+1)
+	secrets := make([]string, maxPrograms+1)
 	for n := range secrets {
 		secrets[n] = secretFor(t, fmt.Sprint("p", n), "lock *")
 	}
 	var all sync.WaitGroup
 	few := make(chan struct{}, 8)
-	for n := range programsMost {
+	for n := range maxPrograms {
 		for range 2 { // two first requests share one opening
 			few <- struct{}{}
 			all.Go(func() {
@@ -356,18 +355,18 @@ func TestProgramsAreBounded(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if places, programs := i.taken(); places != programsMost || programs != programsMost {
+	if places, programs := i.taken(); places != maxPrograms || programs != maxPrograms {
 		t.Errorf("%d places and %d programs", places, programs)
 	}
-	if code, p := i.post(secrets[programsMost], "/v1/leases", object{}, nil); code != http.StatusServiceUnavailable ||
+	if code, p := i.post(secrets[maxPrograms], "/v1/leases", object{}, nil); code != http.StatusServiceUnavailable ||
 		!strings.HasPrefix(p.Error, errManySecrets.Error()) {
 		t.Errorf("%d %+v", code, p)
 	}
-	i.lease(secrets[0]) // those that are in go on
+	i.lease(secrets[0]) // admitted programs continue
 	i.lease("")
 }
 
-// A guest that nothing uses gives its place back, and one with a lease keeps it.
+// A guest that nothing uses frees its place. A guest with a lease keeps it.
 func TestPlacesComeBack(t *testing.T) {
 	i := openInn(t, nil, func(ps *programs) { ps.most, ps.idle = 1, time.Millisecond })
 	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
@@ -405,7 +404,7 @@ func TestPlacesComeBack(t *testing.T) {
 	}
 }
 
-// The end of the agent ends all guests, what they hold, and openings.
+// The end of the agent ends all guests, their locks, and openings.
 func TestTheAgentsEndClosesPrograms(t *testing.T) {
 	i := openInn(t, nil, standard)
 	one := secretFor(t, "one", "lock *")
@@ -427,8 +426,8 @@ func TestTheAgentsEndClosesPrograms(t *testing.T) {
 	}
 }
 
-// With a token file a derived secret opens the door too, and without a secret of its own the agent
-// takes none.
+// With a token file a derived secret opens the door too. Without its own secret the agent accepts
+// none.
 func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	allowed, err := (&call{}).readTokens("", token)
@@ -444,7 +443,7 @@ func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	}
 	server, _ := doorTo(t, nil)
 	if code, text := ask(t, server.Client(), http.MethodGet, server.URL+"/v1/status", "", "Authorization",
-		"Bearer "+good); code != http.StatusForbidden || !strings.Contains(text, "takes no derived secrets") {
+		"Bearer "+good); code != http.StatusForbidden || !strings.Contains(text, "accepts no derived secrets") {
 		t.Errorf("%d %s", code, text)
 	}
 	if ps := newPrograms(t.Context(), mortise.Config{Secret: testSecret}, ""); ps.most != 0 {
@@ -452,7 +451,7 @@ func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	}
 }
 
-// Real agents: the rights are enforced by a leader that is another process, and the holder is
+// With real agents the leader, which is another process, enforces the rights, and the holder is
 // named.
 func TestProgramsOfAFleet(t *testing.T) {
 	t.Parallel()

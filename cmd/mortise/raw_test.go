@@ -18,11 +18,11 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
+// nasty contains characters that clear a terminal, begin a line, ring the bell, and change the
+// direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
-// nothingRaw fails if a terminal would obey what was printed, or if a foreign text has begun a
-// line.
+// nothingRaw fails if the output has control characters, or if a foreign text has begun a line.
 func nothingRaw(t *testing.T, what, text string) {
 	t.Helper()
 	if text == "" || plain.Lines(text) != text {
@@ -35,9 +35,9 @@ func nothingRaw(t *testing.T, what, text string) {
 	}
 }
 
-// What users of the library put into keys, values and data, as every command shows it.
+// The keys, values and data that users of the library set, as every command shows them.
 func TestNothingIsPrintedRaw(t *testing.T) {
-	const key = "k\u202e\u2066'\\z" // control characters no key can have
+	const key = "k\u202e\u2066'\\z" // a key cannot contain control characters
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Bind: "127.0.0.1:0", Grace: -1,
 		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -89,7 +89,7 @@ func TestNothingIsPrintedRaw(t *testing.T) {
 	}
 }
 
-// What hostile instances answer: nothing on this side has checked it.
+// The answers of hostile instances, which nothing has checked on this side.
 func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	const forged = "\nFORGED\x1b[1A\u202e"
 	member := mortise.Member{Name: forged, Instance: forged, Address: forged, Zone: forged, Version: forged,
@@ -109,7 +109,7 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	for name, f := range map[string]facts{
 		"led":      {reports: []guest.Report{answered, silent}, health: health},
 		"headless": {reports: []guest.Report{answered, silent}},
-		"nobody":   {reports: []guest.Report{silent}, lookups: []error{errors.New(forged)}},
+		"silent":   {reports: []guest.Report{silent}, lookups: []error{errors.New(forged)}},
 	} {
 		var out bytes.Buffer
 		c := &call{out: &out, errs: &out}

@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// refuse says why not: 400 wrong, 401 a bad derived secret, 403 denied by the secret's rights, 404
-// no such lease or lock, 409 busy, 410 lost, 503 nobody can decide it now.
+// refuse answers with the status code of an error: 400 wrong, 401 a bad derived secret, 403 denied
+// by the secret's rights, 404 no such lease or lock, 409 busy, 410 lost, 503 no answer at present.
 func refuse(w http.ResponseWriter, err error) {
 	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
 	set := func(c int, kind string) { code, p.Kind = c, kind }

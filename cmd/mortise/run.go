@@ -19,7 +19,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/guest"
 )
 
-// lastWords is how long run tries to end its session where that helps nobody but those who look.
+// lastWords is how long run tries to end its session after its lock is lost. Nothing depends on
+// that by then: it only keeps lists of sessions short.
 const lastWords = 300 * time.Millisecond
 
 type runOptions struct {
@@ -34,17 +35,16 @@ type runOptions struct {
 func runFlags(c *call, fs *flag.FlagSet) {
 	fs.BoolVar(&c.run.try, "n", false, "do not wait: exit with 120 if the lock is held")
 	fs.DurationVar(&c.run.wait, "w", 0,
-		"wait at most so long, then exit with 120 (or 122 if there was nobody to grant it); 0: as long as it takes")
-	fs.BoolVar(&c.run.shared, "shared", false, "hold the lock together with all others who share it")
-	fs.IntVar(&c.run.permits, "permits", 0, "take so many permits of a semaphore")
-	fs.IntVar(&c.run.of, "of", 0, "out of so many")
+		"wait at most so long, then exit with 120, or with 122 if there was no leader; 0 means without limit")
+	fs.BoolVar(&c.run.shared, "shared", false, "share the lock with other holders that use -shared")
+	fs.IntVar(&c.run.permits, "permits", 0, "take this many permits of a semaphore")
+	fs.IntVar(&c.run.of, "of", 0, "the total number of permits of the semaphore")
 	fs.DurationVar(&c.run.grace, "kill-after", 5*time.Second,
 		"when the lock is lost the command gets TERM, and after this time KILL")
 	fs.StringVar(&c.run.value, "value", "",
-		"what others see of this holder (the name of the command and the process's ID)")
+		"text shown with the hold (the name of the command and its process ID)")
 }
 
-// runUnderLock is the command run.
 func runUnderLock(ctx context.Context, c *call) error {
 	key, err := c.key()
 	switch o := c.run; {
@@ -53,7 +53,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 	case len(c.program) == 0:
 		return usageError("which command? mortise run KEY -- COMMAND...")
 	case o.try && o.wait != 0:
-		return usageError("-n and -w are two different things: set one")
+		return usageError("-n and -w exclude each other: set one")
 	case o.wait < 0 || o.grace < 0:
 		return usageError("a time is negative")
 	case o.permits != 0 && o.of == 0 || o.of != 0 && o.permits == 0:
@@ -78,7 +78,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 	code, err := c.under(lock, path, signals)
 	give := c.within
 	if lock.Err() != nil {
-		give = lastWords // there may be nobody to hear it
+		give = lastWords // the leader may be out of reach
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), give)
 	defer cancel()
@@ -86,7 +86,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 		if errors.Is(gone, mortise.ErrLost) {
 			return &exitError{exitLost, "the lock was lost before the command ended by itself: " + gone.Error()}
 		}
-		c.warn("run", fmt.Errorf("the lock was not given back in time and runs out by itself: %w", gone))
+		c.warn("run", fmt.Errorf("the lock was not released in time; it expires with its session: %w", gone))
 	}
 	if err == nil && code != 0 {
 		err = &exitError{code: code}
@@ -94,7 +94,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 	return err
 }
 
-// take waits for the lock, as long as the flags and the signals allow.
+// take waits for the lock as long as the flags and the signals allow.
 func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*guest.Session, *guest.Lock, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -103,15 +103,15 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 		defer close(done)
 		select {
 		case s := <-signals:
-			cancel(&exitError{signalCode(s), "ended by " + s.String() + " while it waited for the lock"})
+			cancel(&exitError{signalCode(s), "ended by " + s.String() + " while waiting for the lock"})
 		case <-asking:
 		}
 	}()
-	heard := sync.OnceFunc(func() { close(asking); <-done }) // no signal is taken any more
+	heard := sync.OnceFunc(func() { close(asking); <-done }) // from here on it takes no signal
 	defer heard()
 	wait := c.run.wait
 	if c.run.try {
-		wait = max(c.within, 3*time.Second) // for the answer
+		wait = max(c.within, 3*time.Second) // time for the answer
 	}
 	if wait > 0 {
 		var stop context.CancelFunc
@@ -133,16 +133,16 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 	if err == nil && interrupted(ctx, nil) == nil {
 		return s, lock, nil
 	}
-	if err == nil { // the signal came first: the command would never hear of it
+	if err == nil { // the signal came first, so the command would miss it
 		err = errors.Join(interrupted(ctx, nil), lock.Unlock(ctx))
 	}
 	closing, stop := context.WithTimeout(context.Background(), lastWords)
 	defer stop()
-	_ = s.Close(closing) // or it runs out by itself: it holds nothing
+	_ = s.Close(closing) // if it fails the session expires; it holds nothing
 	return nil, nil, interrupted(ctx, err)
 }
 
-// interrupted is err, or why ctx ended if that was a signal.
+// interrupted returns err, or the signal that ended ctx.
 func interrupted(ctx context.Context, err error) error {
 	var own *exitError
 	if errors.As(context.Cause(ctx), &own) {
@@ -180,7 +180,7 @@ func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (c
 			}
 			return endOf(cmd, err, lost)
 		case s := <-signals:
-			if !at || !typed(s) { // what is typed at a terminal its processes all get
+			if !at || !typed(s) { // keys pressed at a terminal reach all its processes
 				tell(cmd, s, at)
 			}
 		case <-gone:
@@ -196,8 +196,8 @@ func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (c
 	}
 }
 
-// outlive waits for what the command has left in its process group, once its lock is lost, and
-// kills it when its time is over.
+// outlive waits until the processes that the command has left in its group have ended, once its
+// lock is lost. It kills them when kill fires.
 func outlive(cmd *exec.Cmd, terminal bool, kill <-chan time.Time) {
 	often := time.NewTicker(20 * time.Millisecond)
 	defer often.Stop()
@@ -211,7 +211,7 @@ func outlive(cmd *exec.Cmd, terminal bool, kill <-chan time.Time) {
 	}
 }
 
-// endOf turns the end of the command into an exit code.
+// endOf converts the end of the command into an exit code.
 func endOf(cmd *exec.Cmd, err, lost error) (int, error) {
 	if lost != nil {
 		return 0, &exitError{code: exitLost, text: "the lock was lost, and the command has ended: " +
@@ -224,7 +224,7 @@ func endOf(cmd *exec.Cmd, err, lost error) (int, error) {
 	return childCode(cmd.ProcessState), nil
 }
 
-// childEnviron is our environment, and what the command has to know.
+// childEnviron returns the environment of this process, with the key and the token added.
 func childEnviron(environ []string, key string, token mortise.Token) []string {
 	var list []string
 	for _, pair := range environ {

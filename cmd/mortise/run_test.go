@@ -36,7 +36,7 @@ func TestRun(t *testing.T) {
 		holder := f.begin("exec sleep 1000", "jobs/2", "-value", "nightly")
 		defer holder.end()
 		f.mortise("run", "-n", "jobs/2", "--", "echo", "never").wants(t, exitBusy, "tester", "nightly")
-		// a second may be too short to ask
+		// One second may be too short to ask.
 		f.says([]string{"run", "-w", "1s", "jobs/2", "--", "echo", "never"}, exitBusy, "nightly")
 		if s := f.mortise("run", "-w", "1s", "jobs/2", "--", "echo", "never"); strings.Contains(s.out, "never") {
 			t.Error("the command ran without the lock")
@@ -59,7 +59,7 @@ func TestRun(t *testing.T) {
 		if line, err := r.out.ReadString('\n'); line != "set\n" {
 			t.Fatal(line, err)
 		}
-		_ = r.cmd.Process.Signal(syscall.SIGTERM) // which the command does not heed
+		_ = r.cmd.Process.Signal(syscall.SIGTERM) // the command ignores it
 		_ = r.cmd.Process.Signal(syscall.SIGUSR1)
 		if code := r.code(t); code != 9 {
 			t.Errorf("code %d", code)
@@ -73,14 +73,14 @@ func TestRun(t *testing.T) {
 		if code := r.code(t); code != exitSignal+9 {
 			t.Errorf("code %d", code)
 		}
-		f.mortise("run", "-n", "jobs/7", "--", "true").wants(t, exitOK) // the lock was given back before run ended
+		f.mortise("run", "-n", "jobs/7", "--", "true").wants(t, exitOK) // the lock was released before run ended
 	})
 	t.Run("run itself is killed", func(t *testing.T) {
 		f := f.in(t)
 		r := f.begin("exec sleep 1000", "jobs/8")
 		_ = r.cmd.Process.Kill()
 		_ = r.cmd.Wait()
-		f.mortise("run", "-n", "jobs/8", "--", "true").wants(t, exitBusy) // it lasts as long as its lease
+		f.mortise("run", "-n", "jobs/8", "--", "true").wants(t, exitBusy) // it lasts until its lease expires
 		eventually(t, "the command ends with it", func() error {
 			if alive(r.pid) {
 				return errors.New("it runs without its lock")
@@ -132,7 +132,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// waiting waits until so many wait for a key.
+// waiting waits until so many requests wait for a key.
 func (f *fleet) waiting(key string, n int) {
 	f.t.Helper()
 	eventually(f.t, fmt.Sprint(n, " waiting for ", key), func() error {
@@ -143,8 +143,8 @@ func (f *fleet) waiting(key string, n int) {
 	})
 }
 
-// TestAStuckHolder is how a person ends a lock that nobody gives back: the holder's command gets
-// TERM, then KILL, and the next in line goes on.
+// TestAStuckHolder is how an operator ends a hold that its process does not release: the holder's
+// command gets TERM, then KILL, and the next waiter goes on.
 func TestAStuckHolder(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -189,8 +189,7 @@ func TestAStuckHolder(t *testing.T) {
 	f.mortise("get", "orders/42").wants(t, exitOK, "is free")
 }
 
-// TestTheLockIsLostWithTheCluster: without a majority the lease runs out, and the command must not
-// go on.
+// TestTheLockIsLostWithTheCluster: without a majority the lease expires, and the command must end.
 func TestTheLockIsLostWithTheCluster(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

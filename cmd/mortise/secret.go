@@ -26,7 +26,7 @@ func secretFlags(c *call, fs *flag.FlagSet) {
 	})
 	fs.BoolVar(&c.secret.member, "member", false, "derive a secret that starts an instance, which locks "+
 		"everything and never founds, votes or serves")
-	fs.StringVar(&c.secret.name, "for", "", "who gets the derived secret, as audit logs show it")
+	fs.StringVar(&c.secret.name, "for", "", "name of the user of the derived secret, as audit logs show it")
 	fs.StringVar(&c.secret.until, "until", "", "when the derived secret ends: a time as 2027-01-31T18:00:00Z, "+
 		"or how long from now, as 720h (never)")
 }
@@ -45,7 +45,7 @@ func secret(_ context.Context, c *call) error {
 		return c.tell(credentials.GenerateSecret(), "")
 	}
 	if o.name == "" {
-		return usageError("-for is missing: say who gets the derived secret; audit logs show it")
+		return usageError("-for is missing: name the user of the derived secret; audit logs show the name")
 	}
 	until, err := o.end(time.Now())
 	if err != nil {
@@ -64,7 +64,7 @@ func secret(_ context.Context, c *call) error {
 		return err
 	}
 	if config.Cluster == "" {
-		config.Cluster = "mortise" // as Start has it
+		config.Cluster = "mortise" // the default of Start
 	}
 	if config.Secret == "" {
 		return usageError("the root secret is missing: name its file by -secret-file, or set MORTISE_SECRET")
@@ -76,7 +76,7 @@ func secret(_ context.Context, c *call) error {
 	return c.tell(derived, rights.Text())
 }
 
-// end reads -until. Zero means none.
+// end parses -until. The zero time means none.
 func (o secretOptions) end(now time.Time) (time.Time, error) {
 	if o.until == "" {
 		return time.Time{}, nil
@@ -95,14 +95,13 @@ func (o secretOptions) end(now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// secretShown is a secret as -o json shows it.
 type secretShown struct {
 	Secret     string
 	Capability string `json:",omitempty"`
 }
 
-// tell prints a secret alone on standard output, so that it can be redirected to a file, and its
-// rights on standard error.
+// tell prints only the secret on standard output, so that it can be redirected to a file. Its
+// rights go to standard error.
 func (c *call) tell(secret, rights string) error {
 	if c.json {
 		return c.show(secretShown{secret, rights})

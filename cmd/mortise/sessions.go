@@ -17,7 +17,6 @@ type sessionShown struct {
 	Silent *float64 `json:"silent_seconds,omitempty"` // absent if the leader does not know
 }
 
-// sessions is the command sessions.
 func sessions(ctx context.Context, c *call) error {
 	if len(c.words) > 0 {
 		return usageError("sessions takes no words, only flags")
@@ -53,8 +52,8 @@ func sessions(ctx context.Context, c *call) error {
 	return c.printf("the next: mortise sessions -after %s\n", next)
 }
 
-// sessionPages asks the leader page by page. next is the last session if there are others behind
-// it.
+// sessionPages asks the leader page by page. next is the last session of the list, if the list goes
+// on.
 func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.SessionCursor,
 ) (all []mortise.SessionInfo, next string, err error) {
 	all, more, err := paged(c.members.most, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page,
@@ -71,7 +70,8 @@ func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.Sessi
 	return all, next, err
 }
 
-// silent returns for how long the leader has not heard of a session, and false if it does not know.
+// silent returns how long the leader has not heard from a session, and false if the leader does not
+// know.
 func silent(s mortise.SessionInfo) (time.Duration, bool) {
 	return max(s.TTL-s.Left, 0), s.Left > 0 && !s.Expired
 }

@@ -31,14 +31,14 @@ var writeStates = flag.Bool("states", false, "write "+statesFile+" anew")
 // statesFile has what each view says of each state: a table, to which docs/OPERATION.md links.
 const statesFile = "testdata/states.md"
 
-// state is one that a cluster gets into, and what is true in it.
+// state is a state of a cluster, with what is true in it.
 type state struct {
 	name, truth string
 	nodes       int
 	dir         bool
 	play        func(s *stage)
 	lasts       time.Duration // fake time, before the views are read
-	calm        bool          // it is nobody's business: no view may raise an alarm
+	calm        bool          // no operator needs to act, so no view may raise an alarm
 }
 
 func states() []state {
@@ -46,7 +46,7 @@ func states() []state {
 	return []state{
 		{name: "healthy", truth: "locks are granted, and any one instance may be stopped", nodes: 3,
 			play: func(*stage) {}, calm: true},
-		{name: "an election", truth: "one instance leads, the others wait for as long as it does", nodes: 3,
+		{name: "an election", truth: "one instance leads, and the others wait until it stops", nodes: 3,
 			calm: true, play: func(s *stage) {
 				for i := range 3 {
 					e := election.New(s.Node(i), "leader", election.Options{})
@@ -86,13 +86,14 @@ func states() []state {
 					})
 				}
 			}},
-		{name: "a stuck holder", truth: "the holder lives and does not unlock, and a request waits for it", nodes: 3,
+		{name: "a stuck holder", truth: "the holder is alive and does not unlock, and a request waits for the lock", nodes: 3,
 			play: func(s *stage) {
 				hold(s, 1, "orders/42")
 				s.wait(0, "orders/42")
 			}},
-		{name: "a holder that was started again",
-			truth: "an instance was killed with a lock and runs again: the lock is free when the session of its life before ends", nodes: 3, lasts: time.Second, play: func(s *stage) {
+		{name: "a restarted holder",
+			truth: "an instance was killed with a lock and runs again: the lock is free when its earlier session ends",
+			nodes: 3, lasts: time.Second, play: func(s *stage) {
 				s.follow(1)
 				hold(s, 1, "orders/42")
 				s.wait(0, "orders/42")
@@ -102,30 +103,33 @@ func states() []state {
 				s.Until("node-1 has a session",
 					func() bool { return s.Node(1).Status().Session == mortise.SessionAttached })
 			}},
-		{name: "a voter is lost", truth: "locks are granted by the two others; after a minute one of them has the only vote, and its loss would end that", nodes: 3, dir: true, play: func(s *stage) {
+		{name: "a voter is lost", truth: "locks are granted by the two others; after a minute one of them has the only " +
+			"vote, and its loss would end that", nodes: 3, dir: true, play: func(s *stage) {
 			s.follow(2)
 			s.Kill(2)
 		}},
-		{name: "the quorum is lost", truth: "nothing is granted before one of the two others is back with its directory", nodes: 3, dir: true, play: func(s *stage) {
-			hold(s, 0, "orders/42")
-			s.wait(0, "orders/42")
-			time.Sleep(time.Minute) // fake time
-			s.Kill(1)
-			s.Kill(2)
-		}},
-		{name: "an instance is cut off", truth: "this instance reaches no other one; the two others go on", nodes: 3,
+		{name: "the quorum is lost", truth: "nothing is granted before one of the two others is back with its directory",
+			nodes: 3, dir: true, play: func(s *stage) {
+				hold(s, 0, "orders/42")
+				s.wait(0, "orders/42")
+				time.Sleep(time.Minute) // fake time
+				s.Kill(1)
+				s.Kill(2)
+			}},
+		{name: "an instance is cut off", truth: "this instance reaches no other one; the two others continue", nodes: 3,
 			dir: true, play: func(s *stage) {
 				s.follow(0)
 				s.Isolate(0)
 			}},
-		{name: "another secret", truth: "this instance has another secret than the two others, which go on; it was a voter", nodes: 3, dir: true, play: func(s *stage) {
-			s.follow(2)
-			s.Kill(2)
-			s.secret[2] = "another secret of the same length, which nobody else has 0123"
-			s.start(2)
-			s.look = 2
-		}},
-		{name: "three of five are here", truth: "three instances run, and Replicas says five; the voters are there",
+		{name: "another secret", truth: "this instance, a voter, has another secret than the two others, which continue",
+			nodes: 3, dir: true, play: func(s *stage) {
+				s.follow(2)
+				s.Kill(2)
+				s.secret[2] = "another secret of the same length, that no other one has 0123"
+				s.start(2)
+				s.look = 2
+			}},
+		{name: "three of five are here", truth: "three instances run, and Replicas is five; the voters are there",
 			nodes: 5, play: func(s *stage) {
 				for _, i := range s.others() {
 					s.Kill(i)
@@ -220,7 +224,7 @@ func (s *stage) configure(i int, c *mortise.Config) {
 
 func (s *stage) start(i int) { s.Start(i) }
 
-// follow has another instance lead than i.
+// follow makes an instance other than i the leader.
 func (s *stage) follow(i int) {
 	for s.Leader() == i {
 		s.Isolate(i)
@@ -228,7 +232,7 @@ func (s *stage) follow(i int) {
 		s.Heal()
 		s.Ready()
 	}
-	time.Sleep(time.Minute) // fake time: what was lost is made good
+	time.Sleep(time.Minute) // fake time, so that the lost voter is replaced
 }
 
 // others are instances that do not vote, so that nothing depends on them.
@@ -249,14 +253,14 @@ func (s *stage) lock(i int, r mortise.Request) {
 	}
 }
 
-// wait has a call of node i wait.
+// wait makes node i wait for a lock.
 func (s *stage) wait(i int, key string) {
 	node := s.Node(i)
 	s.run(func(ctx context.Context) { _, _ = node.Lock(ctx, key) })
 	s.Until("it waits", func() bool { return node.Status().Waiters == 1 })
 }
 
-// running are the places whose process runs.
+// running returns the places whose process runs.
 func (s *stage) running() (list []int) {
 	for i := range s.Len() {
 		if !errors.Is(s.Node(i).Err(), mortise.ErrClosed) {
@@ -280,7 +284,6 @@ func (s *stage) scrape() {
 	s.scrapes = append(s.scrapes, now)
 }
 
-// row is the line of the table.
 func (s *stage) row() string {
 	alerts := firing(s.scrapes)
 	status, page, doctor := s.statusSays(), s.pageSays(), s.doctorSays()
@@ -326,7 +329,7 @@ func figures(text string) string {
 
 func (s *stage) statusSays() string {
 	st := s.Node(s.look).Status()
-	text := cmp.Or(st.Waiting, "waits for nothing")
+	text := cmp.Or(st.Waiting, "reports no problem")
 	if st.Namesake != "" {
 		text += "; " + st.Namesake
 	}
@@ -357,7 +360,7 @@ func (s *stage) pageSays() string {
 	return text + " Next: " + f.Next
 }
 
-// leading is the instance that leads, as the members see it; -1 if none does.
+// leading returns the instance that leads, as the members see it, or -1 if none does.
 func (s *stage) leading() int {
 	for _, i := range s.running() {
 		if s.Node(i).Status().Leading {
@@ -374,8 +377,8 @@ func (s *stage) health() *mortise.Health {
 	return nil
 }
 
-// doctorSays is the headline, the first step and, of keys that requests wait for, what has become
-// of their holder. It asks what the command asks, in the process.
+// doctorSays returns the headline, the first step and, for keys that requests wait for, what has
+// become of their holder. It asks in the process what the command asks.
 func (s *stage) doctorSays() string {
 	f := facts{health: s.health()}
 	for i := range s.Len() {
@@ -405,7 +408,7 @@ func (s *stage) doctorSays() string {
 			}
 			if k.Waiting > 0 && !lasts(k) && k.Held > 0 {
 				f.stuck(d, []hot{hotOf(k)})
-				if !s.state.calm { // of a lock that changes hands the holder is another one each time
+				if !s.state.calm { // a lock that changes hands has another holder each time
 					fates += ". " + k.Key + ": " + holderFate(k.Queue[0], f).text
 				}
 			}

@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// tokenLeast is how many bytes a token has at least: 128 bits in hexadecimal digits have 32, in
-// base64 22.
+// tokenLeast is the minimum length of a token in bytes: 128 bits are 32 hexadecimal digits, or 22
+// characters in base64.
 const tokenLeast = 22
 
-// tokens are the sums of what programs show at the door, one for each client. Nil: every program
-// that reaches the door may enter.
+// tokens are the hashes of the tokens that the door accepts, one for each client. Nil means that it
+// asks for none.
 type tokens [][sha256.Size]byte
 
-// readTokens reads them from a file, one a line, or takes the one of the environment.
+// readTokens reads tokens from a file, one on each line, or takes the one from the environment.
 func (c *call) readTokens(path, one string) (tokens, error) {
 	lines := []string{one}
 	switch {
@@ -61,8 +61,8 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 	return all, nil
 }
 
-// which returns the number of the token that a request shows, from 1 on, or 0. It takes as long for
-// a wrong one as for a right one.
+// which returns the number of the token that a request shows, counted from 1, or 0 if it shows none
+// of them. It takes the same time for a wrong token as for a right one.
 func (ts tokens) which(r *http.Request) (found int) {
 	shown, ok := bearer(r)
 	sum := sha256.Sum256([]byte(shown))
@@ -75,8 +75,8 @@ func (ts tokens) which(r *http.Request) (found int) {
 	return found
 }
 
-// bearer returns what a request shows behind Authorization: Bearer. A browser asks its user for a
-// password for the page, and that is shown then.
+// bearer returns what a request shows after Authorization: Bearer. For the page it also accepts the
+// password that a browser asks its user for.
 func bearer(r *http.Request) (shown string, ok bool) {
 	if _, password, basic := r.BasicAuth(); basic && isPage(r) {
 		return password, true
@@ -84,7 +84,7 @@ func bearer(r *http.Request) (shown string, ok bool) {
 	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// connKey finds the connection of a request in its context.
+// connKey is the key of a request's connection in its context.
 type connKey struct{}
 
 // withConn is http.Server.ConnContext.
@@ -92,7 +92,7 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// programKey finds the program of a request in its context.
+// programKey is the key of a request's program in its context.
 type programKey struct{}
 
 // programOf returns the program whose derived secret a request shows, or nil.
@@ -101,8 +101,8 @@ func programOf(r *http.Request) *program {
 	return p
 }
 
-// client is whose leases are counted together: those of one derived secret, of one token, or else
-// of one connection.
+// client returns the value under which leases are counted together: the derived secret, the token,
+// or else the connection.
 func (d *door) client(r *http.Request) any {
 	if p := programOf(r); p != nil {
 		return p

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// topKeys is how many keys top looks at.
+// topKeys is how many keys top reads at most.
 const topKeys = 10_000
 
 type topOptions struct {
@@ -27,7 +27,7 @@ type topOptions struct {
 func topFlags(c *call, fs *flag.FlagSet) {
 	fs.DurationVar(&c.top.every, "every", 2*time.Second, "time between two looks")
 	fs.IntVar(&c.top.rows, "n", 20, "rows")
-	fs.IntVar(&c.top.count, "count", 0, "end after so many looks (0: at Ctrl-C)")
+	fs.IntVar(&c.top.count, "count", 0, "end after so many looks; 0 means at Ctrl-C")
 	fs.StringVar(&c.top.by, "by", "waiting",
 		"order: waiting, held (longest held) or changes (of hands, seen between looks)")
 }
@@ -36,10 +36,9 @@ func topFlags(c *call, fs *flag.FlagSet) {
 type hot struct {
 	mortise.KeyInfo
 	HeldFor time.Duration // by its first holder
-	Changes int           // how often the first holder was another than at the look before, since top runs
+	Changes int           // how often two successive looks saw different first holders, since top runs
 }
 
-// top is the command top.
 func top(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {
@@ -68,7 +67,7 @@ func top(ctx context.Context, c *call) error {
 			return err
 		}
 		if err != nil {
-			c.warn("top", err) // it may come back
+			c.warn("top", err) // the next look may succeed
 		}
 		if look == c.top.count {
 			return nil
@@ -79,7 +78,7 @@ func top(ctx context.Context, c *call) error {
 	}
 }
 
-// topOrders are the orders in which keys can be shown.
+// topOrders returns the orders of -by.
 func topOrders() map[string]func(a, b hot) int {
 	then := func(a, b hot) int {
 		return cmp.Or(-cmp.Compare(a.Waiting, b.Waiting), -cmp.Compare(a.HeldFor, b.HeldFor), cmp.Compare(a.Key, b.Key))
@@ -91,7 +90,7 @@ func topOrders() map[string]func(a, b hot) int {
 	}
 }
 
-// hottest looks once, and notes in before what it saw.
+// hottest reads the keys once. It compares them with before and updates it.
 func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, before map[string]hot) (keys []hot,
 	more bool, err error) {
 	now := time.Now()
@@ -115,7 +114,7 @@ func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, befor
 	if err != nil {
 		return nil, false, err
 	}
-	clear(before) // what is gone may be forgotten
+	clear(before) // keys that are gone are forgotten
 	for _, h := range keys {
 		before[h.Key] = h
 	}
@@ -133,11 +132,11 @@ func firstToken(k mortise.KeyInfo) mortise.Token {
 type topShown struct {
 	At                  time.Time
 	Keys, Held, Waiting int
-	More                bool // there are more keys than top looks at
+	More                bool // there are more keys than top reads
 	Top                 []hot
 }
 
-// showTop prints one look. A terminal is cleared before; anything else gets one table below the
+// showTop prints one look. It clears a terminal first; other outputs get the tables one below the
 // other.
 func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	held, waiting := 0, 0
@@ -173,7 +172,7 @@ func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	return err
 }
 
-// sleep waits, and reports false if ctx ends before.
+// sleep waits for d. It reports false if ctx ends earlier.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

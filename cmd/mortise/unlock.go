@@ -24,32 +24,30 @@ type unlockOptions struct {
 
 func unlockFlags(c *call, fs *flag.FlagSet) {
 	fs.BoolVar(&c.unlock.force, "force", false,
-		"say that you mean it: the holder may still be at work, and only the token protects the resource then")
+		"required: the holder may still be working, and then only the token protects the resource")
 	fs.Func("token", "token of the hold to end, as get shows it", func(v string) (err error) {
 		c.unlock.token, err = strconv.ParseUint(v, 10, 64)
 		return err
 	})
-	fs.StringVar(&c.unlock.reason, "reason", "", "why; the holder is told, and the leader writes it into its log")
+	fs.StringVar(&c.unlock.reason, "reason", "", "the reason, which the holder and the leader's log are given")
 }
 
-// endedShown is what unlock shows with -o json.
 type endedShown struct{ Ended bool }
 
-// unlock is the command unlock.
 func unlock(ctx context.Context, c *call) error {
 	key, err := c.key()
 	switch {
 	case err != nil:
 		return err
 	case !c.unlock.force:
-		return usageError("--force is missing: this ends a hold that is somebody else's")
+		return usageError("--force is missing: this ends a hold of another process")
 	case c.unlock.token == 0:
 		return usageError("--token is missing: mortise get " + quoted(key) +
-			" shows it; so nothing is ended that was granted since")
+			" shows it; it ensures that no later hold is ended")
 	case c.unlock.reason == "":
-		return usageError("--reason is missing: the holder and the log are told why")
+		return usageError("--reason is missing: the holder and the leader's log are given it")
 	case !plain.Is(c.unlock.reason):
-		return usageError("--reason has control characters, or marks that change the direction of writing")
+		return usageError("--reason contains control characters, or marks that change the direction of writing")
 	}
 	g, err := c.guest()
 	if err != nil {
@@ -68,7 +66,7 @@ func unlock(ctx context.Context, c *call) error {
 	} else if a.Held {
 		c.printf("%s: the hold with token %d has ended\n", key, c.unlock.token)
 	} else {
-		c.printf("%s: nobody holds it with token %d any more; nothing was ended\n", key, c.unlock.token)
+		c.printf("%s: it is no longer held with token %d; nothing was ended\n", key, c.unlock.token)
 	}
 	if err == nil && !a.Held {
 		err = &exitError{code: exitNo}
@@ -76,8 +74,8 @@ func unlock(ctx context.Context, c *call) error {
 	return err
 }
 
-// recoverGroup is the command recover: it tells every instance of the group that it reaches to give
-// the group up. If one of them knows a leader none is told.
+// recoverGroup is the command recover: it makes every instance of the group that it reaches give
+// the group up. If one of them knows a leader it changes nothing.
 func recoverGroup(ctx context.Context, c *call) error {
 	group, err := c.word("")
 	if err == nil && group == "" {
@@ -88,9 +86,9 @@ func recoverGroup(ctx context.Context, c *call) error {
 	}
 	id, err := nodeid.ParseHex(group)
 	if err != nil {
-		return usageError(plain.Sprintf("%q is no ID of a group; mortise doctor shows it", group))
+		return usageError(plain.Sprintf("%q is not a group ID; mortise doctor shows the ID", group))
 	}
-	group = nodeid.Hex(id) // as a status shows it
+	group = nodeid.Hex(id) // in the spelling of a status
 	g, err := c.guest()
 	if err != nil {
 		return err
@@ -105,10 +103,11 @@ func recoverGroup(ctx context.Context, c *call) error {
 		switch {
 		case r.Status == nil || r.Status.Group != group:
 		case r.Status.Leader != "":
-			return wrong("%s says that %s leads group %s: nothing is lost, and nothing was done", r.Status.Name,
+			return wrong("%s reports that %s leads group %s: nothing is lost, and nothing was done", r.Status.Name,
 				r.Status.Leader, group)
 		case !r.Answer.Durable:
-			return wrong("%s keeps no directory: a group in memory starts anew by itself when all its instances are there; nothing was done", r.Status.Name)
+			return wrong("%s has no directory: a group in memory is founded again by itself "+
+				"when all its instances are there; nothing was done", r.Status.Name)
 		default:
 			told = append(told, r)
 		}
@@ -119,9 +118,9 @@ func recoverGroup(ctx context.Context, c *call) error {
 	return c.giveUp(ctx, g, group, told)
 }
 
-// giveUp tells each instance, one after the other. An instance that gives its group up begins a new
-// life, which may cut its answer off, and the others learn of it and follow by themselves. So an
-// instance that has not said yes is asked until it has left the group.
+// giveUp asks each instance in turn to give the group up. An instance that does so begins a new
+// incarnation, which may cut off its answer; the others learn of it and follow by themselves. So
+// giveUp polls an instance that has not confirmed, until it has left the group.
 func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []guest.Report) error {
 	why := make([]error, len(told))
 	for i, r := range told {
@@ -146,16 +145,18 @@ func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []
 	if len(failed) > 0 {
 		return errors.Join(failed...)
 	}
-	c.printf("they found the next group as soon as all that %s asks for are in reach; it grants nothing until its grace is over\n", foundedBy(told[0]))
+	c.printf("they found the next group as soon as all that %s counts are in reach; "+
+		"it grants nothing until its grace is over\n", foundedBy(told[0]))
 	return nil
 }
 
 const (
-	followWithin = 5 * time.Second // for the others to follow one that has given a group up
+	followWithin = 5 * time.Second // time for an instance to follow another one that has given the group up
 	followLook   = 100 * time.Millisecond
 )
 
-// hasLeft asks an instance for its status until it is in another group or in none, or ctx ends.
+// hasLeft polls the status of an instance until it is in another group or in none, or until ctx
+// ends.
 func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) bool {
 	for {
 		asking, cancel := context.WithTimeout(ctx, c.within)
@@ -173,10 +174,10 @@ func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) 
 	}
 }
 
-// wrong is an error whose texts are escaped.
+// wrong returns an error whose texts are escaped.
 func wrong(format string, args ...any) error { return errors.New(plain.Sprintf(format, args...)) }
 
-// foundedBy names the setting by which a group is founded.
+// foundedBy returns the setting that decides when a group is founded.
 func foundedBy(r guest.Report) string {
 	if len(r.Answer.Founders) > 0 {
 		return fmt.Sprintf("Founders (%d names)", len(r.Answer.Founders))

@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// version is the command version.
 func version(_ context.Context, c *call) error {
 	b := buildOf(debug.ReadBuildInfo())
 	if c.json {
@@ -24,11 +23,11 @@ func version(_ context.Context, c *call) error {
 	return c.printf("%s, %s %s\n", text, b.Go, b.System)
 }
 
-// build is what this command was made of.
+// build describes how this command was built.
 type build struct {
 	Version  string
-	Revision string `json:",omitempty"` // of the repository that it was built in; "" if it was installed from a proxy
-	Modified bool   `json:",omitempty"` // the files were not those of the revision
+	Revision string `json:",omitempty"` // revision of the repository; empty if it was installed from a proxy
+	Modified bool   `json:",omitempty"` // the files differed from the revision
 	Go       string
 	System   string
 }

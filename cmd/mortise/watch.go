@@ -18,11 +18,11 @@ type watchOptions struct{ after uint64 }
 
 func watchFlags(c *call, fs *flag.FlagSet) {
 	fs.Uint64Var(&c.watch.after, "after", 0,
-		"go on behind this position, as -o json shows it (0: begin with what there is now)")
+		"continue after this position, as -o json shows it; 0 means begin with the present state")
 }
 
-// watchWithin is how long one question of a watch may take: the leader waits a while for something
-// to happen.
+// watchWithin limits one question of a watch. The leader waits for a while before it answers that
+// nothing has happened.
 const watchWithin = 10 * time.Second
 
 // happened is a mortise.Event as -o json shows it: large numbers are strings.
@@ -39,8 +39,8 @@ type happened struct {
 	Revision   uint64        `json:",omitempty,string"`
 }
 
-// watch is the command watch. It goes on over changes of leader and of instance, and says so if
-// anything may be missing: that is a reset.
+// watch is the command watch. It continues across changes of leader and of instance. If events may
+// be missing it prints a reset.
 func watch(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {
@@ -60,7 +60,7 @@ func watch(ctx context.Context, c *call) error {
 		case err != nil && (!told || codeOf(err) != exitNotReady):
 			return err
 		case err != nil:
-			c.warn("watch", err) // it may come back
+			c.warn("watch", err) // a leader may come back
 			continue
 		}
 		told = true
@@ -75,7 +75,6 @@ func watch(ctx context.Context, c *call) error {
 	}
 }
 
-// nextEvents asks once.
 func nextEvents(ctx context.Context, g *guest.Guest, q *query.WatchRequest) (a *query.EventsAnswer,
 	events []mortise.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, watchWithin)
@@ -86,7 +85,7 @@ func nextEvents(ctx context.Context, g *guest.Guest, q *query.WatchRequest) (a *
 	return a, events, err
 }
 
-// tellEvent prints one event; that there is nothing new is none.
+// tellEvent prints one event. In the table it omits the event that reports no news.
 func (c *call) tellEvent(e mortise.Event) error {
 	if c.json {
 		return c.show(happenedOf(e))
@@ -108,11 +107,10 @@ func happenedOf(e mortise.Event) happened {
 	return h
 }
 
-// eventTime is the form of an event's time: with its date, since a watch goes on for days, and in
-// UTC, as all that the instances say of times.
+// eventTime is the format of an event's time. It has the date, since a watch runs for days, and it
+// is in UTC, as all times that instances report.
 const eventTime = "2006-01-02 15:04:05Z"
 
-// eventLine is an event for people.
 func eventLine(e mortise.Event) string {
 	at := strings.Repeat(" ", len(eventTime))
 	if !e.At.IsZero() {
@@ -120,7 +118,7 @@ func eventLine(e mortise.Event) string {
 	}
 	parts := []string{at, fmt.Sprintf("%-5s", e.What), e.Key}
 	if e.What == mortise.EventReset {
-		parts[2] = "what follows is what there is now"
+		parts[2] = "events may be missing; the present state follows"
 	}
 	if e.Holder != "" {
 		parts = append(parts, e.Holder)
@@ -143,7 +141,6 @@ func eventLine(e mortise.Event) string {
 	return strings.Join(parts, "  ")
 }
 
-// audit is the command audit.
 func audit(ctx context.Context, c *call) error {
 	if _, err := c.word(""); err != nil || len(c.words) > 0 {
 		return usageError("audit takes no words")

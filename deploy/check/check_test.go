@@ -10,10 +10,10 @@ import (
 
 const (
 	root     = "../.."
-	maxLines = 52 // a file that is longer is not read before it is copied
+	maxLines = 52 // longer files are copied without being read
 )
 
-// checks says what holds each file of deploy.
+// checks maps each file of deploy to its checks.
 var checks = map[string]func(string, Program) []error{
 	"kubernetes-statefulset.yaml": StatefulSet,
 	"kubernetes-deployment.yaml":  Deployment,
@@ -64,8 +64,8 @@ func TestFilesAreRight(t *testing.T) {
 	}
 }
 
-// TestSystemdAgrees asks systemd itself where it is there, with a program that exists in place of
-// the unit's.
+// TestSystemdAgrees has systemd-analyze verify the unit if it is installed, with an existing
+// program in place of the unit's.
 func TestSystemdAgrees(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {

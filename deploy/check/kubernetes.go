@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifest is one file: what stands around the workload, and the workload itself, one of the two.
+// manifest is one file: the objects around the workload, and the workload itself, which is one of
+// the last two fields.
 type manifest struct {
 	service    corev1.Service
 	budget     policyv1.PodDisruptionBudget
@@ -21,8 +22,8 @@ type manifest struct {
 	deployment *appsv1.Deployment
 }
 
-// decode takes every document strictly into its type. Names of fields are compared as the API
-// server does it, by case.
+// decode decodes every document strictly into its type. Names of fields are case-sensitive, as in
+// the API server.
 func decode(file string) (m manifest, err error) {
 	var kinds []string
 	for _, document := range strings.Split(file, "\n---\n") {
@@ -62,10 +63,10 @@ func decode(file string) (m manifest, err error) {
 	return m, nil
 }
 
-// faults collects the rules that a file breaks, with their reasons.
+// faults collects the broken rules of a file, with their reasons.
 type faults []error
 
-// must notes a fault unless the rule is kept.
+// must records a fault unless the rule is kept.
 func (f *faults) must(kept bool, format string, args ...any) {
 	if !kept {
 		*f = append(*f, fmt.Errorf(format, args...))
@@ -76,9 +77,10 @@ func (f *faults) must(kept bool, format string, args ...any) {
 func (f *faults) around(m manifest, p Program, labels map[string]string, selector *metav1.LabelSelector) {
 	s := m.service.Spec
 	f.must(s.ClusterIP == corev1.ClusterIPNone,
-		"the Service is not headless: a virtual address leads to one pod, and every pod has to be found")
+		"the Service is not headless: a virtual address leads to one pod, and all pods must be found")
 	f.must(s.PublishNotReadyAddresses,
-		"the Service lists ready pods only: nobody is ready before the group is founded, so nobody would find anybody")
+		"the Service lists ready pods only: no pod is ready before the group is founded, so the pods could not find each "+
+			"other")
 	f.must(len(s.Ports) == 1 && int(s.Ports[0].Port) == p.LockPort, "the Service's port is not %d, that of the locks",
 		p.LockPort)
 	f.must(same(s.Selector, labels), "the Service selects %v, the pods are %v", s.Selector, labels)
@@ -86,7 +88,7 @@ func (f *faults) around(m manifest, p Program, labels map[string]string, selecto
 	f.must(selects(m.budget.Spec.Selector, labels), "the PodDisruptionBudget does not select the pods")
 	b := m.budget.Spec
 	f.must(b.MinAvailable == nil && b.MaxUnavailable != nil && b.MaxUnavailable.String() == "1",
-		"the PodDisruptionBudget does not say maxUnavailable: 1, which leaves a majority however many vote")
+		"the PodDisruptionBudget does not have maxUnavailable: 1, which leaves a majority for any number of voters")
 }
 
 func same(a, b map[string]string) bool {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// compose is what compose.yaml may say: the keys of the Compose Specification that it uses, so that
-// any other key is a fault.
+// compose has the keys of the Compose Specification that compose.yaml uses, so that any other key
+// is a fault.
 type compose struct {
 	Template service             `json:"x-orders"`
 	Services map[string]service  `json:"services"`
@@ -32,7 +32,7 @@ type service struct {
 	Volumes     []string          `json:"volumes"`
 }
 
-// Compose says what is wrong with a compose file.
+// Compose returns the faults of a compose file.
 func Compose(file string, p Program) []error {
 	var f faults
 	var c compose
@@ -48,13 +48,13 @@ func Compose(file string, p Program) []error {
 	for _, name := range names {
 		s := c.Services[name]
 		addresses = append(addresses, fmt.Sprintf("%s:%d", name, p.LockPort))
-		f.must(s.Hostname == name, "%s: the hostname is %q, by which it is no founder", name, s.Hostname)
+		f.must(s.Hostname == name, "%s: the hostname is %q, which is not one of the founders", name, s.Hostname)
 		f.one(name, s, p)
 		for _, v := range s.Volumes {
 			volume, path, _ := strings.Cut(v, ":")
 			_, declared := c.Volumes[volume]
 			f.must(declared, "%s: the volume %s is not declared", name, volume)
-			f.must(!mounted[volume], "%s: the volume %s is another's", name, volume)
+			f.must(!mounted[volume], "%s: the volume %s belongs to another service", name, volume)
 			mounted[volume] = strings.HasPrefix(s.Environment[prefix+"DIR"], path+"/")
 			f.must(mounted[volume], "%s: the directory is not on the volume", name)
 		}
@@ -76,14 +76,14 @@ func (f *faults) one(name string, s service, p Program) {
 		f.must(p.Variables[variable], "%s: the program does not read the variable %s", name, variable)
 	}
 	f.must(strings.HasPrefix(s.Environment[prefix+"SECRET"], "${"+prefix+"SECRET:?"),
-		"%s: the secret is not taken from outside, with an error where it is missing", name)
+		"%s: the secret does not come from the environment, with an error if it is missing", name)
 	grace, err := time.ParseDuration(s.Grace)
 	f.must(err == nil && grace > p.End, "%s: stop_grace_period %q is not longer than %v", name, s.Grace, p.End)
-	f.must(slices.Equal(s.Ports, []string{strconv.Itoa(p.HTTPPort)}), "%s: ports %v, want the probes' alone", name,
+	f.must(slices.Equal(s.Ports, []string{strconv.Itoa(p.HTTPPort)}), "%s: ports %v, want only that of the probes", name,
 		s.Ports)
-	f.must(s.Restart == "unless-stopped", "%s: who crashes is not started again", name)
+	f.must(s.Restart == "unless-stopped", "%s: a crashed service is not restarted", name)
 	f.must(s.Build.Context == ".." && strings.Contains(s.Build.Dockerfile, " ./examples/service "),
-		"%s: the program that is built is not the example", name)
+		"%s: the built program is not the example", name)
 }
 
 // unitKeys are the keys of systemd.unit(5), systemd.service(5), systemd.exec(5) and systemd.kill(5)
@@ -97,7 +97,7 @@ var unitKeys = [...]string{
 	"Service NoNewPrivileges", "Service PrivateDevices", "Service CapabilityBoundingSet", "Install WantedBy",
 }
 
-// Unit says what is wrong with a systemd unit.
+// Unit returns the faults of a systemd unit.
 func Unit(file string, p Program) []error {
 	var f faults
 	section, values := "", map[string]string{}
@@ -114,7 +114,7 @@ func Unit(file string, p Program) []error {
 		case strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]"):
 			section = strings.Trim(line, "[]")
 		case !assigned || !slices.Contains(unitKeys[:], name):
-			f.must(false, "%q is no line that a section %q of a unit may have", line, section)
+			f.must(false, "the unit may not have the line %q in its section %q", line, section)
 		default:
 			_, twice := values[name]
 			f.must(!twice, "%s is set twice", name)
@@ -123,11 +123,11 @@ func Unit(file string, p Program) []error {
 	}
 	stop, err := strconv.Atoi(values["Service TimeoutStopSec"])
 	f.must(err == nil && time.Duration(stop)*time.Second > p.End,
-		"TimeoutStopSec is %q, not longer than the %v that the program's end may take",
+		"TimeoutStopSec is %q, not longer than the %v that the program may take to end",
 		values["Service TimeoutStopSec"], p.End)
 	f.must(values["Service KillSignal"] == "SIGTERM", "the program leaves on SIGTERM")
 	f.must(values["Service Restart"] == "always" && values["Unit StartLimitIntervalSec"] == "0",
-		"who crashes is not started again for ever")
+		"a crashed service is not restarted every time")
 	own := map[string]string{}
 	for _, assignment := range strings.Fields(values["Service Environment"]) {
 		variable, value, _ := strings.Cut(assignment, "=")
@@ -135,18 +135,18 @@ func Unit(file string, p Program) []error {
 		own[variable] = value
 	}
 	f.must(strings.HasPrefix(values["Service EnvironmentFile"], "/"),
-		"the addresses do not come from a file, by which the unit is the same everywhere")
+		"the addresses do not come from a file, so the unit would differ between machines")
 	id, path, _ := strings.Cut(values["Service LoadCredential"], ":")
 	f.must(strings.HasPrefix(path, "/") && own[prefix+"SECRET_FILE"] == "%d/"+id,
-		"the secret does not come from a file that only the service sees")
+		"the secret does not come from a file that only the service can read")
 	f.must(own[prefix+"SECRET"] == "" && !strings.Contains(file, prefix+"SECRET="),
 		"the secret is in a variable, which every user of the machine can read")
 	dir := own[prefix+"DIR"]
 	f.must(strings.HasPrefix(dir, "%S/"+values["Service StateDirectory"]+"/") &&
-		values["Service StateDirectory"] != "", "the directory is not in the unit's own: it would not be writable")
+		values["Service StateDirectory"] != "", "the directory is not in the unit's StateDirectory: it would not be writable")
 	f.must(strings.HasPrefix(values["Service ExecStart"], "/"), "ExecStart names no program")
 	f.must(values["Unit After"] == "network-online.target" && values["Unit Wants"] == "network-online.target",
-		"it starts before there is a route by which it finds its address")
+		"it starts before there is a route, which it needs to find its address")
 	f.must(values["Install WantedBy"] != "", "nothing starts it")
 	return f
 }

@@ -9,16 +9,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pod checks what both workloads have in common, and returns the values of the variables of its
+// pod checks what both workloads have in common. It returns the values of the variables of its
 // container.
 func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]string, container corev1.Container) {
 	grace := time.Duration(0)
 	if spec.TerminationGracePeriodSeconds != nil {
 		grace = time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second
 	}
-	f.must(grace > p.End, "the grace period of %v is not longer than the %v that the program's end may take: it would be killed with locks in hand", grace, p.End)
+	f.must(grace > p.End, "the grace period of %v is not longer than the %v that the program may take to end: "+
+		"it would be killed while it holds locks", grace, p.End)
 	f.must(spec.EnableServiceLinks != nil && !*spec.EnableServiceLinks,
-		"enableServiceLinks is not false: a Service's name can put variables among those of the program")
+		"enableServiceLinks is not false: a Service with the name of the program's prefix would add variables")
 	f.must(len(spec.Containers) == 1, "there are %d containers, want one", len(spec.Containers))
 	if len(spec.Containers) == 0 {
 		return nil, container
@@ -29,21 +30,21 @@ func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]strin
 	f.probe("liveness", container.LivenessProbe, p, "/healthz")
 	if s := container.StartupProbe; s != nil {
 		f.must(s.PeriodSeconds*s.FailureThreshold >= 30,
-			"the startup probe gives up within 30 s: a directory may take that to read")
+			"the startup probe gives up within 30 s: reading a directory may be slower")
 	}
 	if r := container.ReadinessProbe; r != nil {
 		f.must(time.Duration(r.TimeoutSeconds)*time.Second > p.Ready,
 			"the readiness probe does not wait for the program's answer, which takes up to %v", p.Ready)
 	}
 	_, limited := container.Resources.Limits[corev1.ResourceCPU]
-	f.must(!limited, "there is a limit of cpu: a throttled process renews its lease late")
+	f.must(!limited, "there is a CPU limit: a throttled process renews its lease late")
 	variables = f.variables(container, p)
 	f.secret(spec, container, variables[prefix+"SECRET_FILE"])
 	return variables, container
 }
 
-// secret checks that the secret is a file of a Secret that has to be there, and that only the
-// program's user reads it.
+// secret checks that the secret is a file of a Secret that must exist, and that only the program's
+// user can read it.
 func (f *faults) secret(spec corev1.PodSpec, container corev1.Container, path string) {
 	f.must(path != "", "there is no secret: the program refuses to start")
 	mounted := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
@@ -54,7 +55,8 @@ func (f *faults) secret(spec corev1.PodSpec, container corev1.Container, path st
 					*s.DefaultMode&0o007 == 0
 			})
 	})
-	f.must(mounted, "the secret's file %q is not on a volume of a Secret that has to be there, mounted read-only and closed to others", path)
+	f.must(mounted, "the secret's file %q is not on a volume of a Secret that must exist, mounted read-only and closed "+
+		"to others", path)
 	f.must(spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil,
 		"there is no fsGroup: the program's user may not read the secret")
 }
@@ -65,7 +67,7 @@ func (f *faults) probe(kind string, probe *corev1.Probe, p Program, path string)
 		return
 	}
 	f.must(p.Paths[path], "the program does not serve %s", path)
-	f.must(probe.HTTPGet.Path == path, "the %s probe asks %s, want %s: readiness depends on the group, life must not",
+	f.must(probe.HTTPGet.Path == path, "the %s probe asks %s, want %s: readiness depends on the group, liveness must not",
 		kind, probe.HTTPGet.Path, path)
 	f.must(probe.HTTPGet.Port.IntValue() == p.HTTPPort, "the %s probe asks port %s, the program listens on %d", kind,
 		probe.HTTPGet.Port.String(), p.HTTPPort)
@@ -86,13 +88,13 @@ func (f *faults) variables(container corev1.Container, p Program) map[string]str
 		f.must(p.Variables[v.Name], "the program does not read the variable %s", v.Name)
 		if v.Name == prefix+"ADVERTISE" {
 			_, known := values["POD_IP"]
-			f.must(known, "POD_IP is not defined before it is used, so it would not be filled in")
+			f.must(known, "POD_IP is not defined before its use, so it would not be expanded")
 		}
 	}
 	_, open := values[prefix+"SECRET"]
 	f.must(!open, "the secret is in a variable, which kubectl describe shows")
 	f.must(values[prefix+"ADVERTISE"] == fmt.Sprintf("$(POD_IP):%d", p.LockPort),
-		"the advertised address is not the pod's: without it the program asks DNS, which may not know a new pod")
+		"the advertised address is not that of the pod: the program would ask DNS, which may not know a new pod")
 	return values
 }
 

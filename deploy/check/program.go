@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// Program is what the files of deploy have to know of the program that they run.
+// Program is what the files of deploy state about the program that they run.
 type Program struct {
-	Paths     map[string]bool // that it serves
-	Variables map[string]bool // that it reads
-	Ready     time.Duration   // within which its readiness answers
-	End       time.Duration   // the longest that it may take to end after SIGTERM
-	LockPort  int             // by default
-	HTTPPort  int             // by default
+	Paths     map[string]bool // that the program serves
+	Variables map[string]bool // that the program reads
+	Ready     time.Duration   // limit of its readiness answer
+	End       time.Duration   // the longest time from SIGTERM to its end
+	LockPort  int             // default
+	HTTPPort  int             // default
 }
 
-// closeTime is what Node.Close may wait for a disk that hangs, as its comment says.
+// closeTime is how long Node.Close may wait for a hanging disk, as its comment says.
 const closeTime = 20 * time.Second
 
 // prefix begins the names of the variables that configure mortise.
 const prefix = "ORDERS_LOCK_"
 
-// ReadProgram reads the program's source, and the default port and the variables of ConfigFromEnv
-// from the library's.
+// ReadProgram reads the program's source. It takes the default port and the variables of
+// ConfigFromEnv from the library's source.
 func ReadProgram(root string) (Program, error) {
 	p := Program{Paths: map[string]bool{}, Variables: map[string]bool{}}
 	service, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "examples", "service", "main.go"), nil, 0)
@@ -70,12 +70,12 @@ func ReadProgram(root string) (Program, error) {
 	p.Ready = times["readyWithin"]
 	p.End = times["drainWithin"] + times["leaveWithin"] + closeTime
 	if len(times) < 3 || len(p.Paths) == 0 || len(p.Variables) == 0 || p.LockPort == 0 || p.HTTPPort == 0 {
-		return p, fmt.Errorf("the program is not written as this check knows it: found %+v and the times %v", p, times)
+		return p, fmt.Errorf("this check does not understand the program's source: found %+v and the times %v", p, times)
 	}
 	return p, nil
 }
 
-// take notes what a call says: a path that is served, a variable that is read, a default.
+// take records what a call reveals: a served path, a variable, a default.
 func (p *Program) take(call *ast.CallExpr) {
 	if len(call.Args) == 0 {
 		return
@@ -98,7 +98,7 @@ func (p *Program) take(call *ast.CallExpr) {
 	}
 }
 
-// variable notes a variable that ConfigFromEnv reads: e.text("NAME"), and the like.
+// variable records a variable that ConfigFromEnv reads by e.text("NAME") and similar calls.
 func (p *Program) variable(call *ast.CallExpr) {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) == 0 {
@@ -112,7 +112,7 @@ func (p *Program) variable(call *ast.CallExpr) {
 	}
 }
 
-// text is the value of a string literal, or "".
+// text returns the value of a string literal, or "".
 func text(e ast.Expr) string {
 	if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 		s, _ := strconv.Unquote(literal.Value)
@@ -121,7 +121,7 @@ func text(e ast.Expr) string {
 	return ""
 }
 
-// duration understands n * time.Second and time.Second.
+// duration evaluates n * time.Second and time.Second.
 func duration(values []ast.Expr) (time.Duration, bool) {
 	if len(values) != 1 {
 		return 0, false

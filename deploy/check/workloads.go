@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// StatefulSet says what is wrong with a file of Founders.
+// StatefulSet returns the faults of a file of Founders.
 func StatefulSet(file string, p Program) []error {
 	var f faults
 	m, err := decode(file)
@@ -25,17 +25,18 @@ func StatefulSet(file string, p Program) []error {
 		set.ServiceName, m.service.Name)
 	f.must(set.PodManagementPolicy == appsv1.ParallelPodManagement,
 		"podManagementPolicy is not Parallel: the first pod would wait for the second, which waits for it")
-	f.must(set.MinReadySeconds > 0, "minReadySeconds is not set: a rolling update could outrun a voter that catches up")
+	f.must(set.MinReadySeconds > 0, "minReadySeconds is not set: a rolling update could stop the next voter before the "+
+		"last one has caught up")
 	f.must(set.UpdateStrategy.RollingUpdate == nil,
-		"the rolling update has settings of its own: the default, one pod at a time, is what holds a majority")
+		"the rolling update has settings of its own: the default, one pod at a time, keeps a majority")
 	f.founders(m, p, variables)
 	f.apart(set.Template.Spec, labels)
 	f.directory(set, container, variables[prefix+"DIR"])
 	return f
 }
 
-// founders checks that founders are pods, by name and by address, and that an odd number of them
-// votes.
+// founders checks that the founders are pods, by name and by address, and that an odd number of
+// them votes.
 func (f *faults) founders(m manifest, p Program, variables map[string]string) {
 	founders := split(variables[prefix+"FOUNDERS"])
 	replicas := 1
@@ -56,14 +57,14 @@ func (f *faults) founders(m manifest, p Program, variables map[string]string) {
 	f.must(!both, "there are Founders and Replicas: the program refuses to start")
 }
 
-// apart checks that no machine can hold two voters, and zones are used where there are some.
+// apart checks that no machine can hold two voters, and that zones are used if there are any.
 func (f *faults) apart(spec corev1.PodSpec, labels map[string]string) {
 	machines := spec.Affinity != nil && spec.Affinity.PodAntiAffinity != nil &&
 		slices.ContainsFunc(spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
 			func(t corev1.PodAffinityTerm) bool {
 				return t.TopologyKey == corev1.LabelHostname && selects(t.LabelSelector, labels)
 			})
-	f.must(machines, "no required anti-affinity by machine: two voters on one would fall together")
+	f.must(machines, "no required anti-affinity by machine: two voters on one machine would fail together")
 	f.must(spreads(spec, corev1.LabelTopologyZone, labels), "the pods are not spread over zones")
 }
 
@@ -73,7 +74,7 @@ func spreads(spec corev1.PodSpec, key string, labels map[string]string) bool {
 	})
 }
 
-// directory checks that the directory lies on a volume of the pod's own that outlives it.
+// directory checks that the directory is on a volume that belongs to the pod and outlives it.
 func (f *faults) directory(set appsv1.StatefulSetSpec, container corev1.Container, dir string) {
 	kept := slices.ContainsFunc(container.VolumeMounts, func(v corev1.VolumeMount) bool {
 		return strings.HasPrefix(dir, v.MountPath+"/") && slices.ContainsFunc(set.VolumeClaimTemplates,
@@ -83,12 +84,14 @@ func (f *faults) directory(set appsv1.StatefulSetSpec, container corev1.Containe
 					!c.Spec.Resources.Requests.Storage().IsZero()
 			})
 	})
-	f.must(kept, "the directory %q is not on a volume claimed for each pod: a voter that restarts would be somebody new", dir)
+	f.must(kept, "the directory %q is not on a volume claimed for each pod: a restarted voter would be a new instance",
+		dir)
 	policy := set.PersistentVolumeClaimRetentionPolicy
-	f.must(policy == nil, "the volumes' retention has settings of its own: the default keeps them, which is what a directory is for")
+	f.must(policy == nil, "the volumes' retention has settings of its own: the default keeps them, and a directory "+
+		"must be kept")
 }
 
-// Deployment says what is wrong with a file of Replicas.
+// Deployment returns the faults of a file of Replicas.
 func Deployment(file string, p Program) []error {
 	var f faults
 	m, err := decode(file)
@@ -103,20 +106,21 @@ func Deployment(file string, p Program) []error {
 	f.must(rolling != nil && rolling.MaxSurge != nil && rolling.MaxSurge.String() == "0",
 		"maxSurge is not 0: more instances than Replicas would run")
 	f.must(rolling != nil && rolling.MaxUnavailable != nil && rolling.MaxUnavailable.String() == "1",
-		"maxUnavailable is not 1: two voters could go at once")
+		"maxUnavailable is not 1: two voters could be stopped at once")
 	f.must(d.Replicas != nil && *d.Replicas >= 3 && variables[prefix+"REPLICAS"] == strconv.Itoa(int(*d.Replicas)),
-		"%sREPLICAS is not the number of replicas, three or more: a group could be founded beside another, or never",
+		"%sREPLICAS is not the number of replicas, three or more: a second group could be founded, or none",
 		prefix)
 	f.must(variables[prefix+"JOIN"] == fmt.Sprintf("%s:%d", m.service.Name, p.LockPort),
 		"the address to join is not that of the Service")
 	_, founders := variables[prefix+"FOUNDERS"]
 	_, dir := variables[prefix+"DIR"]
-	f.must(!founders && !dir, "a Deployment's pods have no names and no volumes of their own: neither Founders nor Dir can be right")
+	f.must(!founders && !dir, "a Deployment's pods have no names and no volumes of their own: neither Founders nor Dir "+
+		"can be right")
 	f.must(spreads(d.Template.Spec, corev1.LabelHostname, labels) &&
 		spreads(d.Template.Spec, corev1.LabelTopologyZone, labels), "the pods are not spread over machines and zones")
 	f.must(slices.ContainsFunc(d.Template.Spec.Tolerations, func(t corev1.Toleration) bool {
 		return t.Key == corev1.TaintNodeUnreachable && t.Operator == corev1.TolerationOpExists &&
 			t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds == nil
-	}), "pods of a machine that is cut off get successors while they run on: more instances than Replicas")
+	}), "pods of a machine that is cut off are replaced while they still run: more instances than Replicas")
 	return f
 }

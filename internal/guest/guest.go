@@ -26,22 +26,22 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// askWithin bounds one question to one instance that needs no leader.
+// askWithin limits a question to one instance that needs no leader.
 const askWithin = time.Second
 
 // Guest asks the instances of a cluster. Make one with Open and end it with Close.
 type Guest struct {
 	config   mortise.Config
-	source   *credentials.Source // nil: plain text
+	source   *credentials.Source // nil means plain text
 	key      nodeid.Key
 	port     *transport.Port
-	sessions atomic.Pointer[client.Client] // of the Session; nil: none
-	asking   sync.WaitGroup                // questions whose answer nobody waits for any more
+	sessions atomic.Pointer[client.Client] // of the Session; nil means none
+	asking   sync.WaitGroup                // questions whose answers are no longer waited for
 }
 
-// Open makes a guest of the cluster that config describes. Of config count Name, Cluster, Join,
+// Open makes a guest of the cluster that config describes. It uses the fields Name, Cluster, Join,
 // JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers, Insecure and SessionTTL, by the rules of
-// mortise.Config; nobody is asked yet. An error names every mistake by its field.
+// mortise.Config. Open contacts no instance. An error names every mistake by its field.
 func Open(config mortise.Config) (*Guest, error) {
 	if config.Cluster == "" {
 		config.Cluster = "mortise"
@@ -53,7 +53,7 @@ func Open(config mortise.Config) (*Guest, error) {
 	if err = errors.Join(check(config), err); err != nil {
 		return nil, err
 	}
-	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source has what is needed of them
+	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source has taken what is needed of them
 	g := &Guest{config: config, source: source, key: nodeid.NewKey(random)}
 	settings := transport.Config{
 		Cluster: config.Cluster, Self: transport.Self{Key: g.key},
@@ -66,18 +66,18 @@ func Open(config mortise.Config) (*Guest, error) {
 	return g, err
 }
 
-// Close ends the guest. Its Session has to be closed before.
+// Close ends the guest. Its Session must be closed before.
 func (g *Guest) Close() error {
 	err := g.port.Close() // which ends questions
 	g.asking.Wait()
 	return err
 }
 
-// check names what is wrong with the fields that only matter here.
+// check reports mistakes in the fields that have further rules here.
 func check(c mortise.Config) error {
 	var errs []error
 	if len(c.Join) == 0 && c.JoinFunc == nil {
-		errs = append(errs, errors.New("Config.Join: is empty: say where an instance of the cluster is"))
+		errs = append(errs, errors.New("Config.Join: is empty: give the address of an instance of the cluster"))
 	}
 	for i, entry := range c.Join {
 		if err := discovery.Check(entry); err != nil {
@@ -90,8 +90,8 @@ func check(c mortise.Config) error {
 	return errors.Join(errs...)
 }
 
-// secure makes what the configured kind of security stands on, as every instance does; nil for
-// plain text.
+// secure makes the credentials for the configured kind of security, as every instance does. It
+// returns nil for plain text.
 func secure(c mortise.Config) (*credentials.Source, error) {
 	chosen := 0
 	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != mortise.TLSFiles{}, c.Insecure} {
@@ -116,18 +116,23 @@ func secure(c mortise.Config) (*credentials.Source, error) {
 	return nil, nil
 }
 
-// errOpen is why an address is not dialed.
-var errOpen = errors.New("it is on another machine and nothing protects the connection: give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), or -insecure if it has neither")
+// errOpen is the reason why an address is not dialed.
+var errOpen = errors.New("it is on another machine and nothing protects the connection: " +
+	"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), " +
+	"or -insecure if it has neither")
 
-// What a program says of an instance that does not talk to it, most likely because only one of the
-// two has a secret or certificates.
+// These are the reports about an instance that rejects this program, or is rejected, most likely
+// because only one of the two has a secret or certificates.
 const (
-	needsSecret   = "the instance has a secret, and this program was given none: give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)"
-	needsNoSecret = "the instance has no secret, and this program was given one: leave it out (with -insecure if the instance is on another machine)"
-	hungUp        = "it ended the connection without an answer, and nothing protects that: if the cluster has a secret, give it (-secret-file, or MORTISE_SECRET)"
+	needsSecret = "the instance has a secret, and this program was given none: " +
+		"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)"
+	needsNoSecret = "the instance has no secret, and this program was given one: " +
+		"leave it out (and set -insecure if the instance is on another machine)"
+	hungUp = "it ended the connection without an answer, and nothing protects that connection: " +
+		"if the cluster has a secret, give it (-secret-file, or MORTISE_SECRET)"
 )
 
-// open reports whether nothing protects connections, and Insecure is not set.
+// open reports whether nothing protects connections and Insecure is not set.
 func (g *Guest) open() bool { return g.source == nil && !g.config.Insecure }
 
 // elsewhere reports whether an address is known to be on another machine.
@@ -137,7 +142,7 @@ func elsewhere(address string) bool {
 	return ip != nil && !ip.IsLoopback()
 }
 
-// dial refuses plain text to other machines unless that is wanted.
+// dial rejects plain text to other machines unless Insecure allows it.
 func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 	open := g.open()
 	if open && elsewhere(address) {
@@ -154,12 +159,12 @@ func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// Method is a question that a program may put: a method of query.AdminClient.
+// Method is a question that a program may ask: a method of query.AdminClient.
 type Method[Q, A any] = queries.Method[query.AdminClient, Q, A]
 
-// Ask puts one question to the instance at addr. An error says why there is no answer, in a
-// sentence. What the instance could not do is a *queries.Failed with its text, escaped, and a
-// *mortise.NotAllowedError if a right is missing.
+// Ask asks the instance at addr one question. An error explains why there is no answer. If the
+// instance could not do what was asked, the error is a *queries.Failed with its text, escaped. If a
+// right is missing it is a *mortise.NotAllowedError.
 func Ask[Q, A any](ctx context.Context, g *Guest, addr string, method Method[Q, A], q *Q) (*A, error) {
 	if g.open() && elsewhere(addr) {
 		return nil, fmt.Errorf("%s: %w", addr, errOpen)
@@ -175,25 +180,24 @@ func Ask[Q, A any](ctx context.Context, g *Guest, addr string, method Method[Q, 
 	return nil, g.explain(addr, err)
 }
 
-// failed returns the failure that an instance has answered, or nil.
 func failed(err error) *queries.Failed {
 	f, _ := errors.AsType[*queries.Failed](err)
 	return f
 }
 
-// notAllowed is the error of a right that is missing, by the word of an instance.
+// notAllowed returns the error for a missing right, as the instance has named it.
 func notAllowed(verb, key, by string) error {
 	return &mortise.NotAllowedError{Verb: verb, Key: plain.Text(key), For: plain.Text(by)}
 }
 
-// strangerError says in a sentence why the instance at an address does not talk to this program. It
-// is a transport.ErrForeign.
+// strangerError explains why the instance at an address rejects this program. It is a
+// transport.ErrForeign.
 type strangerError struct{ addr, why string }
 
 func (e *strangerError) Error() string        { return e.addr + ": " + e.why }
 func (e *strangerError) Is(target error) bool { return target == transport.ErrForeign }
 
-// explain says what a failed handshake with addr means.
+// explain returns what a failed handshake with addr means.
 func (g *Guest) explain(addr string, err error) error {
 	switch {
 	case errors.Is(err, transport.ErrSecured):
@@ -211,14 +215,14 @@ func (g *Guest) explain(addr string, err error) error {
 	return err
 }
 
-// random fills b from the system's source, which never fails: it ends the process rather than
-// return bad bytes.
+// random fills b from the system's source. That source never fails: it would end the process rather
+// than return bad bytes.
 func random(b []byte) { _, _ = rand.Read(b) }
 
-// inbound implements transport.Handler: a guest hears replies to its session, and nothing else.
+// inbound implements transport.Handler. A guest accepts only replies to its session.
 type inbound struct{ g *Guest }
 
-var errGuest = errors.New("guest: a guest answers nothing")
+var errGuest = errors.New("guest: a guest answers no questions")
 
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	if c := in.g.sessions.Load(); c != nil && len(f.Replies) > 0 {

@@ -19,7 +19,7 @@ import (
 
 const patience = 30 * time.Second
 
-// town is a place where Join leads, and whoever is there.
+// town is what Join resolves to, and the instances there.
 type town struct {
 	t     *testing.T
 	peers string
@@ -74,7 +74,7 @@ func (c *town) guest(change func(*mortise.Config)) *Guest {
 }
 
 // TestASessionGoesOverToTheNextGroup: what was held is lost with the group, and the same session
-// takes locks of the next one, elsewhere.
+// takes locks of the next group at another address.
 func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	c := newTown(t)
 	first := c.node()
@@ -127,8 +127,9 @@ func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	}
 }
 
-// TestWhoLacksTheSecretGetsNothing: neither an answer nor a session, and it is told why.
-func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
+// TestGuestWithoutTheSecretGetsNothing: it gets neither an answer nor a session, and the error has
+// the reason.
+func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 	c := newTown(t)
 	n := c.node()
 	defer n.Close()
@@ -161,7 +162,7 @@ func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
 			t.Errorf("%s: gets a session", what)
 		}
 		cancel()
-		// It asks again and again, and in between the address is not dialed.
+		// It asks repeatedly, and in between the address is not dialed.
 		ctx, cancel = context.WithTimeout(t.Context(), 700*time.Millisecond)
 		if _, err := Put(ctx, g, query.AdminClient.List, &query.ListRequest{}); !errors.Is(err, transport.ErrForeign) {
 			t.Errorf("%s: it is told %v", what, err)
@@ -176,8 +177,8 @@ func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
 	}
 }
 
-// TestADerivedSecretLocksWhatItGrants, with the secret that mortise secret -allow prints; what it
-// does not grant has a name.
+// TestADerivedSecretLocksWhatItGrants uses a secret that mortise secret -allow prints. The error of
+// what it does not grant names the right.
 func TestADerivedSecretLocksWhatItGrants(t *testing.T) {
 	c := newTown(t)
 	n := c.node()
@@ -247,8 +248,7 @@ func TestMistakesAreTold(t *testing.T) {
 	}
 }
 
-// TestPlainTextStaysOnThisMachine: without anything that protects the connection no other machine
-// is spoken to.
+// TestPlainTextStaysOnThisMachine: without a secret or certificates, no other machine is dialed.
 func TestPlainTextStaysOnThisMachine(t *testing.T) {
 	g, err := Open(mortise.Config{Join: []string{"127.0.0.1:1"}})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	followEvery = 5 * time.Second        // who votes is asked for anew, while the session is attached
+	followEvery = 5 * time.Second        // between two questions for the voters while the session is attached
 	seekEvery   = 250 * time.Millisecond // while it is not
 )
 
@@ -30,13 +30,13 @@ type Session struct {
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 
-	group  uint64           // owned by the goroutine of follow, once that runs
+	group  uint64           // owned by the goroutine of follow once that runs
 	voters []session.Target // likewise
 }
 
-// Session finds the group and begins a session in it, that of a guest. It returns when a group is
-// known, which need not have a leader; ctx bounds that, and its end is ErrNotReady with what was
-// found instead.
+// Session finds the group and begins a guest's session in it. It returns when a group is known,
+// which need not have a leader. If ctx ends before, it fails with ErrNotReady and what it has found
+// instead.
 func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	s := &Session{guest: g}
 	s.client = client.New(client.Config{
@@ -62,7 +62,7 @@ func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// found says in a line what a survey has found.
+// found describes in one line what a survey has found.
 func found(reports []Report, errs []error) string {
 	for _, r := range reports {
 		if r.Status != nil {
@@ -79,7 +79,7 @@ func (s *Session) send(to session.Target, renewals, commands []byte) error {
 		transport.Frame{Renewals: renewals, Commands: commands})
 }
 
-// follow keeps the list of voters fresh, and goes over to another group when this one is no more.
+// follow keeps the list of voters current, and changes to another group if this one has ended.
 func (s *Session) follow(ctx context.Context) {
 	for {
 		pause := seekEvery
@@ -99,8 +99,8 @@ func (s *Session) follow(ctx context.Context) {
 
 func (s *Session) attached() bool { return s.client.Status().Phase == client.Attached }
 
-// refresh asks the voters and those behind Join who votes now, and reports whether a group is
-// known.
+// refresh asks the voters and the addresses of Join for the current voters. It reports whether a
+// group is known.
 func (s *Session) refresh(ctx context.Context) bool {
 	places, _ := s.guest.Places(ctx)
 	for _, v := range s.voters {
@@ -112,8 +112,8 @@ func (s *Session) refresh(ctx context.Context) bool {
 	return s.group != 0
 }
 
-// take reads answers. As long as somebody belongs to this session's group, or it is attached, it
-// stays there.
+// take processes answers. The session stays in its group as long as an instance that answers
+// belongs to it, or the session is attached.
 func (s *Session) take(reports []Report) {
 	voters := map[uint64][]session.Target{}
 	var led uint64
@@ -144,7 +144,7 @@ func (s *Session) take(reports []Report) {
 	case led != 0:
 		s.bind(led, voters[led])
 	case s.group == 0:
-		for group, list := range voters { // any: without a leader it does not matter yet
+		for group, list := range voters { // any of them: without a leader the choice does not matter yet
 			s.bind(group, list)
 			return
 		}
@@ -172,24 +172,24 @@ func targetsOf(voters []mortise.Member) (list []session.Target) {
 	return list
 }
 
-// bind begins a session in a group; what was held in another is lost.
+// bind begins a session in a group. What was held in another group is lost.
 func (s *Session) bind(group uint64, voters []session.Target) {
 	s.group, s.voters = group, voters
 	s.prefer()
 	g := s.guest
 	g.port.Identify(transport.Self{Key: g.key, Group: group})
-	record, err := json.Marshal(struct { // the root's record of an instance, as far as a guest has one
+	record, err := json.Marshal(struct { // the fields of the root's record that a guest has
 		Name  string `json:"name"`
 		Guest bool   `json:"guest"`
 		Since int64  `json:"since"`
 	}{g.config.Name, true, time.Now().UnixMilli()})
 	if err != nil {
-		return // it always marshals
+		return // does not happen: it always marshals
 	}
 	s.client.Rebind(record, slices.Clone(voters))
 }
 
-// prefer has the port keep dials free for the voters.
+// prefer makes the port reserve dials for the voters.
 func (s *Session) prefer() {
 	addrs := make([]string, 0, len(s.voters))
 	for _, v := range s.voters {
@@ -198,8 +198,8 @@ func (s *Session) prefer() {
 	s.guest.port.Prefer(addrs)
 }
 
-// Close ends the session in the group, if a leader can be reached before ctx ends and no lock is
-// held, and stops. What is held otherwise is left to expire.
+// Close ends the session and stops. It tells the group if a leader can be reached before ctx ends
+// and no lock is held. Otherwise the session expires with what it holds.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.client.CloseSession(ctx)
 	s.cancel()

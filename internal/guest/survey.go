@@ -18,49 +18,49 @@ import (
 )
 
 const (
-	asksMost   = 64  // questions at a time
-	placesMost = 128 // addresses of a survey
-	joinMost   = 64  // of them from Join: the voters are asked in any case
-	again      = 100 * time.Millisecond
+	maxAsks   = 64  // questions at a time
+	maxPlaces = 128 // addresses of a survey
+	maxJoin   = 64  // how many of them come from Join; the voters are always asked
+	again     = 100 * time.Millisecond
 )
 
-// ErrNotReady says that no instance with a leader has answered. It is mortise.ErrNotReady.
+// ErrNotReady means that no instance with a leader has answered. It is mortise.ErrNotReady.
 var ErrNotReady = mortise.ErrNotReady
 
-// Outcome says what has become of the question at one address.
+// Outcome is the result of the question to one address.
 type Outcome string
 
 // The outcomes of a question.
 const (
 	Answered     Outcome = "answered"
-	Refused      Outcome = "refused" // the address takes no connections
+	Refused      Outcome = "refused" // the address accepts no connections
 	Silent       Outcome = "silent"  // no answer came
 	Foreign      Outcome = "foreign" // it has another secret than this program, or only one of the two has one
-	OtherVersion Outcome = "version" // it speaks no version that this program speaks
+	OtherVersion Outcome = "version" // it speaks no protocol version that this program speaks
 )
 
 // Report is what a survey has found at one address.
 type Report struct {
 	Addr string
-	// where the address comes from: an entry of Join, or the Name of the instance that named it
+	// The source of the address: an entry of Join, or the Name of the instance that named it.
 	From    string
-	Status  *mortise.Status   // nil: nobody answered
+	Status  *mortise.Status   // nil if there is no answer
 	Answer  *query.HereAnswer // its other fields, if Status is set
 	Outcome Outcome
 	Err     error // why there is no answer
 	Took    time.Duration
-	Skew    time.Duration // the instance's wall clock less ours, known to half of Took
+	Skew    time.Duration // the instance's wall clock minus this one's, accurate to half of Took
 }
 
-// Places looks up where Join leads now: addresses, each with the entry that it comes from. What
-// cannot be looked up is in errs.
+// Places resolves Join: it returns addresses, each with the entry that it comes from. errs has the
+// entries that cannot be resolved.
 func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	add := func(entry string, addrs []string, err error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s cannot be looked up: %w", entry, err))
 		}
 		if err == nil && len(addrs) == 0 {
-			errs = append(errs, fmt.Errorf("%s leads to no address", entry))
+			errs = append(errs, fmt.Errorf("%s resolves to no address", entry))
 		}
 		for _, a := range addrs {
 			if !slices.ContainsFunc(places, func(p Report) bool { return p.Addr == a }) {
@@ -88,13 +88,14 @@ func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	return places, errs
 }
 
-// Survey asks the instances that it can find: where Join leads, the voters that those who answer
-// name, and then the members, of which the leader lists the first page. It needs no leader. At most
-// 128 addresses are asked, the voters among them; an error says how many are left out. It ends when
-// no other is named; ctx bounds it, and each question a second.
+// Survey asks the instances that it can find: the addresses of Join, the voters that the answers
+// name, and then the members on the first page of the leader's list. It needs no leader. It asks at
+// most 128 addresses, and the voters are always among them. If addresses are left out, an error has
+// their number. It ends when the answers name no further address. ctx bounds the survey, and each
+// question takes at most a second.
 func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
 	places, errs := g.Places(ctx)
-	s := survey{todo: places[:min(len(places), joinMost)], known: map[string]bool{}}
+	s := survey{todo: places[:min(len(places), maxJoin)], known: map[string]bool{}}
 	for _, p := range places {
 		s.known[p.Addr] = true
 	}
@@ -108,25 +109,25 @@ func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
 			s.name(reports, func(st *mortise.Status) []mortise.Member { return st.Members })
 			s.add("the leader", g.listed(ctx, reports))
 		}
-		if over := len(reports) + len(s.todo) - placesMost; over > 0 {
+		if over := len(reports) + len(s.todo) - maxPlaces; over > 0 {
 			left += min(over, len(s.todo))
 			s.todo = s.todo[:len(s.todo)-min(over, len(s.todo))]
 		}
 	}
 	if left > 0 {
-		errs = append(errs, fmt.Errorf("%d more addresses are not asked: a survey asks %d at most", left, placesMost))
+		errs = append(errs, fmt.Errorf("%d more addresses were not asked: a survey asks at most %d", left, maxPlaces))
 	}
 	slices.SortStableFunc(reports, func(a, b Report) int { return cmp.Compare(a.name(), b.name()) })
 	return reports, errs
 }
 
-// survey is what is still to be asked.
+// survey is the state of a survey.
 type survey struct {
 	todo  []Report
-	known map[string]bool // addresses that are asked, or left out
+	known map[string]bool // addresses that were asked or left out
 }
 
-// name adds the addresses that those who answer name.
+// name adds the addresses that the answers name.
 func (s *survey) name(answers []Report, whom func(*mortise.Status) []mortise.Member) {
 	for _, r := range answers {
 		if r.Status != nil {
@@ -144,7 +145,7 @@ func (s *survey) add(from string, list []mortise.Member) {
 	}
 }
 
-// listed returns the first page of the leader's members, as far as an instance says it.
+// listed returns the first page of the leader's members, as far as an instance returns it.
 func (g *Guest) listed(ctx context.Context, reports []Report) (list []mortise.Member) {
 	for _, r := range reports {
 		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached ||
@@ -169,10 +170,10 @@ func (r Report) name() string {
 	return r.Status.Name + r.Status.Instance
 }
 
-// visit asks all places at once, and returns when each has answered or failed.
+// visit asks all places at once. It returns when each has answered or failed.
 func (g *Guest) visit(ctx context.Context, places []Report) []Report {
 	reports := slices.Clone(places)
-	free := make(chan struct{}, asksMost)
+	free := make(chan struct{}, maxAsks)
 	var all sync.WaitGroup
 	for i := range reports {
 		free <- struct{}{}
@@ -185,7 +186,7 @@ func (g *Guest) visit(ctx context.Context, places []Report) []Report {
 	return reports
 }
 
-// here asks for the picture of one instance.
+// here asks one instance for its status.
 func (g *Guest) here(ctx context.Context, r *Report) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
@@ -204,7 +205,7 @@ func (g *Guest) here(ctx context.Context, r *Report) {
 	}
 }
 
-// outcome sorts the reasons for which there is no answer.
+// outcome classifies the reason for a missing answer.
 func outcome(err error) Outcome {
 	switch {
 	case err == nil:
@@ -219,9 +220,9 @@ func outcome(err error) Outcome {
 	return Silent
 }
 
-// Put finds an instance that has a leader and puts a question to it, and again until there is an
-// answer or ctx ends. An error of the instance that no repetition mends is returned as it is;
-// ErrNotReady says that none of those that answered has a leader, or nobody answered.
+// Put finds an instance that has a leader and asks it a question. It repeats this until there is an
+// answer or ctx ends. An error that a retry cannot cure is returned unchanged. ErrNotReady means
+// that no instance has answered, or that none of those that answered has a leader.
 func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A, error) {
 	var last error
 	for {
@@ -234,7 +235,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 				return a, err
 			}
 		}
-		// That others are foreign says why. While they are not dialed again they are only silent.
+		// A foreign instance explains the failure. Until such instances are dialed again they count as
+		// silent.
 		known := errors.Is(last, transport.ErrForeign) && !errors.Is(err, transport.ErrForeign)
 		if last == nil || ctx.Err() == nil && !known {
 			last = err
@@ -247,8 +249,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 	}
 }
 
-// Denied returns which right an instance missed when it cut its picture short, as a
-// *mortise.NotAllowedError, or nil.
+// Denied returns the missing right as a *mortise.NotAllowedError if an instance has shortened its
+// status for lack of it, or nil.
 func Denied(a *query.HereAnswer) error {
 	if d := a.GetDenied(); d != nil {
 		return notAllowed(d.Verb, string(d.Key), d.For)
@@ -262,7 +264,7 @@ func (g *Guest) led(ctx context.Context) (string, error) {
 	return r.Addr, err
 }
 
-// Leader returns the name of the leader, as the first instance that knows one has it.
+// Leader returns the name of the leader, from the first instance that knows one.
 func (g *Guest) Leader(ctx context.Context) (string, error) {
 	r, err := g.first(ctx, knowsLeader)
 	if err != nil {
@@ -271,13 +273,13 @@ func (g *Guest) Leader(ctx context.Context) (string, error) {
 	return plain.Text(r.Status.Leader), nil
 }
 
-// knowsLeader reports whether an instance can have a question answered by the leader.
+// knowsLeader reports whether an instance can pass a question to the leader.
 func knowsLeader(r Report) bool {
 	return r.Status != nil && r.Status.Leader != "" && r.Status.Session == mortise.SessionAttached
 }
 
-// first asks everybody behind Join at once and returns the first answer that is wanted; what still
-// runs then ends by itself.
+// first asks all addresses of Join at once and returns the first suitable answer. Questions still
+// under way end by themselves.
 func (g *Guest) first(ctx context.Context, wanted func(Report) bool) (Report, error) {
 	places, errs := g.Places(ctx)
 	asking, cancel := context.WithCancel(ctx)

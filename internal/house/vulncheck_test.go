@@ -62,10 +62,10 @@ func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 		says   string
 	}{
 		"none":                     {"exit 0", 0, ""},
-		"found":                    {"exit 3", 1, "vulnerabilities are reached from module ."},
-		"found in one module only": {`[ "$4" = . ] || exit 0; exit 3`, 1, "vulnerabilities are reached from module ."},
+		"found":                    {"exit 3", 1, "module . reaches vulnerabilities"},
+		"found in one module only": {`[ "$4" = . ] || exit 0; exit 3`, 1, "module . reaches vulnerabilities"},
 		"found in the last module": {`[ "$4" = adapters/mortiseotel ] || exit 0; exit 3`, 1,
-			"from module adapters/mortiseotel"},
+			"module adapters/mortiseotel reaches vulnerabilities"},
 		"a scan that fails":     {"exit 1", 1, "failed (exit code 1)"},
 		"a scan that is killed": {"kill -9 $$", 1, "failed (exit code 137)"},
 	} {

@@ -19,11 +19,11 @@ import (
 
 const (
 	childEnv = "MORTISE_TEST_CHILD"
-	dirEnv   = "MORTISE_TEST_DIR" // where a durable child keeps its state; empty: memory
+	dirEnv   = "MORTISE_TEST_DIR" // the directory of a durable child; empty means in memory
 	leaseTTL = 2 * time.Second
 )
 
-// request is a line to a child, answer the line that it gives back for it, in any order.
+// request is a line to a child. answer is the child's line for it; answers may come in any order.
 type request struct {
 	ID   int
 	Op   string // lock, unlock, err, status or check

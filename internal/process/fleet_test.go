@@ -19,19 +19,19 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for anything before it fails: far beyond every limit, which
-// tests assert for themselves.
+// patience is how long a test waits for anything before it fails. It is far above every limit,
+// which the tests assert separately.
 const patience = time.Minute
 
 // fleet is three instances in processes of their own.
 type fleet struct {
 	t         *testing.T
 	addresses []string
-	dir       string // of the instances' directories; empty: memory
+	dir       string // of the instances' directories; empty means in memory
 	instances []*instance
 }
 
-// instance is one child process and the requests that are under way to it.
+// instance is one child process and the requests under way to it.
 type instance struct {
 	t    *testing.T
 	name string
@@ -49,10 +49,10 @@ func startFleet(t *testing.T) *fleet { return startFleetIn(t, "") }
 func startFleetIn(t *testing.T, dir string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: dir}
-	var taken []net.Listener // all at once, so that they differ; free again before anybody binds one
+	var taken []net.Listener // all at once, so that they differ; released before a child binds one
 	for tries := 0; len(f.addresses) < 3; tries++ {
-		// Below the ports that systems give to outgoing connections, which would be taken again
-		// before the children bind them.
+		// Ports below the range of outgoing connections, which might otherwise take them before the
+		// children bind them.
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
 		if err == nil {
 			f.addresses = append(f.addresses, l.Addr().String())
@@ -76,7 +76,7 @@ func startFleetIn(t *testing.T, dir string) *fleet {
 	return f
 }
 
-// start starts instance i, again if it was killed, with the same command.
+// start starts instance i, or restarts it with the same command if it was killed.
 func (f *fleet) start(i int) *instance {
 	f.t.Helper()
 	n := &instance{t: f.t, name: fmt.Sprintf("node-%d", i), pending: map[int]chan answer{}}
@@ -127,7 +127,7 @@ func (n *instance) read(out io.Reader) {
 	}
 }
 
-// ask sends a request; the answer comes on the channel.
+// ask sends a request. The answer arrives on the channel.
 func (n *instance) ask(r request) (int, <-chan answer) {
 	reply := make(chan answer, 1)
 	n.mu.Lock()
@@ -140,7 +140,6 @@ func (n *instance) ask(r request) (int, <-chan answer) {
 	return r.ID, reply
 }
 
-// get waits for an answer.
 func get(t *testing.T, what string, reply <-chan answer) answer {
 	t.Helper()
 	select {
@@ -152,7 +151,6 @@ func get(t *testing.T, what string, reply <-chan answer) answer {
 	}
 }
 
-// held is a lock that a child holds.
 type held struct {
 	n     *instance
 	id    int
@@ -177,7 +175,7 @@ func (h held) unlock() {
 	}
 }
 
-// leader waits until one instance leads and returns its place.
+// leader waits until one instance leads and returns its index.
 func (f *fleet) leader() int {
 	f.t.Helper()
 	end := time.Now().Add(patience)
@@ -187,9 +185,9 @@ func (f *fleet) leader() int {
 				return i
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // a poll with a limit, not a hope: the limit fails the test
+		time.Sleep(20 * time.Millisecond) // a poll with a limit: the limit fails the test
 	}
-	f.t.Fatalf("nobody leads after %v", patience)
+	f.t.Fatalf("there is no leader after %v", patience)
 	return -1
 }
 

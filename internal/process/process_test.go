@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Limits in real time are asserted five times over, since these machines are shared; the figure is
-// printed.
+// Real-time limits are asserted at five times their value, since these machines are shared. The
+// measured value is printed.
 const (
-	failover = 2 * time.Second // two election timeouts and the way to the new leader
+	failover = 2 * time.Second // two election timeouts and the time to reach the new leader
 	slack    = 5
 )
 
@@ -47,10 +47,10 @@ func TestKilledHolderIsFollowedWithinOneLease(t *testing.T) {
 	if limit := slack * (leaseTTL + failover); took > limit {
 		t.Errorf("the next grant took %v, more than %v", took, limit)
 	}
-	// Promise 4: the TTL is a lower bound, counted from the last renewal, which is at most a third
-	// of it old.
+	// The TTL is a lower bound, counted from the last renewal, which is at most a third of a TTL old.
 	if least := leaseTTL / 2; took < least {
-		t.Errorf("the lock of a killed holder was free after %v, although its lease of %v may still have been running", took, leaseTTL)
+		t.Errorf("the lock of a killed holder was free after %v, although its lease of %v may still have been running",
+			took, leaseTTL)
 	}
 	if next.token <= mine.token {
 		t.Errorf("token %d after %d", next.token, mine.token)
@@ -83,17 +83,18 @@ func TestStoppedHolderKnowsWhenItWakes(t *testing.T) {
 	holder, other := f.instances[(leader+1)%3], f.instances[(leader+2)%3]
 	mine := holder.lock("k")
 	holder.signal(syscall.SIGSTOP)
-	next := other.lock("k") // granted only once the holder's lease has ended
+	next := other.lock("k") // it is granted only after the holder's lease has ended
 	_, reply := holder.ask(request{Op: "err", Lock: mine.id})
 	holder.signal(syscall.SIGCONT)
 	if a := get(t, "err", reply); a.Err == "" {
-		t.Fatal("the holder was stopped for longer than its lease, somebody else holds, and the first Err after it woke is nil")
+		t.Fatal("the holder was stopped for longer than its lease, another instance holds the lock, " +
+			"and the first Err after it woke is nil")
 	}
 	if next.token <= mine.token {
 		t.Errorf("token %d after %d", next.token, mine.token)
 	}
 	next.unlock()
-	after := holder.lock("k") // and it goes on as a living instance
+	after := holder.lock("k") // and it continues as a running instance
 	if after.token <= next.token {
 		t.Errorf("token %d after %d", after.token, next.token)
 	}
@@ -121,8 +122,8 @@ func TestAllStoppedAndStartedAnew(t *testing.T) {
 	}
 }
 
-// TestDurableGroupOutlivesItsProcesses kills a majority, and then all, again and again: nothing
-// that was granted is forgotten.
+// TestDurableGroupOutlivesItsProcesses kills a majority and then all instances, several times: no
+// grant is forgotten.
 func TestDurableGroupOutlivesItsProcesses(t *testing.T) {
 	f := startFleetIn(t, t.TempDir())
 	var last uint64

@@ -1,5 +1,5 @@
-// Command generate writes dashboard.json and alerts.yml into the directory from which it is run: go
-// run ./generate.
+// Command generate writes dashboard.json and alerts.yml into its working directory: go run
+// ./generate.
 package main
 
 import (

@@ -1,10 +1,11 @@
 """Locks of a mortise agent on this machine, with nothing but the standard library. Copy this file.
 
     with Mortise("unix:/run/mortise.sock") as locks:           # or "127.0.0.1:7948"
-        with locks.lock("orders/42", wait_seconds=30) as lock:      # Busy if that is not enough
+        with locks.lock("orders/42", wait_seconds=30) as lock:      # raises Busy if it is not granted in time
             charge(token=lock.token)                            # a resource that compares tokens is safe at all times
 
-The agent ends all locks of a Mortise when it is closed, and when this process dies: then a lock with lock_delay_seconds stays taken for so long.
+The agent ends all locks of a Mortise when it is closed or when this process dies. In the second case a lock with
+lock_delay_seconds stays taken for that time.
 """
 import http.client, json, socket
 
@@ -53,7 +54,7 @@ class Mortise:
         try:
             self.ask("/v1/end", lease=self.lease)
         except (MortiseError, OSError):
-            pass  # it has ended, or the agent is gone
+            pass  # the lease has ended, or the agent is gone
         self._held.close()
 
 
@@ -62,7 +63,7 @@ class Lock:
         self.locks, self.key, self.token = locks, granted["key"], int(granted["token"])
 
     def held(self):
-        """Ask before each effect: False once the lock is lost, or nobody can say."""
+        """Ask before each effect. False means that the lock is lost, or that no answer came."""
         try:
             return self.locks.ask("/v1/check", lease=self.locks.lease, token=str(self.token))["held"]
         except (MortiseError, OSError):

@@ -1,5 +1,5 @@
 // Package pages makes the Prometheus alert rules and the Grafana dashboard. The names of the
-// metrics come from the table, so a metric that is renamed there is renamed here.
+// metrics come from the table, so that renaming a metric there renames it here.
 package pages
 
 import (
@@ -10,8 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// Runbook is the page that says what to do; behind it stands the anchor of the alert, its name in
-// lower case.
+// Runbook is the page that says what to do. The anchor of an alert is its name in lower case.
 const Runbook = "https://github.com/mortise-lock/mortise/blob/main/docs/OPERATION.md#"
 
 // Alert is one rule.
@@ -19,14 +18,14 @@ type Alert struct {
 	Name string
 	Expr string
 	For  string
-	// "critical": locks cannot be had, or exclusion is at stake; "warning": somebody should look
-	// within a day
+	// "critical" means that no locks can be had, or that exclusion is at stake. "warning" means that
+	// an operator should look within a day.
 	Severity    string
 	Summary     string // one line
 	Description string
 }
 
-// Link is where its runbook is.
+// Link returns the address of its runbook.
 func (a Alert) Link() string { return Runbook + strings.ToLower(a.Name) }
 
 // Alerts returns all rules.
@@ -38,58 +37,66 @@ func Alerts() []Alert {
 	return []Alert{
 		{"MortiseNoLeader", fmt.Sprintf("max by (job) (%s) == 0", p(table.LeaderKnown)), "1m", "critical",
 			"No instance of {{ $labels.job }} knows a leader: no lock is granted",
-			"A majority of the voters must be running and reach each other. Held locks are lost when their leases end."},
+			"A majority of the voters must be running and reach each other. Held locks are lost when their leases expire."},
 		{"MortiseTwoLeaders", fmt.Sprintf("sum by (job) (%s) > 1", p(table.LeaderHere)), "2m", "critical",
-			"{{ $value }} instances of {{ $labels.job }} lead: there are two groups, or one job has several clusters",
-			"Two groups with leaders grant the same locks. Only people can end that."},
+			"{{ $value }} instances of {{ $labels.job }} lead: there are two groups, or the job contains several clusters",
+			"Two groups with leaders grant the same locks. This does not end by itself: stop one group."},
 		{"MortiseRetired", fmt.Sprintf("%s == 1", p(table.Failed)), "1m", "critical",
 			"The node on {{ $labels.instance }} has failed and holds nothing any more",
-			"Node.Err and the log say why. The process goes on without locks until the node is started again."},
+			"Node.Err and the log say why. The process runs without locks until the node is restarted."},
 		{"MortiseNotReady", fmt.Sprintf("rate(%s[5m]) / rate(%s[5m]) < 0.9", p(table.Available), p(table.Time)), "5m",
 			"critical",
-			"{{ $labels.instance }} could be granted locks for {{ $value | humanizePercentage }} of the last 5 minutes only",
+			"{{ $labels.instance }} could be granted locks for only {{ $value | humanizePercentage }} of the last 5 minutes",
 			"It is cut off from the leader, or there is none, or the group is in its grace."},
 		{"MortiseLocksLost", grown(table.Losses, `{reason!~"overdue|forced|stopped|resumed"}`, "10m"), "0s", "critical",
 			"{{ $labels.instance }} has lost locks that it held",
-			"Their leases were not renewed in time, or the group had ended the session. Work under them may have gone on; tokens protect the resource."},
+			"Their leases were not renewed in time, or the group ended the session. Work under them may have continued; " +
+				"tokens protect the resource."},
 		{"MortiseHeldTooLong", grown(table.Losses, `{reason="overdue"}`, "10m"), "0s", "warning",
 			"{{ $labels.instance }} held a lock for as long as its request allows",
 			"The code under the lock hangs, or Request.MaxHold is too short."},
 		{"MortiseForcedUnlocks", grown(table.Losses, `{reason="forced"}`, "10m"), "0s", "warning",
-			"Somebody has ended a lock of {{ $labels.instance }} by force",
-			"The leader's log says who and why."},
+			"A lock of {{ $labels.instance }} was ended by force",
+			"The leader's log has the source and the reason."},
 		{"MortiseLeakedHandles", grown(table.Leaks, "", "1h"), "0s", "warning",
-			"{{ $labels.instance }} has forgotten a lock that it holds",
+			"{{ $labels.instance }} has leaked a lock: it is held, and no handle is left",
 			"A path of the program returns without Unlock. The lock stays held until the session ends."},
 		{"MortiseLeaseInJeopardy", grown(table.Lease, `{state="jeopardy"}`, "10m"), "0s", "warning",
 			"The lease of {{ $labels.instance }} was in jeopardy",
-			"Nothing was heard of the leader for two thirds of the TTL: an overloaded machine, or a network that loses."},
-		{"MortiseStuck", fmt.Sprintf(`max by (job, instance) (%s) > 0 unless on (job, instance) sum by (job, instance) (increase(%s_count{outcome="granted"}[1m])) > 0`, p(table.Waiters), p(table.Wait)), "5m", "warning",
-			"{{ $value }} calls of {{ $labels.instance }} wait, and for minutes none was granted a lock",
+			"No renewal was answered for two thirds of the TTL: an overloaded machine, or a network that loses packets."},
+		{"MortiseStuck", fmt.Sprintf(`max by (job, instance) (%s) > 0 unless on (job, instance) `+
+			`sum by (job, instance) (increase(%s_count{outcome="granted"}[1m])) > 0`, p(table.Waiters), p(table.Wait)),
+			"5m", "warning",
+			"{{ $value }} calls of {{ $labels.instance }} wait, and none was granted a lock for minutes",
 			"A holder hangs, or there is no leader, or the work under a lock takes long."},
-		{"MortiseQueueLong", fmt.Sprintf(`histogram_quantile(0.99, sum by (job, le) (rate(%s_bucket{outcome="granted",kind!~"election|tick|job"}[10m]))) > 30`, p(table.Wait)), "10m", "warning",
-			"One lock of a hundred of {{ $labels.job }} is waited for longer than {{ $value | humanizeDuration }}",
-			"Locks are held too long or wanted too often."},
-		{"MortiseRefused", fmt.Sprintf(`sum by (job, instance, outcome) (rate(%s_count{outcome=~"queue_full|overloaded|not_ready|failed"}[5m])) > 0.1`, p(table.Wait)), "5m", "warning",
-			"Calls of {{ $labels.instance }} for a lock are refused: {{ $labels.outcome }}",
-			"A queue or this instance is full, or a try could not be decided."},
+		{"MortiseQueueLong", fmt.Sprintf(`histogram_quantile(0.99, sum by (job, le) `+
+			`(rate(%s_bucket{outcome="granted",kind!~"election|tick|job"}[10m]))) > 30`, p(table.Wait)), "10m", "warning",
+			"One of a hundred calls of {{ $labels.job }} waits longer than {{ $value | humanizeDuration }} for a lock",
+			"Locks are held too long or requested too often."},
+		{"MortiseRefused", fmt.Sprintf(`sum by (job, instance, outcome) `+
+			`(rate(%s_count{outcome=~"queue_full|overloaded|not_ready|failed"}[5m])) > 0.1`, p(table.Wait)), "5m", "warning",
+			"Lock calls of {{ $labels.instance }} are rejected: {{ $labels.outcome }}",
+			"A queue or this instance is full, or a try could not be decided in time."},
 		{"MortiseDeadlocks", fmt.Sprintf(`sum by (job, instance) (increase(%s_count{outcome="deadlock"}[1h])) > 0`,
 			p(table.Wait)), "0s", "warning",
-			"A call of {{ $labels.instance }} was refused because it would have closed a circle",
-			"Two places of the program take the same locks in different orders."},
+			"A call of {{ $labels.instance }} was rejected because it would have caused a deadlock",
+			"Two parts of the program take the same locks in different orders."},
 		{"MortiseLeaderFlaps", fmt.Sprintf("max by (job) (increase(%s[15m])) > 3", p(table.Leader)), "0s", "warning",
 			"{{ $labels.job }} has changed its leader {{ $value | humanize }} times in 15 minutes",
-			"Machines without CPU time, a network that loses, or a disk that stalls."},
+			"A machine is short of CPU time, the network loses packets, or a disk stalls."},
 		{"MortiseVoterMissing", fmt.Sprintf("max by (job) (%s) > 0", p(table.Missing)), "3m", "warning",
-			"{{ $labels.job }} lacks {{ $value }} voters: the leader does not hear of them, or no instance has taken their place",
+			"{{ $labels.job }} lacks {{ $value }} voters: they are silent, or no instance has replaced them",
 			"One more loss may cost the majority."},
 		{"MortiseDiskFault", p(table.DiskFault) + " == 1", "0s", "critical",
 			"The disk of {{ $labels.instance }} does not work, or its directory was removed",
-			"Its Status says which, since when and what to do. It locks on without a vote; stop no other instance before it votes again."},
+			"Its Status says which, since when and what to do. It continues to lock without a vote; " +
+				"stop no other instance before it votes again."},
 		{"MortiseDiskLow", p(table.DiskLow) + " == 1", "5m", "warning",
 			"The disk of {{ $labels.instance }} has less room than Config.DirFreeBytes",
 			"A voter whose disk is full loses its vote."},
-		{"MortiseLogSyncSlow", fmt.Sprintf("histogram_quantile(0.99, sum by (job, instance, le) (rate(%s_bucket[10m]))) > 0.1", p(table.Sync)), "10m", "warning",
+		{"MortiseLogSyncSlow",
+			fmt.Sprintf("histogram_quantile(0.99, sum by (job, instance, le) (rate(%s_bucket[10m]))) > 0.1",
+				p(table.Sync)), "10m", "warning",
 			"The log of {{ $labels.instance }} takes {{ $value | humanizeDuration }} to become durable",
 			"Every lock waits for a majority of the voters' disks; at 500 ms a leader steps down."},
 		{"MortiseTelemetryDropped", grown(table.Dropped, "", "1h"), "0s", "warning",
@@ -101,9 +108,12 @@ func Alerts() []Alert {
 // AlertRules returns the rules as a file for Prometheus.
 func AlertRules() []byte {
 	var b strings.Builder
-	b.WriteString("# Made by go run ./generate; change internal/pages/alerts.go instead.\ngroups:\n  - name: mortise\n    rules:\n")
+	b.WriteString("# Made by go run ./generate; change internal/pages/alerts.go instead.\n" +
+		"groups:\n  - name: mortise\n    rules:\n")
 	for _, a := range Alerts() {
-		fmt.Fprintf(&b, "      - alert: %s\n        expr: %s\n        for: %s\n        labels:\n          severity: %s\n        annotations:\n", a.Name, strconv.Quote(a.Expr), a.For, a.Severity)
+		fmt.Fprintf(&b, "      - alert: %s\n        expr: %s\n        for: %s\n"+
+			"        labels:\n          severity: %s\n        annotations:\n",
+			a.Name, strconv.Quote(a.Expr), a.For, a.Severity)
 		fmt.Fprintf(&b, "          summary: %s\n          description: %s\n          runbook_url: %s\n",
 			strconv.Quote(a.Summary), strconv.Quote(a.Description), strconv.Quote(a.Link()))
 	}

@@ -7,20 +7,19 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// panel is one picture.
 type panel struct {
 	title string
-	unit  string // Grafana's name
+	unit  string // in Grafana's spelling
 	lines []line
 }
 
-// line is one query and what its series are called.
+// line is one query and the legend of its series.
 type line struct{ expr, legend string }
 
-// chosen are the instances that the reader of the dashboard has chosen.
+// chosen selects the instances that the reader of the dashboard has chosen.
 const chosen = `{job=~"$job", instance=~"$instance"}`
 
-// rows are the dashboard from top to bottom.
+// rows are the rows of the dashboard from top to bottom.
 func rows() []struct {
 	title  string
 	panels []panel
@@ -35,7 +34,9 @@ func rows() []struct {
 	quantiles := func(name string) []line {
 		var lines []line
 		for _, q := range []string{"0.5", "0.99"} {
-			lines = append(lines, line{fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket%s[$__rate_interval])))", q, table.Prom(name), chosen), "p" + q[2:]})
+			expr := fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket%s[$__rate_interval])))",
+				q, table.Prom(name), chosen)
+			lines = append(lines, line{expr, "p" + q[2:]})
 		}
 		return lines
 	}
@@ -55,7 +56,7 @@ func rows() []struct {
 		{"Locks", []panel{
 			{"Calls by how they ended", "ops", []line{{count(table.Wait, "outcome"), "{{outcome}}"}}},
 			{"Wait", "s", quantiles(table.Wait)},
-			{"Waiting before a request", "short", quantiles(table.Queue)},
+			{"Queue length at a request", "short", quantiles(table.Queue)},
 			{"Hold", "s", quantiles(table.Hold)},
 			{"Unlock", "s", quantiles(table.Unlock)},
 			{"Unlocks by how they ended", "ops", []line{{count(table.Unlock, "outcome"), "{{outcome}}"}}},
@@ -63,7 +64,7 @@ func rows() []struct {
 			{"Waiting", "short", each(table.Waiters)},
 			{"Waiting long by design", "short", each(table.Standby)},
 			{"Lost, by reason", "ops", []line{{rate(table.Losses, "reason"), "{{reason}}"}}},
-			{"Forgotten by the program", "ops", []line{{rate(table.Leaks, "instance"), "{{instance}}"}}},
+			{"Leaked by the program", "ops", []line{{rate(table.Leaks, "instance"), "{{instance}}"}}},
 		}},
 		{"Lease and session", []panel{
 			{"Time left on the lease", "s", each(table.LeaseLeft)},
@@ -74,13 +75,13 @@ func rows() []struct {
 		}},
 		{"Group", []panel{
 			{"Members", "short", []line{{now(table.Members), "says {{instance}}"}}},
-			{"Members that come and go", "ops", []line{{rate(table.MemberMoves, "state"), "{{state}}"}}},
-			{"Voters", "short", append(each(table.Voters), line{now(table.Missing), "missing, says {{instance}}"})},
+			{"Members that join and leave", "ops", []line{{rate(table.MemberMoves, "state"), "{{state}}"}}},
+			{"Voters", "short", append(each(table.Voters), line{now(table.Missing), "missing according to {{instance}}"})},
 			{"Term", "short", each(table.Term)},
 			{"Changes of the leader", "ops", []line{{rate(table.Leader, "instance"), "{{instance}}"}}},
 			{"Log on disk", "s", quantiles(table.Sync)},
 			{"Disks", "short", append(each(table.DiskFault), line{now(table.DiskLow), "almost full: {{instance}}"})},
-			{"Events that hooks were not told", "ops", []line{{rate(table.Dropped, "instance"), "{{instance}}"}}},
+			{"Events dropped by slow hooks", "ops", []line{{rate(table.Dropped, "instance"), "{{instance}}"}}},
 		}},
 	}
 }

@@ -1,6 +1,5 @@
-// Package table lists the metrics of mortiseotel: one table, of which the instruments, the
-// dashboard and the alert rules are made. It imports nothing, so that the generator needs no
-// telemetry.
+// Package table lists the metrics of mortiseotel. The instruments, the dashboard and the alert
+// rules are made from this table. It imports nothing, so that the generator needs no telemetry.
 package table
 
 import (
@@ -8,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is what kind of instrument a metric is.
+// Kind is the kind of an instrument.
 type Kind uint8
 
 // The kinds of instruments.
@@ -21,12 +20,12 @@ const (
 
 // Metric is one row.
 type Metric struct {
-	Name   string // as OpenTelemetry has it, without unit and without _total
+	Name   string // name in OpenTelemetry, without unit and without _total
 	Kind   Kind
 	Unit   string // UCUM; "s", or a word in braces
 	Help   string
-	Label  string   // beside the class of the key; "": none
-	Values []string // of a Counter's Label: all of them, so that each begins at 0
+	Label  string   // besides the class of the key; empty means none
+	Values []string // for a Counter: all values of Label, so that each begins at 0
 	Bounds []float64
 }
 
@@ -69,48 +68,53 @@ func Metrics() []Metric {
 	slow := []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60, 300, 1800}
 	return []Metric{
 		{Wait, Histogram, "s", "How long calls for a lock took, by how they ended", "outcome", nil, slow},
-		{Queue, Histogram, "{request}", "How many requests waited already when one was made, where that is known",
+		{Queue, Histogram, "{request}", "Length of the queue when a request was made, where it is known",
 			"kind", nil, []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000}},
 		{Unlock, Histogram, "s", "How long Unlock took, by how it ended", "outcome", nil, fast},
-		{Hold, Histogram, "s", "How long locks were held, by how that ended", "end", nil, slow},
+		{Hold, Histogram, "s", "How long locks were held, by how the hold ended", "end", nil, slow},
 		{Losses, Counter, "{lock}", "Locks that ended before they were unlocked, by reason", "reason",
 			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
-		{Leaks, Counter, "{lock}", "Locks that the program holds and has forgotten", "", nil, nil},
+		{Leaks, Counter, "{lock}", "Locks that the program holds but no longer references", "", nil, nil},
 		{Held, Gauge, "{lock}", "Locks that this instance holds", "", nil, nil},
-		{Waiters, Gauge, "{call}", "Calls on this instance that wait for a lock, without those that wait long by design", "", nil, nil},
-		{Standby, Gauge, "{call}", "Calls on this instance that wait for a lock that is held long by design, as candidates of an election do", "", nil, nil},
+		{Waiters, Gauge, "{call}",
+			"Calls on this instance that wait for a lock, except those that wait long by design", "", nil, nil},
+		{Standby, Gauge, "{call}",
+			"Calls on this instance that wait for a lock that is held long by design, such as an election's", "", nil, nil},
 		{Renewal, Histogram, "s", "Round trip of the renewals of the lease that were acknowledged", "", nil, fast},
-		{Unanswered, Counter, "{renewal}", "Renewals of the lease that were given up without an answer", "", nil, nil},
+		{Unanswered, Counter, "{renewal}", "Renewals of the lease that got no answer", "", nil, nil},
 		{Sessions, Counter, "{change}", "Sessions of this instance, opened and ended", "state",
 			[]string{"opened", "closed", "expired", "restarted", "stopped"}, nil},
 		{Lease, Counter, "{change}", "Changes of the state of the lease", "state",
 			[]string{"safe", "jeopardy", "lost"}, nil},
-		{LeaseLeft, Gauge, "s", "Time until locks of this instance are lost unless a renewal is acknowledged before, of the session that has least", "", nil, nil},
+		{LeaseLeft, Gauge, "s",
+			"Time until this instance loses locks unless a renewal is acknowledged; the least of its sessions", "", nil, nil},
 		{Leader, Counter, "{change}", "How often this instance found another leader, or the same in a new term", "",
 			nil, nil},
-		{LeaderKnown, Gauge, "{leader}", "1 if this instance knows of a leader, else 0", "", nil, nil},
+		{LeaderKnown, Gauge, "{leader}", "1 if this instance knows a leader, else 0", "", nil, nil},
 		{LeaderHere, Gauge, "{leader}", "1 if this instance leads, else 0", "", nil, nil},
 		{Term, Gauge, "{term}", "Term of the group, as an instance that votes sees it", "", nil, nil},
 		{MemberMoves, Counter, "{change}", "Instances that gossip saw join and leave", "state",
 			[]string{"joined", "left"}, nil},
 		{Members, Gauge, "{instance}",
-			"Members of the group, and programs that take locks in it, as the leader counts them; only the leader says it", "", nil, nil},
+			"Members of the group and programs that take locks in it; only the leader reports it", "", nil, nil},
 		{Voters, Gauge, "{instance}", "Voters of the group, as this instance knows them", "", nil, nil},
 		{Missing, Gauge, "{instance}",
-			"Voters that the leader does not hear of, or that the group has fewer than its configuration wants; only the leader says it", "", nil, nil},
+			"Voters that are silent, or that the configuration asks for and the group lacks; only the leader reports it",
+			"", nil, nil},
 		{Sync, Histogram, "s", "How long an append to the log on disk took until it was durable", "outcome", nil, fast},
-		{DiskFault, Gauge, "{disk}", "1 if the disk of this instance has failed or hangs, or its directory was removed, else 0", "", nil, nil},
+		{DiskFault, Gauge, "{disk}",
+			"1 if the disk of this instance has failed or hangs, or its directory was removed, else 0", "", nil, nil},
 		{DiskLow, Gauge, "{disk}", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0",
 			"", nil, nil},
-		{Time, Sum, "s", "For how long the node has been running", "", nil, nil},
-		{Available, Sum, "s", "For how long of that this instance could be granted locks", "", nil, nil},
+		{Time, Sum, "s", "How long the node has been running", "", nil, nil},
+		{Available, Sum, "s", "How long of that time this instance could be granted locks", "", nil, nil},
 		{Failed, Gauge, "{node}", "1 if the node has failed or was closed, else 0", "", nil, nil},
-		{Dropped, Sum, "{call}", "Events that hooks were not told because they were too slow", "", nil, nil},
+		{Dropped, Sum, "{call}", "Events that were dropped because hooks were too slow", "", nil, nil},
 	}
 }
 
-// Find returns the row of that name. It panics if there is none: a fault of the program, which its
-// tests find.
+// Find returns the row of that name. It panics if there is none, which is a bug that the tests
+// find.
 func Find(name string) Metric {
 	all := Metrics()
 	at := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
@@ -120,7 +124,7 @@ func Find(name string) Metric {
 	return all[at]
 }
 
-// Prom is the name under which Prometheus sees a metric: of a histogram without _bucket, _sum and
+// Prom returns the name of a metric in Prometheus; for a histogram without _bucket, _sum and
 // _count.
 func Prom(name string) string {
 	m := Find(name)
