@@ -44,7 +44,9 @@ func TestIdleLinksAreSmall(t *testing.T) {
 				}
 			})
 			var frames atomic.Int64
+			leader.mu.Lock()
 			leader.onFrame = func(Identity, Frame) { frames.Add(1) }
+			leader.mu.Unlock()
 			key, err := x509.MarshalECPrivateKey(a.key)
 			if err != nil {
 				t.Fatal(err)
