@@ -42,7 +42,7 @@ func newAir(seed uint64) *air {
 	return &air{ports: map[netip.Addr]chan packet{}, cut: map[netip.Addr]bool{}, random: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// weather sets the delay for each packet, in one direction, and the part of them that is lost.
+// weather sets the delay of each packet, in one direction, and the part of them that is lost.
 func (a *air) weather(delay time.Duration, loss float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -34,7 +34,7 @@ func (w *world) gaps(events []history.Event) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%v\t", d.who.life, d.role, d.how, d.took.Round(time.Millisecond))
 		g := d.gap(w, probes)
 		if g.by == "" {
-			fmt.Fprintln(table, "nobody was left\t")
+			fmt.Fprintln(table, "no instance was left\t")
 			continue
 		}
 		fmt.Fprintf(table, "%v\t%v %s\n", g.nobody.Round(time.Millisecond), g.worst.Round(time.Millisecond), g.by)

@@ -63,7 +63,8 @@
 //	insider   a process that has the secret and an identity of its own, and lies
 //	people    operators who call Recover where a majority of the disks is lost
 //	watch     the checkers and the recorded history: watchlog.go for groups and logs,
-//	          watchvoters.go for voters, watchholds.go for ends by force and by themselves, delays and notices
+//	          watchvoters.go for voters, watchholds.go for ends by force
+//	          and by themselves, delays and notices
 //
 // The cores decide, and they fix the order of a turn and of a departure. What is written here a
 // second time, beside internal/instance, is how an instance starts, stops and forgets a replica

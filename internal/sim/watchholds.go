@@ -145,7 +145,7 @@ func (o *watch) detaches(c *call) {
 	o.ends(c)
 }
 
-// arrives sees a caller come to the queue of a key, behind those who hold it.
+// arrives sees a caller come to the queue of a key, behind its holders.
 func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
 	for _, c := range o.believers[key] {
 		if c.wantsNotice() && !c.told && c.group == r.Group && !c.terms().Beside(terms) {
