@@ -59,7 +59,7 @@ func (w *world) gaps(events []history.Event) {
 	w.t.Logf("departures:\n%s", text.String())
 }
 
-// probes are the times at which each life was granted a key of its own, in order, by
+// probes are the times at which each life was granted an uncontended key, in order, by
 // stream.
 func (w *world) probes(events []history.Event) [][]int64 {
 	times := make([][]int64, len(w.lives)+1)
