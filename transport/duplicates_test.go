@@ -97,6 +97,7 @@ func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
 		a.send(b, "x")
+		synctest.Wait() // a duplicate that overtakes the link is dropped
 		a.twice(b, raftMessage(a, b, 1))
 		synctest.Wait()
 		b.mu.Lock()

@@ -30,7 +30,7 @@ func TestSecret(t *testing.T) {
 	f.mortise(append(from, "-member", "-o", "json")...).wants(t, exitOK, `{"secret":"msd1_`,
 		`"capability":"mortise-capability/1\nfor cron-host\nmember\n"}`)
 	f.common = []string{"SECRET=" + strings.TrimSpace(guest.out), "JOIN=127.0.0.1:1"}
-	f.mortise("secret", "-allow", "lock *", "-for", "x").wants(t, exitUsage, "only the root secret can derive others")
+	f.mortise("secret", "-allow", "lock *", "-for", "x").wants(t, exitUsage, "only a root secret can derive others")
 	f.mortise("ls", "-timeout", "100ms").wants(t, exitNotReady) // the secret is accepted, and no instance is there
 	f.mortise("agent", "-listen", "unix:"+filepath.Join(t.TempDir(), "s"), "-founders", "a,b,c").wants(t, exitUsage,
 		"a guest's secret cannot start an instance")
