@@ -35,7 +35,7 @@ type childOptions struct {
 	Profile   string // where profiles go, or ""
 }
 
-// runChild starts a child and waits for it. Others counts what everybody else did meanwhile.
+// runChild starts a child and waits for it. Others counts what all other processes did meanwhile.
 func runChild(ctx context.Context, o childOptions) (childResult, error) {
 	self, err := os.Executable()
 	if err != nil {

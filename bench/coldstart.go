@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// coldstart starts n instances in this process at once, of which three found the group. Took is
+// coldstart starts n instances in this process at once; three of them found the group. Took is
 // until the last of them is ready; the group's grace, which is none here, comes on top of that.
 func coldstart(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
@@ -56,7 +56,7 @@ func openAtOnce(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	})
 }
 
-// beside is one caller on three members beside n instances that nobody uses. Least is how much
+// beside is one caller on three members beside n idle instances. Least is how much
 // longer the 99th percentile of Lock is than without the n.
 func beside(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {

@@ -1,5 +1,5 @@
 // Command bench measures mortise beside other ways to get a distributed lock: etcd, ZooKeeper,
-// Redis and PostgreSQL. It is a module of its own, so that who uses mortise does not depend on what
+// Redis and PostgreSQL. It is a module of its own, so that users of mortise do not depend on what
 // only this needs.
 //
 //	cd bench && go run . [-quick] [-only REGEXP] [-peers NAME,...] [-out DIR]

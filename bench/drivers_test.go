@@ -24,7 +24,7 @@ func TestDriversLockAndExclude(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			// not t.TempDir: PostgreSQL runs as somebody else, who may not look into that
+			// not t.TempDir: PostgreSQL runs as another user, which may not read that
 			dir, err := os.MkdirTemp("", "mortise-bench-")
 			if err != nil {
 				t.Fatal(err)
@@ -50,8 +50,8 @@ func TestDriversLockAndExclude(t *testing.T) {
 	}
 }
 
-// exclude fails the test if two of six callers get into one key at once, or if somebody who may not
-// wait gets in anyhow.
+// exclude fails the test if two of six callers get into one key at once, or if a caller that may
+// not wait gets in anyway.
 func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 	callers, err := callersOf(ctx, cluster, 6, true)
 	if err != nil {
@@ -93,7 +93,7 @@ func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 	}
 }
 
-// broken is a peer that lets everybody in.
+// broken is a peer that grants every call.
 type broken struct{}
 
 func (broken) Instances() []Instance                        { return []Instance{broken{}, broken{}, broken{}} }

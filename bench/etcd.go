@@ -20,7 +20,8 @@ import (
 func etcdPeer(name string, durable, remote bool) Peer {
 	p := Peer{
 		Name: name, Kind: "etcd", Durable: durable,
-		Promise: "three members; any one may be lost; in order of arrival; the revision can fence; a loss is noticed when the session's channel closes",
+		Promise: "three members; any one may be lost; in order of arrival; the revision can fence; a loss is " +
+			"noticed when the session's channel closes",
 		Missing: func() string { return "" },
 	}
 	if !durable {
@@ -119,13 +120,13 @@ func (m *etcdMember) Caller(_ context.Context, shared bool) (Locker, error) {
 
 func (m *etcdMember) Close() error {
 	if m.session != nil {
-		m.session.Orphan() // the members go too: nobody is left to tell
+		m.session.Orphan() // the members go too: none is left to tell
 	}
 	var err error
 	if m.client != nil {
 		err = m.client.Close()
 	}
-	m.server.Server.HardStop() // all go at once: there is nobody to hand the lead to
+	m.server.Server.HardStop() // all go at once: there is no member to hand the lead to
 	m.server.Close()
 	if errors.Is(err, context.Canceled) {
 		return nil

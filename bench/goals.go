@@ -11,7 +11,7 @@ type goal struct {
 	about       string
 	workload    string
 	ours        string // peer; with TLS, which is how it is meant to be run
-	theirs      string // peer to compare with; "": the value counts by itself
+	theirs      string // peer to compare with. Empty means that the value counts by itself
 	value       func(Result) float64
 	lower       bool // lower values are better
 	must, reach float64
@@ -92,7 +92,8 @@ func goals() []goal {
 		showShare)
 	absolute("heap and stacks of the leader for each of 10,000 attached sessions", memory, "sessions", heapOfLock,
 		60e3, 20e3, showBytes)
-	absolute("kill -9 of the leader under 10,000 sessions: 99th percentile of Lock on a session that is attached again", memory, "storm", tail, float64(2*time.Second), float64(300*time.Millisecond), showTime)
+	absolute("kill -9 of the leader under 10,000 sessions: 99th percentile of Lock on a session that is "+
+		"attached again", memory, "storm", tail, float64(2*time.Second), float64(300*time.Millisecond), showTime)
 	absolute("the same: until the last is attached again", memory, "storm", wholeTime, float64(15*time.Second),
 		float64(5*time.Second), showTime)
 	absolute("99th percentile of Lock beside 1,000 idle members, against alone", memory, "beside1000", timesAlone, 2,

@@ -96,7 +96,7 @@ func waiters(ctx context.Context, r *Run) (Result, error) {
 		return Result{}, err
 	}
 	cancel()
-	select { // not for ever: some cannot be called off
+	select { // not forever: some cannot be canceled
 	case <-ended:
 	case <-time.After(5 * time.Second):
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// idle is instances that nobody uses: what they cost in processor time, bytes over loopback and
+// idle is unused instances: what they cost in processor time, bytes over loopback and
 // memory. All are in this process.
 func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
@@ -58,7 +58,7 @@ func openSockets() (n int) {
 	return n
 }
 
-// openIdle starts n nodes, of which the first three found the group; one stands alone.
+// openIdle starts n nodes: the first three found the group; one stands alone.
 func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	founders := membersOf
 	if n < membersOf {
@@ -134,7 +134,7 @@ func availableBytes() (bytes uint64, ok bool) {
 // idleAtOnce is how many instances are started at a time once the group is there.
 const idleAtOnce = 20
 
-// loopbackBytes is what the loopback interface has carried so far, for everybody.
+// loopbackBytes is what the loopback interface has carried so far, for all processes.
 func loopbackBytes() uint64 {
 	text, err := os.ReadFile("/proc/net/dev")
 	if err != nil {

@@ -78,7 +78,7 @@ func killOnce(ctx context.Context, p Peer, dir string) (time.Duration, error) {
 		}
 	}
 	if leader == nil {
-		return 0, errors.New("nobody leads")
+		return 0, errors.New("no member leads")
 	}
 	began := time.Now()
 	leader.kill()
@@ -93,7 +93,7 @@ func killOnce(ctx context.Context, p Peer, dir string) (time.Duration, error) {
 	case err := <-granted:
 		return time.Since(began), err
 	case <-ctx.Done():
-		return 0, errors.New("nobody was granted a lock within a minute")
+		return 0, errors.New("no lock was granted within a minute")
 	}
 }
 
@@ -208,7 +208,7 @@ func answerAsMember(ctx context.Context, m Member, question string) (string, err
 }
 
 // probe begins a call for a new key every 50 ms until one is granted: a call that begins while
-// nobody leads may hang, or fail, much longer than it takes until the next one is served.
+// there is no leader may hang, or fail, much longer than it takes until the next one is served.
 func probe(ctx context.Context, m Member, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -16,7 +16,7 @@ const (
 )
 
 // line is many waiters on many keys: each key has a queue, whose places are taken one after the
-// other, so that who must come next is known. Then the queues are served once through. It fails if
+// other, so that the next one is always known. Then the queues are served once through. It fails if
 // one is served out of its turn.
 func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {

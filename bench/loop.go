@@ -27,7 +27,7 @@ func (l *loop) done(d time.Duration) {
 	}
 }
 
-// fail stops everybody; the first reason counts.
+// fail stops all callers; the first reason counts.
 func (l *loop) fail(err error) {
 	l.failure.CompareAndSwap(nil, &err)
 	l.stopping.Store(true)

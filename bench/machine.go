@@ -20,7 +20,7 @@ type Machine struct {
 	Kernel, Go string
 	Disk       string        // kind of file system of the directories
 	Sync       time.Duration // median of one fdatasync of 256 bytes there
-	Quiet      bool          // nobody else kept it busy when the benchmark began
+	Quiet      bool          // no other process kept it busy when the benchmark began
 	Busy       float64       // cores that others kept busy then
 	Waited     time.Duration // for it to become quiet
 }
@@ -74,8 +74,8 @@ func disk(dir string) (kind string, sync time.Duration) {
 	return kind, times[len(times)/2]
 }
 
-// busy is the processor time that everybody on this machine has used, what the hypervisor gave to
-// others included.
+// busy is the processor time that all processes on this machine have used, what the hypervisor gave
+// to others included.
 func busy() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

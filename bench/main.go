@@ -98,14 +98,16 @@ func parse(args []string) (options, error) {
 	only := flags.String("only", ".", "run only the workloads whose name matches")
 	list := flags.String("peers", "", "measure only these, with commas; default: all that are there")
 	flags.IntVar(&o.rounds, "rounds", 3, "run everything so many times, the peers by turns, and take medians")
-	flags.DurationVar(&o.duration, "time", 2*time.Second, "of each measurement")
+	flags.DurationVar(&o.duration, "time", 2*time.Second, "per measurement")
 	flags.StringVar(&o.out, "out", "",
-		"write SPEED.md, speed.svg and speed.json to this directory, which is made if it is missing; default: the text to standard output")
+		"write SPEED.md, speed.svg and speed.json to this directory, which is made if it is missing; default: the "+
+			"text to standard output")
 	flags.StringVar(&o.from, "from", "", "measure nothing: take this speed.json")
 	flags.StringVar(&o.profile, "profile", "",
 		"write profiles of mortise to this directory, a set for each workload; then figures mean nothing")
 	flags.StringVar(&o.dir, "dir", "",
-		"where the peers' directories go; a disk, if the durable figures shall mean something; default: the system's temporary directory")
+		"where the peers' directories go; a disk, if the durable figures shall mean something; default: the "+
+			"system's temporary directory")
 	flags.BoolVar(&o.install, "install", false, "only install what is missing, with apt-get, as root")
 	flags.StringVar(&o.child, "child", "", "used by the benchmark itself")
 	flags.StringVar(&o.member, "member", "", "used by the benchmark itself")

@@ -17,7 +17,8 @@ const benchSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc365349057
 func mortisePeer(name string, durable, encrypted bool) Peer {
 	p := Peer{
 		Name: name, Kind: "mortise", Durable: durable,
-		Promise: "three voters in the instances; any one may be lost; first come, first served; fencing tokens; a loss is known before anyone else is granted",
+		Promise: "three voters in the instances; any one may be lost; first come, first served; fencing tokens; a " +
+			"loss is known before anyone else is granted",
 		Missing: func() string { return "" },
 	}
 	if !durable {

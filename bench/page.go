@@ -16,7 +16,8 @@ func page(r Record) string {
 	writeMachine(&b, r)
 	writeGoals(&b, r)
 	b.WriteString("## Everything measured\n\n")
-	b.WriteString("A cell is pairs of Lock and Unlock a second (median / 99th percentile of Lock), × is the ratio to in-process etcd of the same table.\n\n")
+	b.WriteString("A cell is pairs of Lock and Unlock a second (median / 99th percentile of Lock), × is the " +
+		"ratio to in-process etcd of the same table.\n\n")
 	for _, durable := range []bool{true, false} {
 		writeRates(&b, r, durable)
 	}
@@ -40,10 +41,12 @@ func writeMachine(b *strings.Builder, r Record) {
 	others, most := r.others()
 	fmt.Fprintf(b, "Others kept %.2f cores busy meanwhile (median; %.2f in the worst run).\n", others, most)
 	if others > quietCores {
-		b.WriteString("**That is much: the figures are rough, and a peer that was measured while others were busier looks worse than it is.**\n")
+		b.WriteString("**That is much: the figures are rough, and a peer that was measured while others were " +
+			"busier looks worse than it is.**\n")
 	}
 	if r.Quick {
-		b.WriteString("**A quick run: a tenth of the held locks, waiters, instances and sessions, so that not all goals are about the same.**\n")
+		b.WriteString("**A quick run: a tenth of the held locks, waiters, instances and sessions, so that not all " +
+			"goals are about the same.**\n")
 	}
 	b.WriteString("\n")
 	if len(r.Warnings) > 0 {
@@ -86,7 +89,8 @@ func (r Record) others() (usual, most float64) {
 }
 
 func writeGoals(b *strings.Builder, r Record) {
-	b.WriteString("## Goals\n\nmortise with TLS, against its goals: *must* is what no change may fall below, *reach* is where it shall get. × says how many times as good as the peer.\n\n")
+	b.WriteString("## Goals\n\nmortise with TLS, against its goals: *must* is what no change may fall below, " +
+		"*reach* is where it shall get. × says how many times as good as the peer.\n\n")
 	head := []string{"", "must", "reach", "mortise", "without TLS", "peer", "verdict"}
 	var rows [][]string
 	for _, g := range goals() {

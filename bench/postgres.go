@@ -18,13 +18,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgresPeer is advisory locks of one PostgreSQL server, whose tables nobody uses: nothing of a
+// postgresPeer is advisory locks of one PostgreSQL server, whose tables are not used: nothing of a
 // lock is on disk.
 func postgresPeer() Peer {
 	const connection = "a lock that is held or waited for needs a connection of its own"
 	return Peer{
 		Name: "postgres", Kind: "postgres",
-		Promise: "one server: its loss is the loss of all locks; no order is promised; no fencing token; a loss is noticed when the connection breaks",
+		Promise: "one server: its loss is the loss of all locks; no order is promised; no fencing token; a loss " +
+			"is noticed when the connection breaks",
 		Missing: func() string {
 			if postgresPrograms() == "" {
 				return "no PostgreSQL below /usr/lib/postgresql"

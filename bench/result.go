@@ -22,7 +22,7 @@ type Result struct {
 	Count      float64       `json:",omitempty"` // how many were held, or served
 	Took       time.Duration `json:",omitempty"` // the whole of it
 	Wire       float64       `json:",omitempty"` // bytes a second over loopback
-	Sockets    float64       `json:",omitempty"` // of each instance, counted at both ends of its connections
+	Sockets    float64       `json:",omitempty"` // per instance, counted at both ends of its connections
 	Runs       int           // how many runs this is of
 	Others     float64       // cores that others kept busy meanwhile
 	OthersMost float64       // in the worst of the runs
@@ -72,12 +72,12 @@ type Record struct {
 	Peers    []PeerRecord
 	Results  []Result
 	Rounds   int
-	Duration time.Duration // of each measurement
+	Duration time.Duration // per measurement
 	Quick    bool          // fewer held locks and waiters, so not what the goals are about
 	Warnings []string
 }
 
-// PeerRecord is what a table has to know of a peer that it cannot ask.
+// PeerRecord is what a table needs about a peer that it cannot ask.
 type PeerRecord struct {
 	Name, Kind, Version, Promise string
 	Durable                      bool

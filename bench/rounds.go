@@ -22,12 +22,13 @@ func rounds(ctx context.Context, o options, progress io.Writer) (Record, error) 
 		return Record{}, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	_ = os.Chmod(dir, 0o711) // PostgreSQL runs as somebody else, and its directory is below
+	_ = os.Chmod(dir, 0o711) // PostgreSQL runs as another user, and its directory is below
 	record := Record{Machine: look(dir), Rounds: o.rounds, Duration: o.duration, Quick: o.quick}
 	fmt.Fprintf(progress, "waiting up to %v until others leave the machine alone\n", waitForQuiet)
 	record.Machine.Quiet, record.Machine.Busy, record.Machine.Waited = awaitQuiet(waitForQuiet)
 	if !record.Machine.Quiet {
-		record.warn(progress, fmt.Sprintf("the machine was not quiet: when the benchmark began, after %v of waiting, others kept %.1f of its %d cores busy",
+		record.warn(progress, fmt.Sprintf("the machine was not quiet: when the benchmark began, after %v of "+
+			"waiting, others kept %.1f of its %d cores busy",
 			record.Machine.Waited, record.Machine.Busy, record.Machine.Cores))
 	}
 	chosen := record.choose(o, progress)

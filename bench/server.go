@@ -89,8 +89,8 @@ func needs(program string) func() string {
 	}
 }
 
-// freeAddresses returns addresses on loopback at which nobody listens now. Their ports are below
-// those that outgoing connections get.
+// freeAddresses returns addresses on loopback at which no process listens now. Their ports are
+// below those that outgoing connections get.
 func freeAddresses(n int) (addresses []string, err error) {
 	for tries := 0; len(addresses) < n && tries < 1000+10*n; tries++ {
 		l, listenErr := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
@@ -110,7 +110,7 @@ func freeAddresses(n int) (addresses []string, err error) {
 // memberDir makes the directory of member i.
 func memberDir(dir string, i int) string {
 	path := filepath.Join(dir, fmt.Sprint(i))
-	_ = os.MkdirAll(path, 0o700) // who uses it says that it is not there
+	_ = os.MkdirAll(path, 0o700) // its user reports that it is missing
 	return path
 }
 

@@ -49,7 +49,8 @@ func writeHandovers(b *strings.Builder, r Record) {
 	if len(peers) == 0 {
 		return
 	}
-	b.WriteString("Hand-overs a second (median / 99th percentile of the gap from one holder's call of Unlock to the next holder's return from Lock), and the\n")
+	b.WriteString("Hand-overs a second (median / 99th percentile of the gap from one holder's call of Unlock " +
+		"to the next holder's return from Lock), and the\n")
 	b.WriteString("turns of the waiter that had fewest and of the one that had most:\n\n")
 	head := []string{"", "3 waiters", "turns", "64 waiters", "turns"}
 	var rows [][]string
@@ -69,8 +70,10 @@ func writeHandovers(b *strings.Builder, r Record) {
 		rows = append(rows, row)
 	}
 	writeTable(b, head, rows)
-	b.WriteString("etcd's 30 hand-overs a second with few waiters come from its 100 ms cycle for watchers that have fallen behind: a waiter begins to watch its predecessor at a\n")
-	b.WriteString("revision that is already past, and such watchers are served on that cycle. With 64 waiters most have long been watching when their turn comes.\n\n")
+	b.WriteString("etcd's 30 hand-overs a second with few waiters come from its 100 ms cycle for watchers that " +
+		"have fallen behind: a waiter begins to watch its predecessor at a\n")
+	b.WriteString("revision that is already past, and such watchers are served on that cycle. With 64 waiters " +
+		"most have long been watching when their turn comes.\n\n")
 }
 
 func writeCounts(b *strings.Builder, r Record) {
@@ -78,8 +81,10 @@ func writeCounts(b *strings.Builder, r Record) {
 		return
 	}
 	peers := r.measured("serial", "held", "waiters", "kill") // those too that can do none of the three
-	b.WriteString("Locks that are taken and kept (how many in which time; what the heap of the process grows by for each: all three members and the handles, where they are\n")
-	b.WriteString("in it), a long queue for one key that is served once through, and kill -9 of the leading process to the next grant in another (median / worst):\n\n")
+	b.WriteString("Locks that are taken and kept (how many in which time; what the heap of the process grows " +
+		"by for each: all three members and the handles, where they are\n")
+	b.WriteString("in it), a long queue for one key that is served once through, and kill -9 of the leading " +
+		"process to the next grant in another (median / worst):\n\n")
 	var rows [][]string
 	for _, p := range peers {
 		row := []string{p.Name, r.whyNot(p, "held"), "", r.whyNot(p, "waiters"), r.whyNot(p, "kill")}
@@ -151,7 +156,8 @@ func writeFleet(b *strings.Builder, r Record) {
 	if len(rows) == 0 {
 		return
 	}
-	b.WriteString("Many instances, and many sessions on one leader. A session here is a port that does not listen and a client; to the leader it is what a\n")
+	b.WriteString("Many instances, and many sessions on one leader. A session here is a port that does not " +
+		"listen and a client; to the leader it is what a\n")
 	b.WriteString("member is. The leader's memory is its heap and stacks.\n\n")
 	writeTable(b, []string{"", "", "how many", "took", "Lock", "leader at rest", "hand-overs a second"}, rows)
 }
@@ -192,7 +198,8 @@ func writeCosts(b *strings.Builder, r Record) {
 	if len(rows) == 0 {
 		return
 	}
-	b.WriteString("Processor time and allocations for one pair, of the callers and all three members together, where all are in one process:\n\n")
+	b.WriteString("Processor time and allocations for one pair, of the callers and all three members together, " +
+		"where all are in one process:\n\n")
 	writeTable(b, []string{"", "serial", "64 callers", "1,024 callers", "8,192 callers"}, rows)
 }
 

@@ -103,7 +103,8 @@ func Planted(root string) (map[string]string, error) {
 		}
 		at := places(lines, e.Old)
 		if len(at) != 1 {
-			wrong = append(wrong, fmt.Errorf("an edit for %q stands %d times in %s, and not once. Write it anew in internal/mutants/edits:\n%s",
+			wrong = append(wrong, fmt.Errorf("an edit for %q stands %d times in %s, and not once. "+
+				"Write it anew in internal/mutants/edits:\n%s",
 				e.Bugs(), len(at), e.File, strings.Join(e.Old, "\n")))
 			files[e.File] = lines
 			continue

@@ -1,6 +1,6 @@
 package mutants
 
-// identity are the bugs of who an instance is, and of whose word counts.
+// identity are the bugs in the identity of instances and in the authority of their messages.
 func identity() []Bug {
 	return []Bug{
 		{Name: "nonce-is-proof", Some: true, Room: "session/keeper", Hazard: "none",
@@ -16,13 +16,13 @@ func identity() []Bug {
 		{Name: "barred-by-anybody", Some: true, Room: "cluster/founding", Hazard: "none",
 			Breaks: "the word of any instance keeps another from founding or joining"},
 		{Name: "attached-not-told", Room: "cluster", Hazard: "none",
-			Breaks: "an instance learns of new voters by gossip alone, and knows none of them when several are replaced within a second"},
+			Breaks: "an instance learns of new voters by gossip only, and has none if several are replaced within a second"},
 		{Name: "foreign-ends-a-life", Room: "cluster/lead", Hazard: "none", Nodes: "TestHostileProbes",
 			Breaks: "a voter whose address another service answers is removed"},
 		{Name: "stored-key-not-checked", Room: "cluster", Hazard: "none",
 			Breaks: "a directory is used whose key is not that of its instance"},
 		{Name: "name-ends-a-life", Room: "cluster/voters", Hazard: "none", Nodes: "TestHostileNames",
-			Breaks: "an instance that registers under the name of a voter removes that voter in the moment in which its link breaks"},
+			Breaks: "an instance that registers under a voter's name removes that voter as soon as its link breaks"},
 		{Name: "end-of-anybody", Room: "internal/instance", Hazard: "none", Nodes: "TestHostileEnds",
 			Breaks: "an instance that claims the raft ID of the leader ends its lead by saying that it has retired"},
 		{Name: "claims-not-told", Room: "transport", Hazard: "none", Nodes: "TestHostileImpostors",

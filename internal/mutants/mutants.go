@@ -34,13 +34,13 @@ type Bug struct {
 	Hazard string
 	// Breaks says in plain words what goes wrong.
 	Breaks string
-	// Nodes names the tests of whole nodes that should see it, as a regular expression; empty: none
-	// is written for it.
+	// Nodes names the tests of whole nodes that should see it, as a regular expression. Empty means
+	// that there is none.
 	Nodes string
 	// Some is set for the part that CI runs at every merge.
 	Some bool
-	// Seeds is within how many seeds the simulated clusters see it; 0: that is not known, and they
-	// run as many as the layer says.
+	// Seeds is within how many seeds the simulated clusters see it. Zero means unknown: they run as
+	// many as the layer says.
 	Seeds int
 }
 
@@ -50,8 +50,8 @@ type Layer struct {
 	Name string
 	// Package is the directory of its test binary.
 	Package string
-	// Run and Skip choose among its tests, as go test does; empty: all, none. "nodes" takes Run
-	// from the bug.
+	// Run and Skip choose among its tests, as go test does. An empty Run means all, an empty Skip
+	// none. "nodes" takes Run from the bug.
 	Run, Skip string
 	// Rooms are the rooms whose bugs it can see, those that the binary is made of.
 	Rooms []string
@@ -66,8 +66,8 @@ func (l Layer) Sees(b Bug) bool {
 	return slices.Contains(l.Rooms, b.Room) && (l.Name != nodes || b.Nodes != "")
 }
 
-// Tests returns which of the layer's tests are to run against these bugs, as a regular expression;
-// empty: all.
+// Tests returns which of the layer's tests are to run against these bugs, as a regular expression.
+// Empty means all.
 func (l Layer) Tests(bugs ...Bug) string {
 	if l.Name != nodes {
 		return l.Run
@@ -86,7 +86,7 @@ func (l Layer) Environ(b Bug) []string {
 	if l.Name != clusters || b.Seeds == 0 {
 		return l.Env
 	}
-	return append(slices.Clone(l.Env), "MORTISE_SEEDS="+strconv.Itoa(b.Seeds)) // of two the last one counts
+	return append(slices.Clone(l.Env), "MORTISE_SEEDS="+strconv.Itoa(b.Seeds)) // if there are two, the last one counts
 }
 
 // clusters is the layer of internal/sim.

@@ -9,7 +9,7 @@ func shells() []Bug {
 		{Name: "raft-bytes-count-on", Room: "transport", Hazard: "none",
 			Breaks: "a link takes no raft message after 64 MiB of them in its life"},
 		{Name: "message-blocks-the-queue", Room: "transport", Hazard: "none",
-			Breaks: "a raft message that fits no frame keeps back all others of its link for ever"},
+			Breaks: "a raft message that fits no frame blocks all others of its link forever"},
 		{Name: "dropped-queue-takes", Room: "transport", Hazard: "none",
 			Breaks: "what is sent beside the end of a link is accepted, and no Down comes behind it"},
 		{Name: "last-word-first", Room: "transport", Hazard: "A7",
@@ -48,7 +48,7 @@ func shells() []Bug {
 			Nodes:  "TestAllSessionsAreToldOfALostStream",
 			Breaks: "a session that a program has opened itself waits for a leader that is gone until its next renewal"},
 		{Name: "last-frame-not-synced", Room: "raftlog/storage", Hazard: "38",
-			Breaks: "at open a mark is written behind a frame that the disk may not have, and a crash leaves what reads as damage"},
+			Breaks: "at open a mark is written after a frame that may not be on disk, and a crash leaves apparent damage"},
 	}
 }
 
@@ -61,9 +61,9 @@ func owners() []Bug {
 		{Name: "frames-counted-on", Room: "session/keeper", Hazard: "none",
 			Breaks: "the leader is deaf to all after 64 MiB of frames"},
 		{Name: "refused-proposal-ignored", Room: "session/keeper", Hazard: "A8",
-			Breaks: "commands that the log did not take count as proposed, and their calls wait until the client gives the leader up"},
+			Breaks: "commands that the log refused count as proposed, and their calls wait until the client drops the leader"},
 		{Name: "refused-replies-ignored", Room: "session/keeper", Hazard: "A7",
-			Breaks: "a grant that the transport did not take counts as told, and its call waits until the client gives the leader up"},
+			Breaks: "a grant that the transport refused counts as sent, and its call waits until the client drops the leader"},
 		{Name: "replies-counted-on", Room: "session/client", Hazard: "none",
 			Breaks: "a client hears no voter but its leader after 1 MiB of replies"},
 		{Name: "leaders-replies-counted-on", Room: "session/client", Hazard: "none",
@@ -71,7 +71,7 @@ func owners() []Bug {
 		{Name: "overflown-for-ever", Room: "session/client", Hazard: "none",
 			Breaks: "a client that was told too much at once hears its leader no more"},
 		{Name: "unsent-frame-ignored", Room: "session/client", Hazard: "A7",
-			Breaks: "a request that the transport did not take counts as sent, and its call waits until the client gives the leader up"},
+			Breaks: "a request that the transport refused counts as sent, and waits until the client drops the leader"},
 		{Name: "held-at-the-deadline", Room: "session/client", Hazard: "2",
 			Breaks: "a hold says that it is held at the instant from which another may have the lock"},
 		{Name: "places-of-questions-kept", Room: "cluster", Hazard: "none",

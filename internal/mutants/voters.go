@@ -1,6 +1,6 @@
 package mutants
 
-// voting are the bugs of who votes.
+// voting are the bugs in the choice of voters.
 func voting() []Bug {
 	return []Bug{
 		{Name: "unsafe-change", Room: "cluster/voters", Hazard: "41, A5", Some: true,
@@ -8,7 +8,7 @@ func voting() []Bug {
 		{Name: "change-while-pending", Room: "cluster/voters", Hazard: "40", Some: true,
 			Breaks: "a change is proposed while another is in flight or the configuration is joint"},
 		{Name: "promoted-strangers", Room: "cluster/voters", Hazard: "41",
-			Breaks: "two replicas get their votes that do not know each other; when the leader dies they are a majority, and elect none"},
+			Breaks: "two replicas that do not know each other get votes; when the leader dies this majority elects none"},
 		{Name: "even-voters", Room: "cluster/voters", Seeds: 20, Hazard: "41, B3", Some: true,
 			Breaks: "two or four vote, and the loss of half of them stops the group"},
 		{Name: "behind-promoted", Room: "cluster/voters", Hazard: "42", Some: true,
@@ -34,7 +34,7 @@ func voting() []Bug {
 		{Name: "leaver-stops-early", Room: "cluster/voters", Hazard: "A5",
 			Breaks: "a leaver stops while a joint configuration counts its vote, or on its own word"},
 		{Name: "alone-is-enough", Room: "cluster/voters", Hazard: "A5",
-			Breaks: "a leader that hears of no other voter lets a leaver stop, and dies: a majority is back and needs the leaver's vote"},
+			Breaks: "a leader cut from the voters lets a leaver stop and dies: the majority then needs the leaver's vote"},
 		{Name: "commit-not-told", Room: "cluster/voters", Hazard: "A5",
 			Breaks: "a leaver stops when only the leader knows that it is out, and with the leader's death its vote is needed"},
 		{Name: "live-one-removed", Room: "cluster/voters", Hazard: "L10", Some: true,
@@ -46,14 +46,14 @@ func voting() []Bug {
 		{Name: "used-id-not-ended", Room: "cluster/voters", Seeds: 40, Hazard: "30, S4, B1", Some: true,
 			Breaks: "a learner that was removed and has not heard of it is added again under its ID"},
 		{Name: "lost-stream-is-calm", Room: "cluster/voters", Hazard: "L6", Some: true,
-			Breaks: "an instance is ready while nobody knows yet that another is gone, and a deployment takes the majority"},
+			Breaks: "an instance is ready before the loss of another is known, and a deployment takes the majority"},
 		{Name: "losses-not-counted", Room: "cluster/voters", Hazard: "43", Some: true,
-			Breaks: "a member that comes and goes is brought in each time, since nobody counts"},
+			Breaks: "a member that comes and goes gets a vote each time, since its losses are not counted"},
 		{Name: "others-may-stay", Room: "cluster/voters", Hazard: "none",
 			Breaks: "a leaver that is the last who may vote stops at once, although instances without a vote stay"},
 		{Name: "founder-offered-twice", Room: "cluster/voters", Hazard: "L9",
 			Breaks: "two processes by one founder's name count as two that could vote"},
 		{Name: "dead-learners-kept", Room: "cluster/voters", Seeds: 40, Hazard: "43, B2",
-			Breaks: "learners that are gone stay in the configuration for ever"},
+			Breaks: "learners that are gone stay in the configuration forever"},
 	}
 }

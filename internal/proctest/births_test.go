@@ -46,7 +46,7 @@ func TestBirths(t *testing.T) {
 }
 
 // births starts n instances in parts that do not reach each other, some time before they do. Where
-// no part has everybody that it takes to found a group, nobody must be granted anything before.
+// no part has all founders of a group, no instance may be granted anything before.
 func (w *world) births(n int, sizes []int, nobody bool) {
 	w.t.Helper()
 	machines := w.machinesFor(n)

@@ -13,7 +13,7 @@ const (
 	byKill  = "SIGKILL"
 )
 
-// The goals: the longest time in which nobody can be granted a free lock because an instance goes.
+// The goals: the longest time in which a free lock cannot be had because an instance goes.
 const (
 	leaveGoal = 300 * time.Millisecond
 	killGoal  = 2 * time.Second
@@ -32,7 +32,7 @@ type departure struct {
 	took  time.Duration
 }
 
-// goal is how long nobody could be granted a lock at most after such a departure.
+// goal is how long at most no lock could be had after such a departure.
 func (w *world) goal(how string) time.Duration {
 	if how == byLeave && !w.fleet {
 		return leaveGoal

@@ -10,8 +10,8 @@ import (
 )
 
 // TestNamesOfOneself has the name server tell each instance only its own address, as a service does
-// that lists who is ready: nobody founds a group alone, and all found one when they are told of
-// each other.
+// that lists ready instances: no instance founds a group alone, and all found one when they are
+// told of each other.
 func TestNamesOfOneself(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 3})
@@ -24,10 +24,10 @@ func TestNamesOfOneself(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestNamesOfNobodyUntilReady has the name server list an instance only when it is ready. Nobody
-// is, so no group is founded: the documentation says to list them before. Once there is a group,
-// newcomers that are not listed themselves join it.
-func TestNamesOfNobodyUntilReady(t *testing.T) {
+// TestNamesOfNoneUntilReady has the name server list an instance only when it is ready. No
+// instance is ready, so no group is founded: the documentation says to list them before. Once there
+// is a group, newcomers that are not listed themselves join it.
+func TestNamesOfNoneUntilReady(t *testing.T) {
 	begin(t, whole)
 	w := newWorld(t, settings{replicas: 3})
 	machines := w.machinesFor(3)
@@ -47,7 +47,7 @@ func TestNamesOfNobodyUntilReady(t *testing.T) {
 
 // TestStaleNames has the name server list machines that are gone, beside those that are there.
 func TestStaleNames(t *testing.T) {
-	t.Run("nobody listens there", func(t *testing.T) {
+	t.Run("no process listens there", func(t *testing.T) {
 		begin(t, whole)
 		w := newWorld(t, settings{replicas: 3})
 		stale, machines := w.machinesFor(2), w.machinesFor(3)
@@ -58,8 +58,8 @@ func TestStaleNames(t *testing.T) {
 		w.waitAllReady(slack * readyTime)
 		w.verdict(slack * readyTime)
 	})
-	// A machine that does not answer may be one of the founders, behind a cut: nobody founds a
-	// group until somebody says that it is gone.
+	// A machine that does not answer may be one of the founders, behind a cut: no group is founded
+	// until an operator declares that it is gone.
 	t.Run("silence", func(t *testing.T) {
 		begin(t, whole)
 		w := newWorld(t, settings{replicas: 3})

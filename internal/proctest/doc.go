@@ -17,15 +17,15 @@
 //     first served, no belief in a lock that is another's;
 //   - looks for locks that were lost by an instance that was neither killed nor cut off: there must
 //     be none;
-//   - prints for every departure how long nobody could be granted a free lock, and compares it with
+//   - prints for every departure how long a free lock could not be had, and compares it with
 //     five times the goal.
 //
 // # Machines and cuts
 //
 // All machines of a world hang on one bridge in a namespace of its own; none has a way out. A link
-// is cut in one direction by pointing the sender's neighbour entry at nobody: what it sends is lost
-// in silence, as behind a firewall that drops. Names are answered by a name server of the world's
-// own, which the test tells what to say.
+// is cut in one direction by pointing the sender's neighbour entry at no machine: what it sends is
+// lost in silence, as behind a firewall that drops. Names are answered by a name server of the
+// world's own, which the test tells what to say.
 //
 // In worlds with an air the machines hang on TUN devices, and the test process carries the packets
 // between them: it delays them and loses some, which needs no netem in the kernel. TCP is the
@@ -46,7 +46,7 @@
 //
 // # Concurrency
 //
-// A world belongs to one test. Tests run two at a time, since that is what a small machine bears.
+// A world belongs to one test. Tests run two at a time, since a small machine allows no more.
 //
 // # Failure
 //

@@ -78,7 +78,7 @@ func TestFleet(t *testing.T) {
 	w.verdict(slack * fleetBorn)
 }
 
-// TestManyBirths starts many instances at once, of which three found the group. Join names just
+// TestManyBirths starts many instances at once; three of them found the group. Join names just
 // these.
 func TestManyBirths(t *testing.T) {
 	for _, c := range []struct {

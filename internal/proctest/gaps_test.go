@@ -28,13 +28,13 @@ func (w *world) gaps(events []history.Event) {
 	probes := w.probes(events)
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "who\twas\thow\tgone after\tnobody granted for\tworst instance")
+	fmt.Fprintln(table, "instance\twas\thow\tgone after\tno grant for\tworst instance")
 	worst := map[string][]time.Duration{}
 	for _, d := range w.departures {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%v\t", d.who.life, d.role, d.how, d.took.Round(time.Millisecond))
 		g := d.gap(w, probes)
 		if g.by == "" {
-			fmt.Fprintln(table, "nobody was left\t")
+			fmt.Fprintln(table, "no instance was left\t")
 			continue
 		}
 		fmt.Fprintf(table, "%v\t%v %s\n", g.nobody.Round(time.Millisecond), g.worst.Round(time.Millisecond), g.by)
@@ -43,7 +43,7 @@ func (w *world) gaps(events []history.Event) {
 		}
 		worst[d.how] = append(worst[d.how], g.nobody)
 		if limit := slack * w.goal(d.how); g.nobody > limit {
-			w.t.Errorf("after %s of %s nobody was granted a free lock for %v, more than %d times the goal of %v",
+			w.t.Errorf("after %s of %s no free lock was granted for %v, more than %d times the goal of %v",
 				d.how, d.who.life, g.nobody, slack, w.goal(d.how))
 		}
 	}
@@ -51,7 +51,7 @@ func (w *world) gaps(events []history.Event) {
 	for _, how := range []string{byLeave, byKill} {
 		if all := worst[how]; len(all) > 0 {
 			slices.Sort(all)
-			fmt.Fprintf(&text, "%s: %d departures, nobody was granted a free lock for: median %v, longest %v (goal %v)\n",
+			fmt.Fprintf(&text, "%s: %d departures, no free lock was granted for: median %v, longest %v (goal %v)\n",
 				how, len(all), all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond),
 				w.goal(how))
 		}
@@ -59,7 +59,7 @@ func (w *world) gaps(events []history.Event) {
 	w.t.Logf("departures:\n%s", text.String())
 }
 
-// probes are the times at which each life was granted a key that nobody else wants, in order, by
+// probes are the times at which each life was granted an uncontended key, in order, by
 // stream.
 func (w *world) probes(events []history.Event) [][]int64 {
 	times := make([][]int64, len(w.lives)+1)

@@ -139,7 +139,7 @@ type carried struct {
 	from, to string
 
 	mu      sync.Mutex // guards all below
-	opening []byte     // of the one who dialed, until the kind is known
+	opening []byte     // of the dialing instance, until the kind is known
 	kind    kind
 	over    chan struct{}
 	ended   bool
@@ -204,7 +204,7 @@ func TestKindsOfConnections(t *testing.T) {
 		fleet := w.startAll(3)
 		w.waitReady(slack*readyTime, fleet...)
 		w.forwarders.cut(func(k kind, _, _ string) bool { return k == gossip })
-		w.keepsGranting(cutFor, fleet...) // nobody needs gossip to hold, to lock, or to lead
+		w.keepsGranting(cutFor, fleet...) // holding, locking and leading need no gossip
 		w.forwarders.heal()
 		w.bothKindsSeen()
 		w.verdict(slack * readyTime)

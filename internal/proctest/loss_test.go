@@ -10,7 +10,7 @@ import (
 
 const (
 	lossyEnv  = "MORTISE_LOSSY"       // how many leaders are lost on each network; 3 without it
-	airDelay  = 50 * time.Millisecond // of each packet, in one direction
+	airDelay  = 50 * time.Millisecond // each packet, one way
 	cutFor    = 8 * time.Second
 	lossyRest = 5 * time.Second // between a leader's return and the end of the next
 )

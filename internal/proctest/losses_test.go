@@ -74,7 +74,7 @@ func TestAllAtOnce(t *testing.T) {
 	})
 }
 
-// allLeave is how long those take that all leave at once.
+// allLeave is how long Leave takes if all leave at once.
 const allLeave = 2 * time.Second
 
 // restart ends a fleet of n at once, starts it on new machines, and judges.
@@ -87,7 +87,7 @@ func (w *world) restart(n int, how string) {
 	w.depart(how, fleet...)
 	for _, d := range w.departures {
 		if d.took > slack*allLeave {
-			w.t.Errorf("all left at once, and %s took %v, more than %d times %v: there is nobody to hand over to",
+			w.t.Errorf("all left at once, and %s took %v, more than %d times %v: there is no instance to hand over to",
 				d.who.life, d.took, slack, allLeave)
 		}
 	}
@@ -113,8 +113,8 @@ func TestSoleVoterOfTwo(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestFlapping has one of four instances come and go every five seconds for two minutes. Nobody
-// else may notice.
+// TestFlapping has one of four instances come and go every five seconds for two minutes. No other
+// instance may notice.
 func TestFlapping(t *testing.T) {
 	const flaps, every = 12, 5 * time.Second
 	t.Run("cut off", func(t *testing.T) {

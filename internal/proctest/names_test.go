@@ -47,7 +47,7 @@ func serveNames(t *testing.T, m *machine) *names {
 func inSpace(m *machine, f func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for good: a thread in another namespace must not serve anybody else
+		runtime.LockOSThread() // for good: a thread in another namespace must not serve other goroutines
 		space, err := os.Open("/run/netns/" + m.space)
 		if err == nil {
 			err = unix.Setns(int(space.Fd()), unix.CLONE_NEWNET)
@@ -105,7 +105,7 @@ func respond(packet []byte, asker netip.Addr, answer func(netip.Addr) []netip.Ad
 		}
 	}
 	reply := slices.Clone(packet[:end])
-	reply[2], reply[3] = 0x84|packet[2]&1, code // an answer, of one who knows
+	reply[2], reply[3] = 0x84|packet[2]&1, code // an answer, from a server that knows
 	binary.BigEndian.PutUint16(reply[6:], uint16(len(found)))
 	clear(reply[8:12])
 	for _, a := range found {

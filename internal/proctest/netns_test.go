@@ -73,7 +73,7 @@ func (n *network) add() *machine {
 func (n *network) cutOneWay(from, to *machine) {
 	n.t.Helper()
 	from.cut[to] = true
-	// nobody's
+	// the address of no machine
 	n.ip(fmt.Sprintf("-n %s neighbour replace %s lladdr 02:00:00:00:00:00 dev eth0 nud permanent", from.space, to.ip))
 }
 

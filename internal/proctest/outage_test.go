@@ -40,7 +40,7 @@ func outages() []outage {
 	return all
 }
 
-// TestOutages cuts all links of a group in memory, of which no process ends, and heals them. The
+// TestOutages cuts all links of a group in memory, while no process ends, and heals them. The
 // group must never be given up: settings.groups is one. One world of each size and TTL has several
 // outages.
 func TestOutages(t *testing.T) {

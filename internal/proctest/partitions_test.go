@@ -13,8 +13,8 @@ import (
 type shape struct {
 	name string
 	in   scope
-	// cut cuts, and says who then is granted locks and who is not. Those on neither list may be or
-	// not.
+	// cut cuts, and returns which instances then are granted locks and which are not. Those on
+	// neither list may be or not.
 	cut func(w *world, leader *instance, rest []*instance) (granted, refused []*instance)
 }
 
@@ -51,8 +51,8 @@ var shapes = [...]shape{
 		w.net.cut(machinesOf(rest[:2]), machinesOf(rest[2:]))
 		return append(rest, leader), nil
 	}},
-	// The bridge is another: whoever leads, its half and the bridge are a majority, and the other
-	// half reaches nobody who leads.
+	// The bridge is another: the leader's half and the bridge are a majority, and the other half
+	// reaches no leader.
 	{"follower is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted,
 		refused []*instance) {
 		near, bridge, far := []*instance{leader, rest[0]}, rest[1], rest[2:]
@@ -82,7 +82,7 @@ func TestPartitions(t *testing.T) {
 			for _, in := range granted {
 				w.granted(in, slack*(ttl+failover))
 			}
-			time.Sleep(2 * ttl) // the time of a lease: whoever may not be granted anything has come to know it
+			time.Sleep(2 * ttl) // the time of a lease: by then an instance that may not be granted anything knows it
 			for _, in := range refused {
 				w.notGranted(in, ttl)
 			}

@@ -93,7 +93,7 @@ func (w *world) spells(list []spell, goals map[string]time.Duration) {
 	probes := w.probes(w.recorded())
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "what\tnobody granted for\tworst instance\tgrants of probes")
+	fmt.Fprintln(table, "what\tno grant for\tworst instance\tgrants of probes")
 	all := map[string][]time.Duration{}
 	for _, o := range list {
 		g, grants := o.gap(w, probes)
@@ -101,14 +101,14 @@ func (w *world) spells(list []spell, goals map[string]time.Duration) {
 			g.worst.Round(time.Millisecond), grants)
 		all[o.what] = append(all[o.what], g.nobody)
 		if goal := goals[o.what]; goal > 0 && g.nobody > slack*goal {
-			w.t.Errorf("%s: nobody was granted a free lock for %v, more than %d times the goal of %v", o.what,
+			w.t.Errorf("%s: no free lock was granted for %v, more than %d times the goal of %v", o.what,
 				g.nobody, slack, goal)
 		}
 	}
 	table.Flush()
 	for what, gaps := range all {
 		slices.Sort(gaps)
-		fmt.Fprintf(&text, "%s: %d times, nobody was granted a free lock for: median %v, longest %v (goal %v)\n",
+		fmt.Fprintf(&text, "%s: %d times, no free lock was granted for: median %v, longest %v (goal %v)\n",
 			what, len(gaps), gaps[len(gaps)/2].Round(time.Millisecond), gaps[len(gaps)-1].Round(time.Millisecond),
 			goals[what])
 	}

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// runName is what the namespaces of this process are called at first: nobody else's are, not even
-// those of a later process with the same number.
+// runName is the prefix of the names of this process's namespaces. No other process uses it, not
+// even a later one with the same number.
 func runName() string { return fmt.Sprintf("mt%d-%s", os.Getpid(), startOf(os.Getpid())) }
 
 // startOf says when a process was started, in the kernel's ticks; "" if there is none.

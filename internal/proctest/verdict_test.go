@@ -49,7 +49,7 @@ func (w *world) verdict(readyWithin time.Duration) {
 	w.judge()
 }
 
-// judge judges what is recorded. Nobody runs any more.
+// judge judges what is recorded. No instance runs any more.
 func (w *world) judge() {
 	w.t.Helper()
 	w.judged = true
@@ -64,8 +64,8 @@ func (w *world) judge() {
 	w.gaps(events)
 }
 
-// census counts what there is to judge, and the groups that have granted locks: nobody may found
-// one beside or after another, but where the scenario takes the majority away.
+// census counts what there is to judge, and the groups that have granted locks: no second one may
+// be founded beside or after another, except where the scenario takes the majority away.
 func (w *world) census(events []history.Event) {
 	w.t.Helper()
 	told := 0
@@ -81,7 +81,7 @@ func (w *world) census(events []history.Event) {
 	w.t.Logf("%d lives, %d events, %d locks granted, by group %s", len(w.lives), len(events), told,
 		strings.Join(groups, ", then "))
 	if told == 0 {
-		w.t.Error("nobody was granted anything: there is nothing to judge")
+		w.t.Error("no lock was granted: there is nothing to judge")
 	}
 	if most := max(w.groups, 1); len(groups) > most {
 		w.t.Errorf("%d groups have granted locks, and there may be %d", len(groups), most)

@@ -9,8 +9,8 @@ import (
 )
 
 // TestVersions deploys the next version of the rules over this one, instance by instance, and this
-// one over the next. Until everybody has the next, the group keeps to the version that all know, so
-// that a deploy can be taken back at any time before its end.
+// one over the next. Until every instance has the next, the group keeps to the version that all
+// know, so that a deploy can be taken back at any time before its end.
 func TestVersions(t *testing.T) {
 	begin(t, always)
 	if _, err := os.Stat(filepath.Join(os.Getenv(programsEnv), next)); err != nil {

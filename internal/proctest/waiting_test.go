@@ -15,7 +15,7 @@ const readyTime = 12 * time.Second
 // failover is how long a group with a majority goes without a leader at most.
 const failover = 2 * time.Second
 
-// gossipTime is how long everybody may take to know who is here: gossip forgets and finds by
+// gossipTime is how long every instance may take to know the members: gossip forgets and finds by
 // itself, and in its own time.
 const gossipTime = 3 * time.Minute
 
@@ -52,7 +52,7 @@ func (w *world) waitAllReady(within time.Duration) {
 func (w *world) leader(of ...*instance) *instance {
 	w.t.Helper()
 	var found *instance
-	w.until(slack*failover, "somebody leads", func() bool {
+	w.until(slack*failover, "an instance leads", func() bool {
 		for _, in := range of {
 			if !in.gone() && in.status().Leading {
 				found = in
@@ -153,7 +153,7 @@ func (w *world) notGranted(in *instance, during time.Duration) {
 }
 
 // keepsGranting checks for a while that each of some instances is granted free locks without a
-// break that anybody would notice.
+// noticeable break.
 func (w *world) keepsGranting(during time.Duration, instances ...*instance) {
 	w.t.Helper()
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {

@@ -26,7 +26,7 @@ type settings struct {
 	ttl      time.Duration // 0: the default, 10 s
 	grace    bool          // false: none, for worlds in which no group can follow another
 	durable  bool          // with a directory each, by name
-	groups   int           // how many groups may grant locks, one after the other; 0: 1
+	groups   int           // how many groups may grant locks, one after the other. Zero means one
 	fleet    bool          // far more instances than processors: all connect anew at once to a new leader
 	kinds    bool          // each is reached through a forwarder, which can cut some kinds of connections
 	air      *air          // nil: no packet is delayed or lost
@@ -82,7 +82,7 @@ func (w *world) end() {
 	}
 }
 
-// list says which machines the service's name stands for, from now on and for everybody.
+// list says which machines the service's name stands for, from now on and for every instance.
 func (w *world) list(machines ...*machine) {
 	w.listed = machines
 	var found []netip.Addr
@@ -193,8 +193,8 @@ func (w *world) environment(name, life string, m *machine) []string {
 	return vars
 }
 
-// lose notes that instances may lose their locks from here on: what is done to them takes them from
-// everybody else.
+// lose notes that instances may lose their locks from here on: what is done to them cuts them off
+// from all others.
 func (w *world) lose(instances ...*instance) {
 	for _, in := range instances {
 		w.mayLose[in] = true
@@ -229,7 +229,7 @@ func (w *world) living() []*instance {
 	return living
 }
 
-// tell prints what all instances that live say of themselves, and the end of everybody's log.
+// tell prints what all running instances report, and the end of each instance's log.
 func (w *world) tell() {
 	for _, in := range w.lives {
 		if !in.gone() {

@@ -7,7 +7,7 @@ import (
 )
 
 // actor stands for a goroutine that owns a core: whatever is posted waits in its inbox until it has
-// a turn, soon, or, if the process is paused, when it goes on. Whoever posts rouses it, so an inbox
+// a turn, soon, or, if the process is paused, when it goes on. A post rouses it, so an inbox
 // is never left without a turn to come.
 type actor struct {
 	p      *proc

@@ -9,7 +9,7 @@ import (
 const birthRounds = 2
 
 // DrawBirth makes a run that is only about birth: 2, 3 or 5 machines start, they are cut and
-// restarted, and at the end the network is whole and everybody has to be a member of one group.
+// restarted, and at the end the network is whole and every machine must be a member of one group.
 // RunBirth runs it.
 func DrawBirth(number uint64) Config {
 	c := Draw(number)

@@ -157,12 +157,12 @@ func (n *nemesis) exodus() {
 	}
 }
 
-// outage cuts everybody from everybody while nobody dies. Afterwards the links heal one by one in
-// any order, and for some seconds connections take longer than questions.
+// outage cuts every machine from every other; no process ends. Afterwards the links heal one by one
+// in any order, and for some seconds connections take longer than questions.
 func (n *nemesis) outage() {
 	w := n.w
 	long, ended := w.between(0, 6*w.cfg.TTL), w.chance(0.7)
-	w.note("everybody is cut from everybody for %v, streams end: %v", long, ended)
+	w.note("all machines are cut from each other for %v, streams end: %v", long, ended)
 	var pairs [][2]*machine
 	for i, a := range w.machines {
 		for _, b := range w.machines[:i] {
@@ -198,8 +198,8 @@ func (n *nemesis) lurk() {
 	n.lurking = 1 + n.w.rng.IntN(3)
 }
 
-// pounce is told who has applied a configuration first. It may strike there, and at one who is
-// about to know.
+// pounce is told who has applied a configuration first. It may strike there, and at a machine that
+// is about to learn it.
 func (n *nemesis) pounce(first *machine) {
 	w := n.w
 	if n.lurking == 0 || w.calm {

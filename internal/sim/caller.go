@@ -23,9 +23,9 @@ type call struct {
 
 	outer, inner *call // under whose lock it is made, and what is made under its own now
 
-	ends   clock.Time // when its hold ends by itself, as its handle says; zero: never
+	ends   clock.Time // when its hold ends by itself, as its handle says. Zero means never
 	forced bool       // the state has ended its hold by force, whatever it believes
-	told   bool       // that somebody waits
+	told   bool       // that a waiter has come
 
 	detaches bool // it will let go of its hold without ending it
 	once     bool // its caller makes no other call
@@ -129,7 +129,7 @@ func (c *call) failed(err error) {
 // tells it that the lock is lost again.
 func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	if c.stage != waits {
-		return // the grant crosses the cancel: nobody here will ever believe in it
+		return // the grant crosses the cancel: no caller here will ever believe in it
 	}
 	w := c.p.w
 	c.stage, c.token, c.group, c.ends = holds, token, c.p.group, until

@@ -19,13 +19,13 @@ type Campaign struct {
 	First, Step uint64        // seeds First, First+Step, …
 	Least       uint64        // at least so many in all, those before a resumption among them
 	Time        time.Duration // begin new ones for that long, whatever Least says
-	// a file that says which seed is next, so that a campaign can go on where it was stopped; "":
-	// none
+	// a file that says which seed is next, so that a campaign can go on where it was stopped. Empty
+	// means none
 	State  string
 	Births bool // births instead of runs
 
 	Seed    func(seed uint64)           // seeds crypto/rand
-	Judge   func([]history.Event) error // a second judge of each history; nil: none
+	Judge   func([]history.Event) error // a second judge of each history. Nil means none
 	Package string                      // the directory of the test, from the root of the repository
 	Say     func(format string, args ...any)
 }

@@ -21,7 +21,7 @@ type Config struct {
 	Late     int // how many of them, the last ones, are not there at the beginning; with Founders only
 	Zones    int
 	Voters   int
-	Founders []string // by name; empty: Replicas, all machines
+	Founders []string // by name. Empty means Replicas, all machines
 	JoinAll  bool     // Join names all machines, not the founders alone
 	Durable  bool
 	TTL      time.Duration
@@ -31,8 +31,8 @@ type Config struct {
 
 	SnapshotBytes int
 	KeepEntries   int
-	// how many sessions a leader enters in a turn, and looks at for their deadlines; 0: as many as
-	// a real one
+	// how many sessions a leader enters in a turn, and looks at for their deadlines. Zero means as
+	// many as a real one
 	Step int
 
 	Limits lockfsm.Limits
@@ -48,9 +48,9 @@ type Config struct {
 	Nest    float64 // how many who hold ask for more under it
 	Wishes  float64 // how many calls want more of a hold: an end by itself, a delay, a notice
 
-	Steps time.Duration // between two steps of a kind that people take, on average; 0: none
+	Steps time.Duration // between two steps of a kind that people take, on average. Zero means none
 
-	Retold time.Duration // between two changes of what people tell the instances that start, on average; 0: none
+	Retold time.Duration // between two changes of what people tell the instances that start, on average. Zero means none
 
 	Trouble Trouble
 	Insider bool // a process that has the secret lies to all
@@ -158,7 +158,8 @@ func (c *Config) String() string {
 	if c.Durable {
 		disk = "durable"
 	}
-	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v, quiet %v, kinds %v, nested %v, wishes %v, steps every %v, insider %v",
+	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, "+
+		"trouble every %v, heal %v, quiet %v, kinds %v, nested %v, wishes %v, steps every %v, insider %v",
 		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal,
 		c.Quiet, c.Kinds, c.Nest, c.Wishes, c.Steps, c.Insider)
 }

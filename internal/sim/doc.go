@@ -11,12 +11,14 @@
 //
 // # The picture
 //
-//	world: the one true time, what is due, the one source of chance              watch: the judges of internal/check, the history
-//	   | lets things happen, in order                                              ^ is told what is asked, granted, lost, applied
+//	world: the one true time, what is due,                watch: the judges of internal/check,
+//	   |   the one source of chance                       the history; it is told what is asked,
+//	   | lets things happen, in order                     granted, lost, applied     ^
 //	   v                                                                           |
 //	machine n0                                            machine n1, n2, ...      |
 //	+--------------------------------------------------+                           |
-//	| boot-time clock, wall clock, address, disk       |     the nemesis crashes, pauses, moves and cuts them off
+//	| boot-time clock, wall clock, address, disk       |     the nemesis crashes, pauses,
+//	|                                                  |     moves and cuts them off
 //	|                                                  |
 //	| proc, perhaps: what runs there now               |
 //	| +----------------------------------------------+ |
@@ -42,19 +44,27 @@
 //
 //	machine   what a process is started on: a name, an address, two clocks, perhaps a disk
 //	proc      a running instance, and what arrives at it; settings.go has what it was started with
-//	actor     a goroutine that owns a core: an inbox, a turn, one timer; inbox.go has how the log speaks to the others
-//	owner     the owner of the cluster's core: a cluster.Owner. gossip.go and ask.go are how instances find and ask each other
-//	replica   the owner of the log's core: a raftlog.Shell and a replica.Host. snapshot.go is its part that is about snapshots
+//	actor     a goroutine that owns a core: an inbox, a turn, one timer;
+//	          inbox.go has how the log speaks to the others
+//	owner     the owner of the cluster's core: a cluster.Owner. In gossip.go and
+//	          ask.go instances find and query each other
+//	replica   the owner of the log's core: a raftlog.Shell and a replica.Host.
+//	          snapshot.go has its snapshots
 //	keeping   the owner of the keeper's core, with its keeper.Outlets
-//	client    the owner of the client's core: its client.Outlets. caller.go has the callers, kinds.go what they ask for
-//	wishes    what callers want of a hold besides; steps.go has what operators do to holds of others: new kinds of either go there
+//	client    the owner of the client's core: its client.Outlets. caller.go has the
+//	          callers, kinds.go what they ask for
+//	wishes    what callers want of a hold besides; steps.go has what operators do to holds of
+//	          others: new kinds of either go there
 //	leave     Node.Leave: it takes the steps of a cluster.Departure
-//	network   streams between processes in place of the transport: ordered, late, and broken at each end by itself; dial.go opens them
-//	nemesis   what goes wrong; blows.go has what operators do on purpose, such as a rolling restart, and what comes in a row
+//	network   streams between processes in place of the transport: ordered, late, and broken
+//	          at each end by itself; dial.go opens them
+//	nemesis   what goes wrong; blows.go has what operators do on purpose, such as a rolling
+//	          restart, and faults that come in a row
 //	insider   a process that has the secret and an identity of its own, and lies
 //	people    operators who call Recover where a majority of the disks is lost
-//	watch     the checkers and the recorded history: watchlog.go for groups and logs, watchvoters.go for who votes, watchholds.go
-//	          for ends by force and by themselves, delays and notices
+//	watch     the checkers and the recorded history: watchlog.go for groups and logs,
+//	          watchvoters.go for voters, watchholds.go for ends by force
+//	          and by themselves, delays and notices
 //
 // The cores decide, and they fix the order of a turn and of a departure. What is written here a
 // second time, beside internal/instance, is how an instance starts, stops and forgets a replica

@@ -19,9 +19,9 @@ import (
 // else. It tells configurations that do not exist, asks for replicas, leads clients to itself and
 // serves them from a state of its own in which every key is free, speaks for the sessions of
 // others, whose nonces it knows as a former voter does, says that replicas are over, and gossips.
-// Two things it does not do, since whoever has the secret is trusted with them: it is no candidate
-// for a vote, and it tells nothing to an instance without a group, which has nothing to compare its
-// word with.
+// Two things it does not do, since every holder of the secret is trusted with them: it is no
+// candidate for a vote, and it tells nothing to an instance without a group, which has nothing to
+// compare its word with.
 type insider struct {
 	w      *world
 	p      *proc

@@ -21,8 +21,8 @@ const (
 // draw draws what a call asks for, under the lock of outer if that is not nil. In a world without
 // kinds it is the mutex that it always was.
 //
-// Only locks that nobody takes permits of are nested: mortise does not find a circle in which
-// somebody waits for permits, so nobody may make one here, or wait for ever.
+// Only locks that no caller takes permits of are nested. mortise does not detect a deadlock in which
+// a caller waits for permits, so callers must not cause one here: they would wait forever.
 func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
 	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
@@ -52,7 +52,7 @@ func (w *world) draw(outer *call) client.Request {
 	return r
 }
 
-// drawPermits asks for permits of a semaphore, of one or of two. Now and then somebody names
+// drawPermits asks for permits of a semaphore, of one or of two. Now and then a caller names
 // another number, or wants it alone.
 func (w *world) drawPermits(r *client.Request) {
 	r.Key = poolName(w.rng.IntN(pools))

@@ -25,7 +25,7 @@ type machine struct {
 	skew        time.Duration // of its wall clock
 	pausedUntil time.Duration // nothing runs before: a stopped process, a suspended laptop, a stalled hypervisor
 
-	told int64 // MaxSessionBytes of the process, as it was started; 0: the default
+	told int64 // MaxSessionBytes of the process, as it was started. Zero means the default
 
 	gone bool // nothing runs there until people say so
 

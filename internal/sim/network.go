@@ -19,7 +19,7 @@ type network struct {
 	jitter  float64         // chance of a long delay
 	repeat  float64         // chance that a frame, or a raft message in it, comes twice
 	drop    float64         // chance that a raft message, or a whole send, finds its queue full
-	dialing time.Duration   // how long a connection may take that is answered: questions do not wait for it
+	dialing time.Duration   // how long an answered connection may take; questions do not wait for it
 }
 
 // Times of the transport that the network stands for.
@@ -128,7 +128,7 @@ func (e *end) arrive() {
 	f := e.queue[0]
 	e.queue = e.queue[1:]
 	if e.other.p.dead && e.other.p.m.proc != nil {
-		e.close() // whoever runs there now knows nothing of this stream
+		e.close() // the process that runs there now does not have this stream
 		return
 	}
 	if !e.other.open || e.other.p.dead {

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file is people who ask whoever believes that it leads whether a lock is held: a leader that
+// This file is the people that ask each presumed leader whether a lock is held: a leader that
 // was deposed, or that lags, must not answer from what it has.
 
 // looker is a question under way, and what is known from outside.
@@ -21,7 +21,7 @@ type looker struct {
 	until time.Duration
 	key   string
 	token lockfsm.Token
-	by    *call // believes that it holds; nil: the release of token was confirmed before the question
+	by    *call // believes that it holds. Nil means that the release of token was confirmed before the question
 }
 
 // gone is a hold whose release was confirmed to its caller.
@@ -31,7 +31,7 @@ type gone struct {
 	token lockfsm.Token
 }
 
-// lookSome asks a leader about a hold that somebody believes in, or about one that is over.
+// lookSome asks a leader about a hold that a caller believes in, or about one that is over.
 func (w *world) lookSome() {
 	var leaders []*ownReplica
 	for r := range w.replicas() {

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// peopleEvery is how often somebody looks whether a group is lost for good.
+// peopleEvery is how often an operator looks whether a group is lost for good.
 const peopleEvery = 10 * time.Second
 
 // people are the operators. A group whose disks are lost they give up, on each instance that is

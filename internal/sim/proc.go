@@ -35,7 +35,7 @@ type proc struct {
 	owner    actor // owns client
 	client   *client.Core
 	phase    client.Phase
-	deadline clock.Time // of all its holds, as published
+	deadline clock.Time // all its holds, as published
 	expected clock.Time // deadline at which the watch looks again
 	leaving  bool
 
@@ -73,7 +73,7 @@ func (m *machine) start() *proc {
 	}
 	cfg.Instance = p.instance
 	if m.instance != p.instance {
-		w.watch.births.EndedEverywhere(nodeidtest.Number(m.instance)) // a newborn that starts again is somebody else
+		w.watch.births.EndedEverywhere(nodeidtest.Number(m.instance)) // a new instance that starts again is another one
 		m.instance = p.instance
 	}
 	m.proc = p
@@ -94,7 +94,7 @@ func (m *machine) start() *proc {
 	return p
 }
 
-// crash ends the process. After a power failure nobody hears of it; otherwise the kernel closes its
+// crash ends the process. After a power failure no peer is told; otherwise the kernel closes its
 // streams.
 func (m *machine) crash(power bool) {
 	p := m.proc

@@ -14,7 +14,7 @@ import (
 type Report struct {
 	Config     Config
 	Hash       uint64 // of everything that has happened
-	Fault      string // the first broken rule; empty: none
+	Fault      string // the first broken rule. Empty means none
 	Transcript []string
 	Stats      Stats
 	History    []history.Event // what callers and voters have seen
@@ -24,8 +24,8 @@ type Report struct {
 // progressWithin is how long a healed cluster may need until every caller is served, nothing is
 // left behind, and those vote who should. A group in memory mode may have to be given up, founded
 // anew, and wait for its grace, with the longest queue held for the longest time behind that; one
-// whose disks are lost has to be given up by people; and who was lost often is not brought in again
-// for two minutes.
+// whose disks are lost has to be given up by people; and a voter that was lost often is not brought
+// in again for two minutes.
 const progressWithin = 5 * time.Minute
 
 // restsFor is how long nothing may change, beside a lease, until it counts as settled.
@@ -62,7 +62,7 @@ func (w *world) finish() *Report {
 	}
 }
 
-// settle heals everything and requires progress: everybody becomes a member of one group, every
+// settle heals everything and requires progress: every machine becomes a member of one group, every
 // caller is served, nothing is left.
 func (w *world) settle() time.Duration {
 	begun := w.now
@@ -117,7 +117,7 @@ func (w *world) unsettled() string {
 	}
 	l := w.leader()
 	if l == nil {
-		return "nobody leads"
+		return "no voter leads"
 	}
 	if err := check.Left(l.p.String(), l.glue.Machine().Counts(), there); err != nil {
 		return err.Error()

@@ -13,13 +13,13 @@ type Stats struct {
 	// entries applied while a snapshot was taken; snapshots that a restore has ended
 	Between, Ended int
 
-	Shared, Permits, Several, Nested int // of those granted
-	// writers who came while others shared; permits asked for while somebody held some
+	Shared, Permits, Several, Nested int // among those granted
+	// writers that came while others shared; permits asked for while some were held
 	Behind, Crowded int
 	Deadlocks, Full int // refused: as a deadlock, since too many waited
 
 	Detached, Resumed int // holds that were let go of and stayed, and that were taken up
-	// holds ended by force, by themselves; holders told that somebody waits; holds that an expiry
+	// holds ended by force, by themselves; holders told of a waiter; holds that an expiry
 	// ended after a delay
 	Forced, Overdue, Wanted, Delayed int
 

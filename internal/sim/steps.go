@@ -12,7 +12,7 @@ import (
 // This file is what people do to locks that others hold, step by step, while the trouble goes on
 // and for a while after it.
 
-// step is a kind of thing that somebody does now and then: each kind once in Config.Steps, on
+// step is a kind of thing that an operator does now and then: each kind once in Config.Steps, on
 // average. A new kind is one more in steps; what it asks for it tells the watch before, and the
 // watch sees what came of it in result and trail.
 type step func(w *world)
@@ -51,7 +51,7 @@ func (w *world) order(c lockfsm.Command) {
 	l.log.post(func(clock.Time) { l.core.Propose(term, blob) })
 }
 
-// forceSome ends by force a hold that the leader shows, as to whoever looks at the locks: soon, or
+// forceSome ends by force a hold that the leader shows, as it does to operators: soon, or
 // so late that it is probably over and the key another's. It may be one of which its caller has not
 // heard yet, or one that only its delay keeps.
 func (w *world) forceSome() {

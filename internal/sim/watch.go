@@ -34,9 +34,9 @@ type watch struct {
 	members    check.Members
 	names      map[nodeid.ID]string // of the machines, by instance
 	groups     map[uint64]*group
-	believers  map[string][]*call   // who believes, per key, until his belief is seen to end
+	believers  map[string][]*call   // the believing holders, per key, until each belief is seen to end
 	leaders    int                  // that lead now, in any group
-	leaderless time.Duration        // since when nobody does; 0: somebody does, or nobody has yet
+	leaderless time.Duration        // since when no voter leads. Zero means that one leads, or that none has yet
 	gaveUp     map[uint64]bool      // groups, by people
 	gone       gone                 // the last one
 	bound      map[nodeid.ID]uint64 // the group to whose charter a life of an instance was bound
@@ -46,7 +46,7 @@ type watch struct {
 type group struct {
 	charter founding.Charter
 	born    bool
-	front   uint64 // highest index that anybody has applied
+	front   uint64 // highest index that any replica has applied
 	acks    check.Acks
 	fifo    check.FIFO
 	delays  check.Delays
@@ -64,8 +64,8 @@ func newWatch(w *world) *watch {
 	return o
 }
 
-// servedWithin is how long, besides some leases, a waiter of a healed cluster may wait for a lock
-// that nobody holds: a group whose majority is gone has to be given up and founded anew first.
+// servedWithin is how long, besides some leases, a waiter of a healed cluster may wait for a free
+// lock: a group whose majority is gone has to be given up and founded anew first.
 const servedWithin = 45 * time.Second
 
 // silence is how much longer that takes with Replicas in memory: a voter that died without a word
@@ -351,7 +351,7 @@ func (o *watch) disbelieve(c *call) {
 	}
 }
 
-// died sees a process end: nobody in it believes anything any more.
+// died sees a process end: no caller in it believes anything any more.
 func (o *watch) died(p *proc) {
 	for _, c := range p.calls {
 		o.over(c)

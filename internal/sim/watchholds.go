@@ -15,7 +15,7 @@ import (
 // lease, and of what holders are told meanwhile.
 
 const (
-	// after which a holder whose process runs must know that his hold has ended by itself
+	// after which a holder whose process runs must know that its hold has ended by itself
 	lateWord = time.Second
 	rounding = 10 * time.Microsecond // by which two ways to tell a time may differ
 )
@@ -27,7 +27,7 @@ type holdings struct {
 	longest check.Longest
 	delayed map[lockfsm.Token]time.Duration // by which a hold was asked for
 	handed  map[lockfsm.Token]time.Duration // the same of holds that were ended by others, and may go on
-	shorter map[lockfsm.Token]time.Duration // the shortest that somebody has asked for who wanted to take the hold up
+	shorter map[lockfsm.Token]time.Duration // the shortest that a caller has asked for to resume the hold
 }
 
 // limit returns until when the call's own handle says that it holds.
@@ -53,7 +53,7 @@ func (o *watch) holding(c *call) {
 	if t.Longest > 0 {
 		until := c.p.m.global(c.p.m.clock().Add(t.Longest))
 		o.longest.Begins(c.who(), until-rounding)
-		// what the handle says, whether or not anybody is told
+		// what the handle says, whether or not its caller is told
 		o.w.after(until-o.w.now+rounding, func() { o.lapse(c.req.Key) })
 		o.w.after(until-o.w.now+2*lateWord, func() { o.knows(c) })
 	}
@@ -66,7 +66,7 @@ func (o *watch) holding(c *call) {
 	}
 }
 
-// knows looks whether a holder knows that his hold has lasted long enough, once his process has had
+// knows checks that a holder knows that its hold has lasted long enough, once its process has had
 // the time.
 func (o *watch) knows(c *call) {
 	if until := c.p.m.pausedUntil; o.w.now < until+lateWord {
@@ -76,13 +76,13 @@ func (o *watch) knows(c *call) {
 	o.w.must(o.longest.Check(c.who(), o.w.now))
 }
 
-// over sees a holder know that his hold has ended.
+// over sees a holder know that its hold has ended.
 func (o *watch) over(c *call) {
 	o.notices.Over(c.who())
 	o.longest.Over(c.who())
 }
 
-// toldWhy sees a holder told why his hold has ended without him.
+// toldWhy sees a holder told why its hold has ended without its own Unlock.
 func (o *watch) toldWhy(c *call, why error) {
 	var forced *client.ForcedError
 	switch {
@@ -95,8 +95,7 @@ func (o *watch) toldWhy(c *call, why error) {
 }
 
 // forcedEnd sees the state end a hold by force. From now on the key can be another's, whatever the
-// holder believes: whoever forces takes that upon himself, and only the token protects the
-// resource.
+// holder believes: the operator that forces accepts this, and only the token protects the resource.
 func (o *watch) forcedEnd(e *history.Event) {
 	o.stats.Forced++
 	o.w.must(o.forced.Ended(append([]string{e.Key}, e.Keys...), e.Token))
@@ -110,7 +109,7 @@ func (o *watch) forcedEnd(e *history.Event) {
 	}
 }
 
-// ended sees the state end a hold, whoever knows of it.
+// ended sees the state end a hold, whether or not any caller knows.
 func (o *watch) ended(g *group, e *history.Event) {
 	delay := o.delayed[e.Token]
 	delete(o.delayed, e.Token)
@@ -132,12 +131,12 @@ func (o *watch) ended(g *group, e *history.Event) {
 func (o *watch) resumed(e *history.Event) {
 	o.stats.Resumed++
 	if delay := o.handed[e.Resumes]; delay > 0 {
-		if own := o.shorter[e.Resumes]; own > 0 { // whose it is shows when the caller hears of it, if he still listens
+		if own := o.shorter[e.Resumes]; own > 0 { // whose it is shows when the caller hears of it, if it still listens
 			delay = min(delay, own)
 		}
 		o.delayed[e.Token] = delay
 	}
-	o.forced.Asked(e.Key, e.Token) // his own client takes it up once more, if it hears of it when its lease is short
+	o.forced.Asked(e.Key, e.Token) // its own client resumes it once more, if it hears of it when its lease is short
 }
 
 // detaches sees a holder let go of a hold that is to stay.
@@ -146,7 +145,7 @@ func (o *watch) detaches(c *call) {
 	o.ends(c)
 }
 
-// arrives sees somebody come to the queue of a key, behind those who hold it.
+// arrives sees a caller come to the queue of a key, behind its holders.
 func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
 	for _, c := range o.believers[key] {
 		if c.wantsNotice() && !c.told && c.group == r.Group && !c.terms().Beside(terms) {
@@ -155,11 +154,11 @@ func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
 	}
 }
 
-// wanted sees a holder told that somebody waits.
+// wanted sees a holder told of a waiter.
 func (o *watch) wanted(c *call) {
 	o.stats.Wanted++
 	c.told = true
-	o.w.note("%v call %d is told that somebody waits", c.p, c.id)
+	o.w.note("%v call %d is told of a waiter", c.p, c.id)
 	o.notices.Over(c.who())
 }
 

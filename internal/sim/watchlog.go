@@ -108,8 +108,8 @@ func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.begins(r, fresh)
 }
 
-// saved sees what a replica has stored. What it was about to store when its power failed binds
-// nobody.
+// saved sees what a replica has stored. What it was about to store when its power failed binds no
+// replica.
 func (o *watch) saved(r *ownReplica, b *raftlog.Batch) {
 	o.voted(r, b.HardState)
 	r.names(b)
@@ -121,8 +121,8 @@ func (o *watch) voted(r *ownReplica, hard *raftpb.HardState) {
 	}
 }
 
-// sends sees what a replica says to another. A vote counts from the moment at which somebody may
-// know of it.
+// sends sees what a replica says to another. A vote counts from the moment at which another replica
+// may know it.
 func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 	for _, m := range messages {
 		if m.GetType() != raftpb.MsgVoteResp || m.GetReject() {

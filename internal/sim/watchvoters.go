@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file is what the watch sees of who votes.
+// This file is what the watch sees of the voters.
 
 // charterAt is the index of the configuration that a charter makes.
 const charterAt = 1
@@ -27,7 +27,7 @@ func (o *watch) begins(r *ownReplica, empty bool) {
 // stopped sees a replica end.
 func (o *watch) stopped(r *ownReplica) { o.counts(r, false) }
 
-// counts keeps count of who leads, and of the longest time in which nobody did.
+// counts keeps count of leaders, and of the longest time without one.
 func (o *watch) counts(r *ownReplica, leads bool) {
 	if leads == r.counted {
 		return
@@ -102,7 +102,7 @@ func (o *watch) parts(p *proc, raft uint64, said *cluster.Counsel) {
 	}
 }
 
-// founders: where there are founders nobody else votes.
+// founders: where there are founders no other machine votes.
 func (o *watch) founders(r *ownReplica, places []founding.Voter, voters []uint64) {
 	for _, instance := range instances(places, voters) {
 		if name := o.names[instance]; len(o.w.cfg.Founders) > 0 && !slices.Contains(o.w.cfg.Founders, name) {

@@ -7,7 +7,7 @@ import (
 )
 
 // This file is what callers want of a hold beside the lock itself: that it ends by itself, that it
-// leaves a delay, that its holder is told when somebody waits. A further wish is one more line in
+// leaves a delay, that its holder is told of waiters. A further wish is one more line in
 // wish, and what its caller does then; watchholds.go has who judges them.
 
 // longestDelay is for how many TTLs a lock stays taken whose holder's session has expired, at most.
@@ -29,20 +29,20 @@ func (w *world) wish(c *call) {
 	if w.chance(0.5) {
 		t.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
 		c.detaches = w.chance(0.2)
-		if w.chance(0.4) { // long enough for his process to die meanwhile
+		if w.chance(0.4) { // long enough for its process to die meanwhile
 			c.hold = max(c.hold, w.between(0, w.cfg.TTL))
 		}
 	}
-	// he holds until he is told, or has waited long enough for that
+	// the caller holds until it is told, or has waited long enough for that
 	if t.Notice = w.chance(0.5); t.Notice && c.outer == nil && w.chance(0.5) {
 		c.hold = w.between(0, 6*w.cfg.TTL)
 	}
 }
 
-// wants reports whether the call asked to be told when somebody waits.
+// wants reports whether the call asked to be told of waiters.
 func (c *call) wantsNotice() bool { return c.req.Terms != nil && c.req.Terms.Notice }
 
-// wanted is told that somebody waits for what the call holds. It gives it back soon.
+// wanted is told that another call waits for what the call holds. It gives it back soon.
 func (c *call) wanted() {
 	if c.stage != holds {
 		return

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// world is everything: the time, what is due, and who is there. All randomness of a run, but raft's
+// world is everything: the time, what is due, and the machines. All randomness of a run, but raft's
 // own, comes from its one source.
 type world struct {
 	cfg      Config
@@ -25,7 +25,7 @@ type world struct {
 	watch    *watch
 	nemesis  nemesis
 	insider  *insider // nil: all are honest
-	told     int64    // MaxSessionBytes of the instances that start from now on; 0: the default
+	told     int64    // MaxSessionBytes of the instances that start from now on. Zero means the default
 	calm     bool     // all trouble is over, for good
 	quiet    bool     // callers make no new calls
 	nonce    uint64
@@ -164,8 +164,8 @@ func (w *world) mark(what byte, a, b uint64) {
 	w.run.Write(buf[:])
 }
 
-// note tells people what happens, and adds it to the hash. The text is made only if somebody will
-// read it: a failing seed is run again.
+// note tells people what happens, and adds it to the hash. The text is made only if it will be
+// read: a failing seed is run again.
 func (w *world) note(format string, args ...any) {
 	w.noted++
 	w.mark('n', uint64(w.noted), 0)

@@ -3,7 +3,8 @@
 // and test saw it, at which seed and after how long, and fails if a bug was seen by none, or if a
 // layer fails with no bug planted, which -passed takes for known.
 //
-//	go run ./internal/mutants/catch [-some] [-passed] [-every] [-layers a,b] [-j processes] [name ...]
+//	go run ./internal/mutants/catch [-some] [-passed] [-every] [-layers a,b] [-j processes] \
+//		[name ...]
 //
 // Each layer's test binary is built once, with all bugs in it; MORTISE_BUG chooses the bug when it
 // runs. Guarantees: with equal sources the simulations see a bug at the same seed each time.
@@ -30,7 +31,7 @@ func main() {
 	some := flag.Bool("some", false, "only the part that CI runs at every merge, without whole nodes")
 	passed := flag.Bool("passed", false, "do not run the layers without a bug: their tests have just passed elsewhere")
 	every := flag.Bool("every", false, "run every layer against every bug, and print which of them see it")
-	layers := flag.String("layers", "", "only these layers, by name and with commas between; empty: all")
+	layers := flag.String("layers", "", "only these layers, by name and with commas between (default all)")
 	workers := flag.Int("j", 2, "processes at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

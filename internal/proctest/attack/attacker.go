@@ -30,7 +30,7 @@ type tally struct {
 	Tried, Refused, Believed int64
 }
 
-// known is what the attacker knows of an instance: what that says to all that may come in.
+// known is what the attacker has learned about an instance: what it tells every client.
 type known struct {
 	addr  string
 	hello *wire.Hello

@@ -31,7 +31,7 @@ type siege struct {
 	dir     string
 	secret  string
 	victims []*victim
-	first   []picture // of each, at the beginning
+	first   []picture // from each, at the beginning
 
 	mu     sync.Mutex // guards all below
 	faults []string   // limits that were passed

@@ -154,7 +154,7 @@ func (v *victim) mib() int {
 	return v.most >> 10
 }
 
-// picture is who votes as the instance sees it, and who leads.
+// picture is the voters and the leader as the instance sees them.
 type picture struct {
 	votes  bool
 	voters string

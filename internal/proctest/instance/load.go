@@ -24,7 +24,7 @@ type load struct {
 
 const (
 	holders     = 3                     // locks that an instance holds for as long as it lives
-	callerPause = 10 * time.Millisecond // of each further caller
+	callerPause = 10 * time.Millisecond // for each further caller
 )
 
 // startLoad starts the goroutines; stop ends them.
@@ -80,7 +80,7 @@ func (l *load) take(key string, hold, pause time.Duration) {
 	}
 }
 
-// try never waits for the lock that everybody wants.
+// try never waits for the contended lock.
 func (l *load) try() {
 	for l.goesOn(nil) {
 		lock, err := l.node.TryLock(l.ctx, "hot")
@@ -94,7 +94,7 @@ func (l *load) try() {
 	}
 }
 
-// giveUp waits for the lock that everybody wants, each time for another while, and most often not
+// giveUp waits for the contended lock, each time for another while, and most often not
 // for long enough.
 func (l *load) giveUp() {
 	for n := 0; l.goesOn(nil); n++ {
@@ -111,7 +111,7 @@ func (l *load) giveUp() {
 	}
 }
 
-// probe takes and frees a key that nobody else wants, a new one each time: how long that takes is
+// probe takes and frees an uncontended key, a new one each time: how long that takes is
 // how long a free lock could not be had.
 func (l *load) probe(pause time.Duration) {
 	for n := 0; l.goesOn(nil); n++ {
