@@ -169,7 +169,7 @@ func (f *fleet) leader() int {
 		}
 		time.Sleep(20 * time.Millisecond) // fake time
 	}
-	f.t.Fatal("nobody leads after 20 s")
+	f.t.Fatal("there is no leader after 20 s")
 	return -1
 }
 

@@ -122,8 +122,8 @@ func TestHolderSleeps(t *testing.T) {
 	}
 }
 
-// TestLeaderSleeps: the leader's machine is suspended. The others go on; when it wakes, it knows
-// that its own lock is lost, and takes nobody's away.
+// TestLeaderSleeps: the leader's machine is suspended. The others go on; when it wakes, it reports
+// its own lock as lost, and takes no other lock away.
 func TestLeaderSleeps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
@@ -146,9 +146,9 @@ func TestLeaderSleeps(t *testing.T) {
 	})
 }
 
-// TestLeadersClockLeaps: the leader wakes before anybody has missed it, and all leases look old to
-// it. It must not end them, since the renewals of that time are still to be read. Who has really
-// crashed is followed all the same.
+// TestLeadersClockLeaps: the leader wakes before any follower has missed it, and every lease looks
+// expired to it. It must not end them, since the renewals of that time are still to be read. An
+// instance that has really crashed still loses its locks.
 func TestLeadersClockLeaps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)

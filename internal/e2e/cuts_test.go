@@ -180,8 +180,8 @@ func TestHolderOnOneWay(t *testing.T) {
 	}
 }
 
-// TestOneVoterOnOneWay: a cut between the leader and one voter, in one direction or both, costs
-// nobody else anything, and no election.
+// TestOneVoterOnOneWay: a cut between the leader and one voter, in one direction or both, disturbs
+// no other instance and causes no election.
 func TestOneVoterOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader, voter string){
 		"leader to voter": func(f *fleet, leader, voter string) { f.net.CutOneWay(leader, voter) },
@@ -220,7 +220,7 @@ func TestOneVoterOnOneWay(t *testing.T) {
 
 // TestLeaderOnOneWay: a leader that only hears, or is only heard, is followed by another within a
 // bounded time. Locks of the others live on. The deaf one is followed later, since its heartbeats
-// keep the others from standing until it has noticed that nobody answers.
+// keep the others from standing until it has noticed that no peer answers.
 func TestLeaderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"mute": func(f *fleet, leader int) { f.each(leader, f.net.CutOneWay) },
@@ -257,8 +257,9 @@ func TestLeaderOnOneWay(t *testing.T) {
 	}
 }
 
-// TestTwoWhoDoNotSeeEachOther: neither leads, both reach everybody else: they need not even notice.
-func TestTwoWhoDoNotSeeEachOther(t *testing.T) {
+// TestTwoFollowersCutApart: neither leads and both reach every other instance, so they need not
+// even notice.
+func TestTwoFollowersCutApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
 		leader := f.leader()

@@ -98,8 +98,8 @@ func TestDataStaysAndGoes(t *testing.T) {
 	})
 }
 
-// TestDataIsTheCallersOwn: whoever writes into what he was told changes nothing but that, also
-// where the group's state is in the same process.
+// TestDataIsTheCallersOwn: a caller that writes into a returned value changes only that value, even
+// if the group's state is in the same process.
 func TestDataIsTheCallersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -53,8 +53,8 @@ func (s *headlessService) set(ip string, node *node) {
 	s.pods[ip] = node
 }
 
-// TestANameWithoutAddressesUntilSomebodyIsReady: nobody is ready before the group is founded, so it
-// would stand still for ever (HAZARDS L8). It must say why, found nothing meanwhile, and go on by
+// TestANameWithoutAddressesUntilSomebodyIsReady: no instance is ready before the group is founded,
+// so it would wait forever (HAZARDS L8). It must say why, found nothing meanwhile, and go on by
 // itself once the Service is mended.
 func TestANameWithoutAddressesUntilSomebodyIsReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -90,7 +90,8 @@ func TestANameWithoutAddressesUntilSomebodyIsReady(t *testing.T) {
 		unlock(t, f.lock(1, "k"))
 		group := f.nodes[1].Status().Group
 
-		// A pod goes and comes back at another address, where nobody lists it until it is ready.
+		// A pod goes and comes back at another address, and no list has that address until the pod
+		// is ready.
 		service.mu.Lock()
 		service.publish = false
 		delete(service.pods, host(2))

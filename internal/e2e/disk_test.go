@@ -90,7 +90,7 @@ func TestDurableLockCostsOneSync(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)
 		unlock(t, f.lock(f.follower(), "warm"))
-		time.Sleep(200 * time.Millisecond) // fake time: the commit of the last entry has reached everybody
+		time.Sleep(200 * time.Millisecond) // fake time: the commit of the last entry has reached every replica
 		for range 10 {
 			var before [3]int64
 			for i, d := range disks {
@@ -140,8 +140,8 @@ func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 	}
 }
 
-// TestHungDiskOfTheLeader: raft itself would let it lead for ever, committing by its followers and
-// answering nobody.
+// TestHungDiskOfTheLeader: raft itself would let it lead forever: its followers commit, but it
+// answers no request.
 func TestHungDiskOfTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)

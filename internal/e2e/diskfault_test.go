@@ -347,8 +347,8 @@ func (f *faultyFleet) restart(i int) *node {
 	return n
 }
 
-// TestTwoRemovedDirectories: a majority without directories is not given up by those who have it:
-// the group goes on, and nobody is told that an instance may be stopped.
+// TestTwoRemovedDirectories: a majority that has lost its directories stays the majority: the group
+// goes on, and no instance is reported as safe to stop.
 func TestTwoRemovedDirectories(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)

@@ -110,7 +110,7 @@ func TestLocksOutliveTheRestartOfAllVoters(t *testing.T) {
 			t.Errorf("the lock was lost with the restart of the voters: %v", err)
 		}
 		if _, err := f.nodes[0].TryLock(t.Context(), "k"); err == nil {
-			t.Error("the restarted group does not know of a lock that is held")
+			t.Error("the restarted group granted a lock that is held")
 		}
 		unlock(t, mine)
 		unlock(t, f.lock(0, "k"))
@@ -184,8 +184,8 @@ func TestDirectoryMistakes(t *testing.T) {
 	})
 }
 
-// TestWipedDirectoryIsANewInstance: the disk of one voter is lost; it joins as somebody new, and
-// its old raft ID never votes again.
+// TestWipedDirectoryIsANewInstance: the disk of one voter is lost; it joins as a new instance, and
+// its old replica ID never votes again.
 func TestWipedDirectoryIsANewInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

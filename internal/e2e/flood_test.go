@@ -86,8 +86,8 @@ func TestFloodOfValidCalls(t *testing.T) {
 	}
 }
 
-// call is one caller of the flood, who asks again and again. Every third wants what everybody wants
-// and holds it for a while, every third one of many keys, every third only tries.
+// call is one caller of the flood, who asks again and again. A third of them want the same key and
+// hold it for a while, a third want one of many keys, and a third only try.
 func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 	for round := 0; ctx.Err() == nil; round++ {
 		var l *mortise.Lock

@@ -57,7 +57,7 @@ func recordStorm(t *testing.T, n int) []history.Event {
 	callers.Wait()
 	c := f.config(victim, n)
 	c.History = &files[n]
-	f.start(victim, c) // it comes back, and is somebody else
+	f.start(victim, c) // it comes back as a new incarnation
 	f.ready()
 	unlock(t, f.lock(victim, "of the dead"))
 	f.nothingLeft()

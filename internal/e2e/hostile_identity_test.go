@@ -45,7 +45,7 @@ func TestHostileImpostors(t *testing.T) {
 	})
 }
 
-// secretsOf is what a former voter knows of the session of an instance.
+// secretsOf returns what a former voter knows about the session of an instance.
 func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	a.t.Helper()
 	synctest.Wait()

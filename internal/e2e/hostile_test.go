@@ -30,7 +30,7 @@ type hostile struct {
 	*transport.Port
 	f     *fleet
 	id    transport.Self
-	heard atomic.Int64 // bytes of commands: nobody may take it for a leader
+	heard atomic.Int64 // bytes of commands: no instance may take it for a leader
 
 	onReplies func([]byte) // may block; set while nothing comes
 	answer    []byte       // to every question; nil means garbage
@@ -136,8 +136,8 @@ func uvarints(vs ...uint64) (b []byte) {
 // sized frames a reply of the session room: its size, its kind, its fields.
 func sized(body []byte) []byte { return append(uvarints(uint64(len(body))), body...) }
 
-// attacks are what the hostile member does, by name. None may cost the leader its lead or anybody a
-// lock.
+// attacks are what the hostile member does, by name. None may cost the leader its lead or a holder
+// its lock.
 func attacks() map[string]func(h *hostile) {
 	return map[string]func(h *hostile){
 		"thousands of sessions": func(h *hostile) {
@@ -219,7 +219,8 @@ func attacks() map[string]func(h *hostile) {
 	}
 }
 
-// unharmed runs an attack on a working group and checks that nobody has lost anything by it.
+// unharmed runs an attack on a working group and checks that no instance has lost a lock or its
+// lead by it.
 func unharmed(t *testing.T, raft func(f *fleet) uint64, attack func(h *hostile)) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -20,7 +20,7 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// book is what an instance believes of who votes.
+// book is an instance's view of the voters.
 func book(n *node) (all []string) {
 	for _, v := range n.Status().Voters {
 		all = append(all, fmt.Sprint(v.Instance, " at ", v.Address))
@@ -29,7 +29,7 @@ func book(n *node) (all []string) {
 	return all
 }
 
-// unmoved runs an attack and fails if an instance believes anything else of who votes after it.
+// unmoved runs an attack and fails if any instance's view of the voters has changed after it.
 func (a *assault) unmoved(least time.Duration, do func()) {
 	a.t.Helper()
 	time.Sleep(10 * time.Second) // fake time: all know the same
@@ -183,7 +183,7 @@ func TestHostileGossip(t *testing.T) {
 // the instances.
 func (a *assault) gossipMembers(h *hostile) []attack.Member {
 	a.t.Helper()
-	time.Sleep(5 * time.Second) // fake time: it knows of all
+	time.Sleep(5 * time.Second) // fake time: it has every member in its list
 	ctx, cancel := context.WithTimeout(a.t.Context(), 5*time.Second)
 	defer cancel()
 	conn, err := h.Gossip().DialStream(ctx, address(0))

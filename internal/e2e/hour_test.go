@@ -25,7 +25,7 @@ func anHour() time.Duration {
 	return time.Hour
 }
 
-// calm is what must not change in a healthy group, whoever looks at it and whenever.
+// calm is what must not change in a healthy group, on any instance and at any time.
 type calm struct {
 	leader     int
 	term       uint64
@@ -72,7 +72,7 @@ func (f *fleet) calm(dials *atomic.Int64) calm {
 	return c
 }
 
-// TestAnHourOfNothing: no connection ends, nobody is elected, nothing grows, and a lock that is
+// TestAnHourOfNothing: no connection ends, no election happens, nothing grows, and a lock that is
 // held all the time stays held.
 func TestAnHourOfNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {

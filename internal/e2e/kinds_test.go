@@ -149,8 +149,7 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 	})
 }
 
-// TestSeveralKeysInAnyOrder: those who ask for the same keys in opposite orders cannot wait for
-// each other.
+// TestSeveralKeysInAnyOrder: requests for the same keys in opposite orders cannot deadlock.
 func TestSeveralKeysInAnyOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -497,8 +496,8 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 	})
 }
 
-// TestHandlesUnlockedAtOnce: whoever returns from Unlock finds his handle unlocked, however many
-// unlock it and its siblings at the same time, and the lock goes with the last of them.
+// TestHandlesUnlockedAtOnce: when Unlock returns, its handle is unlocked, however many calls unlock
+// it and its siblings at the same time. The last one releases the lock.
 func TestHandlesUnlockedAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

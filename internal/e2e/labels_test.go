@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestLabelsAreShown: to those who meet the holder and those who look; and any value comes back as
-// it was, also one that looks like the form of those with labels.
+// TestLabelsAreShown: labels are in the error of a refused request and in the answer of Peek.
+// Every value comes back unchanged, even one that looks like the encoding of a value with labels.
 func TestLabelsAreShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

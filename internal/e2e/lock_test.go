@@ -21,7 +21,7 @@ func TestUnlockReleasesEvenIfItsContextHasEnded(t *testing.T) {
 			t.Errorf("Unlock: %v", err)
 		}
 		wantIs(t, l.Err(), mortise.ErrUnlocked)
-		unlock(t, f.lock(1, "k")) // somebody else gets it
+		unlock(t, f.lock(1, "k")) // another instance gets it
 		f.nothingLeft()
 	})
 }

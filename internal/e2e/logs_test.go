@@ -160,8 +160,7 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 	})
 }
 
-// TestGossipAndRaftSpeakThroughTheLogger: on the levels that they were given, and past nobody
-// else's log.
+// TestGossipAndRaftSpeakThroughTheLogger: they log at their given levels, and to no other log.
 func TestGossipAndRaftSpeakThroughTheLogger(t *testing.T) {
 	var global bytes.Buffer
 	defer log.SetOutput(log.Writer())

@@ -97,8 +97,8 @@ func TestListWalksAllThatBeginWithAPrefix(t *testing.T) {
 	})
 }
 
-// TestCheckIsNeverOld: what a check says was true after it was asked, also when the one who answers
-// has just taken over.
+// TestCheckIsNeverOld: the answer of a check was true at some time after the call began, even if
+// the leader that answers has just taken over.
 func TestCheckIsNeverOld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

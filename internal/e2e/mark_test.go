@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestAMarkTravelsWithTheLock: to whoever waits or is refused on another instance, and past the
-// eyes of those who look at values.
+// TestAMarkTravelsWithTheLock: a request that waits or is refused on another instance gets the
+// holder's mark, and no reader of values sees it.
 func TestAMarkTravelsWithTheLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ears []*heard

@@ -10,18 +10,18 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file is about members that come and go: the voters of a group in memory mode heal, whoever
-// leaves hands over, and nobody who stays notices more than one failover.
+// This file is about members that come and go: the voters of a group in memory mode heal, a leaving
+// instance hands over, and those that stay notice at most one failover.
 
 const (
-	// gapLeaving and gapKilled are how long nobody may be granted a free lock when an instance
+	// gapLeaving and gapKilled limit how long no free lock may be granted when an instance
 	// leaves, and when it is killed.
 	gapLeaving = 300 * time.Millisecond
 	gapKilled  = 2 * time.Second
 )
 
-// prober takes and frees locks that nobody else wants, one after the other, and knows the longest
-// time between two grants.
+// prober takes and frees uncontended locks, one after the other, and records the longest time
+// between two grants.
 type prober struct {
 	longest time.Duration
 	last    time.Time
@@ -97,7 +97,7 @@ func (f *fleet) roll(n int, leave bool) {
 		f.start(i, f.config(i, n))
 		f.ready()
 		gap := p.gap()
-		f.t.Logf("node %d, leading %v, leaving %v: nobody could be granted a free lock for at most %v", i, wasLeader,
+		f.t.Logf("node %d, leading %v, leaving %v: no free lock could be granted for at most %v", i, wasLeader,
 			leave, gap)
 		if gap > limit {
 			f.t.Errorf("a gap of %v, more than %v", gap, limit)
@@ -134,8 +134,8 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
-// TestLeaveHandsTheVoteOver: when Leave returns, a configuration without the leaver is applied at a
-// leader that is somebody else.
+// TestLeaveHandsTheVoteOver: when Leave returns, a configuration without the leaver is applied at
+// another leader.
 func TestLeaveHandsTheVoteOver(t *testing.T) {
 	for name, pick := range map[string]func(f *fleet) int{"leader": (*fleet).leader,
 		"follower": (*fleet).votingFollower} {
@@ -156,7 +156,7 @@ func TestLeaveHandsTheVoteOver(t *testing.T) {
 					}
 					return
 				}
-				t.Error("nobody leads when Leave returns")
+				t.Error("there is no leader when Leave returns")
 			})
 		})
 	}
@@ -245,8 +245,8 @@ func (f *fleet) wantVotes(want int) {
 	}
 }
 
-// TestAnyTwoOfFiveVoters go, ten seconds apart, and nobody comes back: the group goes on, and bears
-// the loss of one more.
+// TestAnyTwoOfFiveVoters go, ten seconds apart, and none comes back: the group goes on, and
+// survives the loss of one more.
 func TestAnyTwoOfFiveVoters(t *testing.T) {
 	for a := range 5 {
 		for b := range 5 {
@@ -284,8 +284,8 @@ func TestAnyTwoOfFiveVoters(t *testing.T) {
 	}
 }
 
-// TestFlappingMember is killed and started again every five seconds, for two minutes. Nobody else
-// notices.
+// TestFlappingMember is killed and started again every five seconds, for two minutes. No other
+// instance notices.
 func TestFlappingMember(t *testing.T) {
 	for _, founders := range []bool{false, true} {
 		if founders && underRace {
@@ -310,7 +310,7 @@ func TestFlappingMember(t *testing.T) {
 				time.Sleep(2500 * time.Millisecond) // fake time
 			}
 			if gap := p.gap(); gap > gapKilled {
-				t.Errorf("nobody was granted a free lock for %v", gap)
+				t.Errorf("no free lock was granted for %v", gap)
 			}
 			for _, l := range mine {
 				if err := l.Err(); err != nil {
@@ -352,7 +352,7 @@ func TestScale(t *testing.T) {
 			f.settle()
 		}
 		if gap := p.gap(); gap > gapLeaving {
-			t.Errorf("nobody was granted a free lock for %v", gap)
+			t.Errorf("no free lock was granted for %v", gap)
 		}
 		f.wantVotes(1)
 		if got := f.nodes[8].Status().Group; got != group {
@@ -372,7 +372,7 @@ func TestSoleVoterOfTwoIsLost(t *testing.T) {
 		f.crash(voter)
 		time.Sleep(10 * time.Second) // fake time
 		if before.Err() == nil {
-			t.Error("a lock is held although nobody keeps it")
+			t.Error("the lock is still reported as held although its group is gone")
 		}
 		f.start(voter, f.config(voter, 2))
 		f.ready()
@@ -384,7 +384,7 @@ func TestSoleVoterOfTwoIsLost(t *testing.T) {
 	})
 }
 
-// TestAllLeaveAtOnce: nobody waits for a successor.
+// TestAllLeaveAtOnce: no instance waits for a successor.
 func TestAllLeaveAtOnce(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5} {
 		bubble(t, func(t *testing.T) {

@@ -57,7 +57,8 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 	})
 }
 
-// TestAHoldIsHandedOn: to another instance, while the one who had it lives; he is told by whom.
+// TestAHoldIsHandedOn: a hold passes to another instance while the old holder lives. The old holder
+// is told which instance took it.
 func TestAHoldIsHandedOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -64,8 +64,8 @@ func TestTooManyCallers(t *testing.T) {
 	})
 }
 
-// TestFullQueueIsAClearError: who finds a queue at its limit is told so, and those who wait in it
-// keep their places.
+// TestFullQueueIsAClearError: a request that finds the queue at its limit fails with an error that
+// says so, and the waiters keep their places.
 func TestFullQueueIsAClearError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -110,8 +110,8 @@ func TestFullQueueIsAClearError(t *testing.T) {
 	})
 }
 
-// TestMemberThatStopsReading: what is meant for it is bounded and then thrown away with its
-// attachment; nobody else waits for it.
+// TestMemberThatStopsReading: the data queued for it is bounded, then dropped with its attachment;
+// no other member waits for it.
 func TestMemberThatStopsReading(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Whoever asks for a lock that is held needs no entry of his own. He stands in line within 4 ms all
-// the same, and knows behind whom, and when the lock is given up he loses no time by it.
+// A request for a held lock needs no log entry of its own. It is still in the queue within 4 ms,
+// reports which holder it waits for, and loses no time when the lock is released.
 func TestWhoWaitsStandsInLineSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -28,7 +28,7 @@ func TestWhoWaitsStandsInLineSoon(t *testing.T) {
 		second := ask(1)
 		for f.peek(2, "k").Waiting == 0 {
 			if waited := time.Since(began); waited > 4*time.Millisecond {
-				t.Fatalf("he does not stand in line after %v", waited)
+				t.Fatalf("it is not in the queue after %v", waited)
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -49,8 +49,8 @@ func TestWhoWaitsStandsInLineSoon(t *testing.T) {
 	})
 }
 
-// TestHandoverTakesOneEntry: where a lock goes from hand to hand, the next request of who gives it
-// up rides with the next Unlock.
+// TestHandoverTakesOneEntry: where a lock passes from holder to holder, the next request of the
+// releasing one shares a log entry with the next Unlock.
 func TestHandoverTakesOneEntry(t *testing.T) {
 	const turns = 200
 	bubble(t, func(t *testing.T) {

@@ -27,7 +27,7 @@ func step() time.Duration {
 	return 125 * time.Microsecond
 }
 
-// mustBeFree fails if anybody holds the key, or will without asking again: another node gets it at
+// mustBeFree fails if the key is held, or will be without a new request: another node gets it at
 // once.
 func (f *fleet) mustBeFree(i int, key, why string) {
 	f.t.Helper()
@@ -110,7 +110,7 @@ func lockOnce(t *testing.T, ctx context.Context, lock func(context.Context, stri
 }
 
 // TestGivingUpWhileTheGrantIsOnItsWay: the holder unlocks, and the waiter's context ends at every
-// moment around the grant. The one who waits behind it gets the lock either way, at once.
+// moment around the grant. The waiter behind it gets the lock at once either way.
 func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -171,8 +171,8 @@ func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 }
 
 // TestUnlockAgainstLoss: a holder that is cut off unlocks at every moment around its deadline,
-// several times at once. Whatever Unlock says, the handle holds nothing, the calls agree, and
-// nobody else was granted the lock before.
+// several times at once. Whatever Unlock says, the handle holds nothing, the calls agree, and no
+// other request was granted the lock before.
 func TestUnlockAgainstLoss(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -292,7 +292,7 @@ func (f *fleet) everything(n *node, caller int) {
 			err = n.Err()
 		case 5:
 			short, cancel := context.WithTimeout(ctx, oneWay)
-			_, _ = n.Lock(short, "nobody gives this back")
+			_, _ = n.Lock(short, "no call releases this one")
 			cancel()
 		}
 		switch {

@@ -104,8 +104,8 @@ func TestRecoveredWithoutTheLate(t *testing.T) {
 	})
 }
 
-// TestDurableVoterIsReplaced after a minute of silence, if somebody can take its place; when it
-// comes back it is a member like others, and may get a vote again, under another ID.
+// TestDurableVoterIsReplaced after a minute of silence, if another instance can take its place;
+// when it comes back it is a member like others, and may get a vote again, under another ID.
 func TestDurableVoterIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// owner is somebody who enters locks again: all that is done under the context of one lock. Its
+// owner is one user of reentrant locks: all that is done under the context of one lock. Its
 // random program is a stack of handles, each made under the context of the one below it.
 type owner struct {
 	t     *testing.T
@@ -74,7 +74,7 @@ func (o *owner) enter(key string) {
 	for _, e := range o.stack {
 		mine = mine || e.lock.Key() == key
 	}
-	ctx, cancel := context.WithTimeout(o.top(), time.Minute) // whoever waits for longer waits for himself
+	ctx, cancel := context.WithTimeout(o.top(), time.Minute) // a longer wait would be for its own lock
 	defer cancel()
 	l, err := o.node.Acquire(ctx, mortise.Request{Key: key, Try: o.r.IntN(4) == 0, Shared: mine && o.r.IntN(3) == 0})
 	var deadlock *mortise.DeadlockError
@@ -177,8 +177,8 @@ func (o *owner) run(steps int) {
 }
 
 // TestEntriesAreCounted: locks that are entered again, by many random owners on several instances,
-// are what check.Reentry says: their owner's alone until he has left as often as he has entered,
-// with one token meanwhile and a higher one for whoever comes next.
+// are what check.Reentry says: held by their owner alone until it has left as often as it has
+// entered, with one token meanwhile and a higher one for the next holder.
 func TestEntriesAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -200,8 +200,8 @@ func TestEntriesAreCounted(t *testing.T) {
 	})
 }
 
-// TestACircleIsFoundBehindALockThatWasEnteredAgain: whoever enters an outer lock again under an
-// inner one still waits under the inner one.
+// TestACircleIsFoundBehindALockThatWasEnteredAgain: an owner that enters an outer lock again under
+// an inner one still waits under the inner one.
 func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

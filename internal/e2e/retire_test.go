@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// poison makes raft panic on node i, as corrupt data would: a heartbeat that commits what nobody
-// has.
+// poison makes raft panic on node i, as corrupt data would: a heartbeat that commits an entry that
+// no replica has.
 func poison(f *fleet, i int) {
 	r := f.nodes[i].Replica()
 	status := r.Log.Status()
@@ -91,7 +91,8 @@ func (h stalled) Handle(_ context.Context, r slog.Record) error {
 }
 
 // TestRetirementAgainstRestart: a voter retires, and while that is being carried out the instance
-// starts anew in another group. Once it said for ever that it belonged to the old one.
+// starts anew in another group. In an earlier version it went on claiming forever that it belonged
+// to the old one.
 func TestRetirementAgainstRestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -106,7 +107,7 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		f.ready()
 		old := f.nodes[0].Status().Group
 		poison(f, 0)
-		poison(f, 1) // the majority is lost at once, so nobody can be replaced; the group heals by itself
+		poison(f, 1) // the majority is lost at once, so no voter can be replaced; the group heals by itself
 		for s := f.nodes[0].Status(); s.Group == old || s.Phase != mortise.PhaseMember; s = f.nodes[0].Status() {
 			time.Sleep(100 * time.Millisecond) // fake time
 		}
@@ -171,8 +172,8 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 	}
 }
 
-// TestLoneVoterRetires: nobody else can found the next group for it, or keeps saying that there is
-// a leader.
+// TestLoneVoterRetires: no other instance can found the next group for it, or goes on reporting a
+// leader.
 func TestLoneVoterRetires(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)

@@ -283,7 +283,7 @@ func TestRightsAreCheckedTwice(t *testing.T) {
 			t.Error("rights that cannot be read")
 		}
 		v := f.visit(derived(t, "lock a/*"))
-		for i := range f.nodes { // nobody is left who could lead
+		for i := range f.nodes { // no instance is left that could lead
 			if i != from {
 				f.close(i)
 			}

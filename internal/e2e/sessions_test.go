@@ -63,7 +63,7 @@ func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 	})
 }
 
-// TestSessionsOutliveTheirLeader: and are no registrations, of which the group counts one for each
+// TestSessionsOutliveTheirLeader: and do not count as registrations: the group counts one for each
 // instance.
 func TestSessionsOutliveTheirLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 )
 
 // TestFoundersWithDirectoriesAndPodsWithout is the shape for an autoscaler (docs/OPERATION.md):
-// founders keep directories, and others, which nobody's Join names, keep none, lock, and never
-// vote. All founders are away for many leases and come back; then one of the others is killed and
-// another one comes, as in a Deployment.
+// founders keep directories, and others, which no Join lists, keep none, lock, and never vote. All
+// founders are away for many leases and come back; then one of the others is killed and another one
+// comes, as in a Deployment.
 func TestFoundersWithDirectoriesAndPodsWithout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -193,8 +193,8 @@ func TestEndWithAFullQueue(t *testing.T) {
 	}
 }
 
-// TestEverybodyLeaves: the deployment is deleted. Each holds a lock that it gives back when it is
-// told to, and nobody waits for a successor that does not exist.
+// TestEverybodyLeaves: the deployment is deleted. Each holds a lock that it releases when told to,
+// and no instance waits for a successor that does not exist.
 func TestEverybodyLeaves(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -203,15 +203,15 @@ func TestEverybodyLeaves(t *testing.T) {
 			ctx := l.Context(t.Context())
 			go func() {
 				<-ctx.Done()
-				_ = l.Unlock(context.Background()) // perhaps nobody is left to confirm it
+				_ = l.Unlock(context.Background()) // perhaps no instance is left to confirm it
 			}()
 		}
 		f.endAll("all", func(int) bool { return true })
 	})
 }
 
-// TestLeaderLeavesWithWaiters: those who wait when the leader leaves keep their places, and are
-// served as soon as another leads.
+// TestLeaderLeavesWithWaiters: requests that wait when the leader leaves keep their places, and are
+// served as soon as another instance leads.
 func TestLeaderLeavesWithWaiters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// thin is a connection whose owner reads only so many bytes a second; 0: as they come.
+// thin is a connection whose owner reads only so many bytes a second. Zero means no limit.
 type thin struct {
 	net.Conn
 	rate *atomic.Int64
@@ -65,8 +65,8 @@ func (f *fleet) throttle(rate *atomic.Int64) {
 }
 
 // TestMemberThatReadsSlowly is granted a thousand locks at once, over a line that needs seconds for
-// that. It gets them all, and nobody else notices. (A line that needs more than a lease for the
-// answers to all requests of a member is too thin: it begins anew for ever.)
+// that. It gets them all, and no other member notices. (A line that needs more than a lease for the
+// answers to all requests of a member is too thin: it starts over forever.)
 func TestMemberThatReadsSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var rate atomic.Int64
@@ -125,7 +125,7 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 }
 
 // TestCallersThatNeverLook take locks, ask for channels and contexts, and read none of them. Losing
-// all the locks at once stops nobody.
+// all the locks at once blocks no other member.
 func TestCallersThatNeverLook(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -21,9 +21,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestBigStates measures how mortise bears large states: what they cost, and what they do to those
-// who want a lock meanwhile. It is a campaign of minutes and has its own command, scripts/states,
-// which makes bench/states.md, the last section of docs/SPEED.md, of what is printed here.
+// TestBigStates measures large states: what they cost, and how long they delay requests for locks.
+// It is a campaign of minutes and has its own command, scripts/states, which makes bench/states.md,
+// the last section of docs/SPEED.md, of what is printed here.
 func TestBigStates(t *testing.T) {
 	wanted := os.Getenv("MORTISE_STATES")
 	if wanted == "" {
@@ -56,7 +56,7 @@ const (
 type bigState struct {
 	t         *testing.T
 	addresses []string
-	nodes     []*node // three voters, the holder, and who comes later
+	nodes     []*node // three voters, the holder, and a later instance
 	holder    *node
 	holds     []*mortise.Lock
 	usual     time.Duration // 99th percentile of Lock before there was anything
@@ -154,7 +154,7 @@ func (s *bigState) fill(locks, sessions int) {
 	s.heapSession = float64(liveHeap()-before) / float64(sessions)
 }
 
-// open opens sessions that nobody attends to: they live for ten minutes.
+// open opens sessions without a client: they live for ten minutes.
 func (s *bigState) open(sessions int) {
 	r := s.leader().Replica()
 	record := []byte(`{"instance":"0","name":"one of very many","addr":"10.0.0.1:7946"}`)
@@ -322,7 +322,7 @@ func (l *load) seen(windows ...window) (list []seen) {
 	return list
 }
 
-// row measures what happens to whoever wants a lock, and prints a line of the first table.
+// row measures how requests for locks are delayed, and prints a line of the first table.
 func (s *bigState) row(locks, sessions int) {
 	resting := s.during(5 * time.Second)
 	taken, joined := s.snapshots(bigRuns), s.newcomers(bigRuns)
@@ -409,7 +409,7 @@ func (s *bigState) others(but *node) []*node {
 	return slices.DeleteFunc(s.voters(), func(n *node) bool { return n == but })
 }
 
-// gap is the longest time in a window in which nobody was granted anything.
+// gap is the longest time in a window without a grant.
 func (l *load) gap(w window) (longest time.Duration) {
 	var at []time.Duration
 	for _, samples := range l.samples {

@@ -45,7 +45,7 @@ func TestSoloNodeRefusesOthers(t *testing.T) {
 	})
 }
 
-// TestSilentAddressBlocksBirthAndIsNamed: silence is not an answer, since whoever is silent may
+// TestSilentAddressBlocksBirthAndIsNamed: silence is not an answer, since a silent instance may
 // belong to a group.
 func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -70,7 +70,8 @@ func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 	})
 }
 
-// TestForeignAddressDoesNotMatter: whoever answers and is not one of us has no part in birth.
+// TestForeignAddressDoesNotMatter: a program that answers but is not an instance of ours has no
+// part in the founding.
 func TestForeignAddressDoesNotMatter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

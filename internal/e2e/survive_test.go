@@ -25,7 +25,7 @@ func TestCrashedLeaderCostsOneFailover(t *testing.T) {
 		after := f.lock((leader+1)%3, "k")
 		took := time.Since(crashed)
 		t.Logf("from the crash of the leader to the next grant: %v", took)
-		if limit := 200 * time.Millisecond; took > limit { // its streams end, so nobody waits for an election timeout
+		if limit := 200 * time.Millisecond; took > limit { // its streams end, so no follower waits for an election timeout
 			t.Errorf("the next grant took %v, more than %v", took, limit)
 		}
 		if after.Token() <= before.Token() {
@@ -158,7 +158,7 @@ func TestGraceOfANewGroup(t *testing.T) {
 			f.start(i, c)
 		}
 		f.leader()
-		time.Sleep(5 * time.Second) // fake time: everybody has a session now
+		time.Sleep(5 * time.Second) // fake time: every instance has a session now
 		_, err := f.nodes[0].TryLock(t.Context(), "k")
 		wantIs(t, err, mortise.ErrNotReady)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -292,7 +292,8 @@ func TestWatchersAreBoundedAndGo(t *testing.T) {
 	})
 }
 
-// TestAuditTellsEndsByOthers: and nothing of those who unlock.
+// TestAuditTellsEndsByOthers: the audit log has holds ended by others, and none that their holder
+// unlocked.
 func TestAuditTellsEndsByOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestWatchBeginsAnewWhereItsBeginningBrokeOff: who goes on with the position of the last event
-// that he has seen, wherever that was, in the end knows what there is.
+// TestWatchBeginsAnewWhereItsBeginningBrokeOff: a watcher that resumes at the position of the last
+// event it has seen ends with the current state, wherever that position was.
 func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
