@@ -76,7 +76,7 @@ func goals() []goal {
 		float64(500*time.Millisecond), float64(100*time.Millisecond), showTime)
 	absolute("kill -9 of the leader to the next grant, memory", memory, "kill", halfTime,
 		float64(500*time.Millisecond), float64(100*time.Millisecond), showTime)
-	absolute("re-lock on the same instance, nobody else waiting", memory, "relock", halfTime,
+	absolute("re-lock on the same instance, no other caller waiting", memory, "relock", halfTime,
 		float64(10*time.Microsecond), float64(time.Microsecond), showTime)
 	absolute("allocations of all three nodes for a pair, serial", memory, "serial", allocsPair, 700, 500, showPlainly)
 	absolute("allocations of all three nodes for a pair, 1,024 callers", memory, "parallel1024", allocsPair, 20, 6,

@@ -39,7 +39,7 @@ func mortisePeer(name string, durable, encrypted bool) Peer {
 // soonPeer is mortise in memory with callers that do not wait for their unlocks.
 func soonPeer() Peer {
 	p := mortisePeer("mortise-soon", false, false)
-	p.Promise = "as mortise; but who unlocks is not told whether the lock was held until the end (UnlockSoon)"
+	p.Promise = "as mortise, but Unlock does not report whether the lock was held until the end (UnlockSoon)"
 	member := p.Member
 	p.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
 		m, err := member(ctx, dir, addresses, i)

@@ -143,7 +143,7 @@ func workloadTitle(name string) string {
 	return name
 }
 
-// measured are the peers of which there is a result for any of the workloads.
+// measured are the peers that have a result for any of the workloads.
 func (r Record) measured(workloads ...string) (list []PeerRecord) {
 	for _, p := range r.Peers {
 		if slices.ContainsFunc(workloads, func(w string) bool { _, ok := r.find(p.Name, w); return ok }) {

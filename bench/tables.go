@@ -111,7 +111,7 @@ func writeIdle(b *strings.Builder, r Record) {
 	if len(peers) == 0 {
 		return
 	}
-	b.WriteString("Instances that nobody uses, all in one process; three vote. Nothing is extrapolated.\n\n")
+	b.WriteString("Idle instances, all in one process; three vote. Nothing is extrapolated.\n\n")
 	var rows [][]string
 	for _, p := range peers {
 		for _, s := range sizes {

@@ -15,6 +15,10 @@ const (
 	// unsettledTicks is how long after a change of role, or after a gap, messages are duplicated.
 	unsettledTicks = 40
 
+	// outageTicks is how long a link may be silent before its peer is sent no duplicates: TCP has
+	// then sent a lost packet again six times or more.
+	outageTicks = 80
+
 	// gapHeartbeats is how many heartbeats in a row are missed in a gap.
 	gapHeartbeats = 2
 
@@ -48,15 +52,16 @@ func duplicable(m *raftpb.Message) bool {
 	return size <= maxDuplicateBytes
 }
 
-// uneven reports whether the heartbeats between a leader and a follower had a gap recently. Two
-// followers exchange none, and a silence of unsettledTicks is no loss of packets but an outage.
+// uneven reports whether the link between a leader and a follower had a gap recently. Two followers
+// exchange no heartbeats. A link that stays silent is broken, and not only late: duplicates would
+// keep a leader whose large entries and other frames reach no follower.
 func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false
 	}
 	h, ok := c.heard[peer]
-	silence := c.ticks - h.tick
-	return ok && silence < unsettledTicks && (silence >= c.gapTicks() || c.ticks < h.uneven)
+	silence := c.ticks - h.linked
+	return ok && silence < outageTicks && (silence >= c.gapTicks() || c.ticks < h.uneven)
 }
 
 func (c *Core) gapTicks() uint64 { return uint64(gapHeartbeats * c.cfg.HeartbeatTicks) }

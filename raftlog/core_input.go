@@ -79,13 +79,18 @@ func (c *Core) NextTick() clock.Time {
 
 // Step handles a message of another replica. Messages that no replica of this version sends are
 // ignored, as are those that raft refuses.
-func (c *Core) Step(m *raftpb.Message) {
+func (c *Core) Step(m *raftpb.Message) { c.step(m, false) }
+
+// StepDuplicate passes in a message that arrived on the second connection, see Output.Duplicates.
+func (c *Core) StepDuplicate(m *raftpb.Message) { c.step(m, true) }
+
+func (c *Core) step(m *raftpb.Message, duplicate bool) {
 	if !acceptable(m, c.id) || c.yields(m) {
 		return
 	}
 	// Raft's errors here only say that the message is obsolete.
 	_ = c.node.Step(m)
-	c.hear(m.GetFrom(), m.GetTerm())
+	c.hear(m.GetFrom(), m.GetTerm(), duplicate)
 	c.observe()
 	c.led(m.GetFrom(), m.GetTerm())
 }

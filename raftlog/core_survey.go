@@ -51,15 +51,19 @@ type hearing struct {
 	tick  uint64 // of its last message; before that, when this lead began or the replica was added
 	spoke bool
 
-	uneven uint64 // tick until which its heartbeats count as uneven, after the end of a gap
+	linked uint64 // tick of its last message that was no duplicate; at first as tick
+	uneven uint64 // tick until which its link counts as uneven, after the end of a gap
 }
 
 // hear records a message of a replica in the configuration. A message of an earlier term is late
 // and does not count.
-func (c *Core) hear(id, term uint64) {
+func (c *Core) hear(id, term uint64, duplicate bool) {
 	if h, ok := c.heard[id]; ok && term >= c.role.Term {
-		if h.spoke && c.ticks-h.tick >= c.gapTicks() {
-			h.uneven = c.ticks + unsettledTicks
+		if !duplicate {
+			if h.spoke && c.ticks-h.linked >= c.gapTicks() {
+				h.uneven = c.ticks + unsettledTicks
+			}
+			h.linked = c.ticks
 		}
 		h.tick, h.spoke = c.ticks, true
 		c.heard[id] = h
@@ -74,7 +78,7 @@ func (c *Core) listen(anew bool) {
 	maps.DeleteFunc(c.heard, func(id uint64, _ hearing) bool { return !c.config.has(id) })
 	for _, m := range c.config.Members {
 		if _, ok := c.heard[m.ID]; !ok {
-			c.heard[m.ID] = hearing{tick: c.ticks}
+			c.heard[m.ID] = hearing{tick: c.ticks, linked: c.ticks}
 		}
 	}
 }

@@ -20,7 +20,7 @@ const maxGathers = 3
 // inbox holds what other goroutines pass to the owner. It is swapped whole, so that everything that
 // arrives during one turn is handled together in the next.
 type inbox struct {
-	messages    []*raftpb.Message
+	messages    []arrival
 	stepBytes   int
 	unreachable []uint64
 	gone        []uint64
@@ -34,6 +34,12 @@ type inbox struct {
 	stored      bool
 	storeErr    error
 	aside       *outcome
+}
+
+// arrival is a message, and whether it arrived on the second connection.
+type arrival struct {
+	message   *raftpb.Message
+	duplicate bool
 }
 
 // bound is where a batch ends in inbox.batches, and its term.
@@ -166,15 +172,21 @@ func (l *Log) Confirm(term, n uint64) {
 // Step handles a message of another replica, which must not be changed afterwards. The caller must
 // have checked that the sender belongs to the group and is the replica that From names. If the
 // inbox is full the message is dropped and counted in Status.
-func (l *Log) Step(m *raftpb.Message) {
-	size := messageBytes(m)
+func (l *Log) Step(m *raftpb.Message) { l.arrive(arrival{m, false}) }
+
+// StepDuplicate is Step for a message that arrived on the second connection, see
+// Config.SendDuplicates.
+func (l *Log) StepDuplicate(m *raftpb.Message) { l.arrive(arrival{m, true}) }
+
+func (l *Log) arrive(a arrival) {
+	size := messageBytes(a.message)
 	l.put(func(in *inbox) {
 		if len(in.messages) >= stepMessagesMax || in.stepBytes > 0 && in.stepBytes+size > stepBytesMax {
 			l.status.Dropped++
 			return
 		}
 		in.stepBytes += size
-		in.messages = append(in.messages, m)
+		in.messages = append(in.messages, a)
 	})
 }
 

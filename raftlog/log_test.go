@@ -350,8 +350,9 @@ func TestMessagesComeBeforeTime(t *testing.T) {
 				t.Errorf("seed %d: a stalled follower answers its leader with %v", seed, got)
 			}
 		}
-		l.turn(&inbox{messages: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)),
-			To: new(uint64(1)), Term: new(uint64(1))}}}, true)
+		heartbeat := &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)),
+			Term: new(uint64(1))}
+		l.turn(&inbox{messages: []arrival{{message: heartbeat}}}, true)
 		if got := core.Role(); got != (Role{Term: 1, Leader: 2}) {
 			t.Errorf("seed %d: role %v", seed, got)
 		}

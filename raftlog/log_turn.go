@@ -141,8 +141,8 @@ func (l *Log) feed(in *inbox) error {
 			return err
 		}
 	}
-	for _, m := range in.messages {
-		l.core.Step(m)
+	for _, a := range in.messages {
+		l.core.step(a.message, a.duplicate)
 	}
 	for _, id := range in.unreachable {
 		l.core.Unreachable(id)

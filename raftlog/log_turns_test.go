@@ -38,7 +38,7 @@ func wantHandled(t *testing.T, l *Log) {
 		if names := in.left(); len(names) > 0 {
 			t.Errorf("a turn has left %v in an inbox", names)
 		}
-		held := func(m *raftpb.Message) bool { return m != nil }
+		held := func(a arrival) bool { return a.message != nil }
 		if slices.ContainsFunc(in.messages[:cap(in.messages)], held) {
 			t.Error("messages that were handled are held")
 		}

@@ -72,7 +72,7 @@ func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
 		return nil
 	}
 	if mine := p.ours(self, peer, messages); len(mine) > 0 {
-		p.config.Handler.Frame(peer, Frame{Raft: mine})
+		p.config.Handler.Frame(peer, Frame{Raft: mine, Duplicate: true})
 	}
 	return nil
 }

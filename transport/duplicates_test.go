@@ -13,6 +13,9 @@ import (
 func (n *node) indexes() (all []uint64) {
 	synctest.Wait()
 	for _, e := range n.seen() {
+		if len(e.frame.Commands) == 0 && len(e.frame.Raft) > 0 && !e.frame.Duplicate {
+			n.t.Error("a duplicate arrived as a message of the link")
+		}
 		for _, m := range e.frame.Raft {
 			all = append(all, m.GetIndex())
 		}

@@ -56,6 +56,10 @@ type Frame struct {
 	Replies  []byte
 	Raft     []*raftpb.Message
 	Retired  bool // the sender's voter or node has retired: treat it as lost
+
+	// Duplicate is set on a received frame with nothing but raft messages, which arrived beside the
+	// link, see [Port.SendDuplicates]. Port.Send ignores it.
+	Duplicate bool
 }
 
 // empty reports whether f has no content.

@@ -35,7 +35,7 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	}
 	if r := in.n.replica.Load(); r != nil {
 		if len(f.Raft) > 0 {
-			in.raft(r, from, f.Raft)
+			in.raft(r, from, &f)
 		}
 		if f.Retired {
 			from := in.ended(from)
@@ -61,7 +61,7 @@ func (in inbound) ended(from transport.Identity) nodeid.ID {
 
 // raft passes messages to the log if the sender owns its raft ID. A replica that has been removed
 // is told so.
-func (in inbound) raft(r *ownReplica, from transport.Identity, messages []*raftpb.Message) {
+func (in inbound) raft(r *ownReplica, from transport.Identity, f *transport.Frame) {
 	if !in.n.voterIs(from) {
 		c := in.n.cluster()
 		if c == nil {
@@ -77,8 +77,12 @@ func (in inbound) raft(r *ownReplica, from transport.Identity, messages []*raftp
 		c.Stray(from.Instance, from.Addr)
 		return
 	}
-	for _, m := range messages {
-		r.log.Step(m)
+	step := r.log.Step
+	if f.Duplicate {
+		step = r.log.StepDuplicate
+	}
+	for _, m := range f.Raft {
+		step(m)
 	}
 }
 

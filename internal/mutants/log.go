@@ -82,6 +82,8 @@ func log() []Bug {
 			Breaks: "heartbeats wait for TCP on a network that loses packets, and leaders are deposed that live"},
 		{Name: "duplicates-for-ever", Room: "raftlog", Hazard: "none",
 			Breaks: "a network without loss carries each small message twice"},
+		{Name: "duplicates-replace-links", Room: "raftlog", Hazard: "none",
+			Breaks: "a leader whose links stand still leads on by duplicates, and locks wait as long"},
 		{Name: "duplicates-unbounded", Room: "raftlog", Hazard: "none",
 			Breaks: "after an election a leader sends all that many callers want twice"},
 		{Name: "no-candidate-yields", Room: "raftlog", Hazard: "A7",

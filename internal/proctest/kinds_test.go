@@ -4,6 +4,7 @@ package proctest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"net"
 	"net/netip"
@@ -25,13 +26,17 @@ const (
 	gossip              // gossip and questions: those of birth, of leaving, of changes of voters
 )
 
-// The first request on a connection names its method, in the letters of HTTP/2's own code: what
-// hpack.AppendHuffmanString(nil, "/mortise.transport.v1.Peer/Link") gives, and the same for
-// Snapshot; others begin as they do.
+// Without TLS each side begins a connection with the preface, 32 random bytes, and a greeting behind
+// its length in four bytes. Then follow the frames of a link, or HTTP/2, where the first request
+// names its method in HTTP/2's own code: what hpack.AppendHuffmanString gives for
+// "/mortise.transport.v1.Peer/Snapshot", and for the beginning of every method, "/mortise.", less
+// its last bits.
 const (
-	anyMethod      = "6293d89320aba6c1d48acf6257ee15f594b6"
-	linkMethod     = anyMethod + "319cd575"
-	snapshotMethod = anyMethod + "31baa1d689ce9f"
+	preface        = "mortise\n"
+	randomBytes    = 32
+	callPreface    = "PRI "
+	anyMethod      = "6293d89320ab"
+	snapshotMethod = "6293d89320aba6c1d48acf6257ee15f594b631baa1d689ce9f"
 )
 
 // kindOf says what the bytes that opened a connection ask for.
@@ -40,8 +45,16 @@ func kindOf(opening []byte) kind {
 		code, err := hex.DecodeString(text)
 		return err == nil && bytes.Contains(opening, code)
 	}
+	opening, greets := bytes.CutPrefix(opening, []byte(preface))
+	if !greets || len(opening) < randomBytes+4 {
+		return unknown
+	}
+	opening = opening[randomBytes:]
+	opening = opening[min(4+int(binary.BigEndian.Uint32(opening)), len(opening)):]
 	switch {
-	case has(linkMethod), has(snapshotMethod):
+	case len(opening) < len(callPreface):
+		return unknown
+	case !bytes.HasPrefix(opening, []byte(callPreface)), has(snapshotMethod):
 		return links
 	case has(anyMethod):
 		return gossip

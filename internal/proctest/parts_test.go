@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -37,19 +38,24 @@ func TestLongestGap(t *testing.T) {
 }
 
 func TestKindOf(t *testing.T) {
-	code := func(text string) []byte {
+	call := func(text string) string {
 		b, err := hex.DecodeString(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.Concat([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), b, []byte("rest"))
+		return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + string(b) + "rest"
 	}
-	for text, want := range map[string]kind{
-		linkMethod: links, snapshotMethod: links, anyMethod + "310a3aff": gossip, anyMethod + "31ac64ea54a3": gossip,
-		anyMethod + "3178f555": gossip, "": unknown,
+	for then, want := range map[string]kind{
+		"\x00\x00\x00\x05frame":                        links,
+		call(snapshotMethod):                           links,
+		call("6293d89320aba6c1d48acf6257ee15f594b631"): gossip, // /mortise.transport.v1.Peer/
+		call("6293d89320abf6b4b67a5fb857bd45a8496c63"): gossip, // /mortise.query.v1.Cluster/
+		call(""): unknown,
+		"":       unknown,
+		"PR":     unknown,
 	} {
-		if got := kindOf(code(text)); got != want {
-			t.Errorf("a connection that opens with %q is of kind %d, want %d", text, got, want)
+		if got := kindOf([]byte(preface + strings.Repeat("r", randomBytes) + "\x00\x00\x00\x05hello" + then)); got != want {
+			t.Errorf("a connection that goes on with %q is of kind %d, want %d", then, got, want)
 		}
 	}
 }
