@@ -80,6 +80,7 @@ type Core struct {
 	taken            uint64            // snapshots taken
 	commits          []*raftpb.Message // appends that wait for the next tick, at most one for each follower
 	withheld         []*raftpb.Message // appends to learners that wait until a majority knows the configuration
+	applies          []*raftpb.Message // raft's requests to apply entries, in order
 
 	out  Output            // being collected
 	done Output            // the last one handed out; its memory is reused
@@ -106,7 +107,7 @@ func NewCore(cfg CoreConfig) (_ *Core, err error) {
 		}
 	}()
 	c := &Core{cfg: cfg, id: cfg.State.Identity.ID, ticked: cfg.Now, view: newView(), heard: map[uint64]hearing{}}
-	c.appends.hard, c.appends.saved = hard, cfg.State.HardState
+	c.appends.hard, c.appends.saved, c.appends.commit = hard, cfg.State.HardState, hard.GetCommit()
 	if err := c.start(hard); err != nil {
 		return nil, err
 	}
@@ -154,13 +155,6 @@ func (c *Core) start(hard *raftpb.HardState) error {
 	c.commit = hard.GetCommit()
 	c.observe()
 	return nil
-}
-
-// must panics on an error that cannot happen; the panic retires the replica.
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }
 
 // checkState validates the stored log and returns the hard state to start from. The stored commit

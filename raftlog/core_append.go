@@ -1,6 +1,8 @@
 package raftlog
 
 import (
+	"slices"
+
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 )
@@ -13,6 +15,7 @@ type appends struct {
 	spare   []appendItem      // empty; its memory is reused
 	hard    *raftpb.HardState // as of the last item
 	saved   *raftpb.HardState // as of the last Save handed out
+	commit  uint64            // commit index of the last hard state that is durable
 	remote  int               // items in waiting and saving that install another replica's snapshot
 }
 
@@ -26,8 +29,8 @@ type appendItem struct {
 }
 
 // queueAppend queues a storage message. A new commit index alone causes no Save, which would double
-// the syncs. It is stored with the next Save; a replica that restarts without it learns it from the
-// leader.
+// the syncs, except for a configuration (core_apply.go). It is stored with the next Save; a replica
+// that restarts without it learns it from the leader.
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
@@ -114,6 +117,7 @@ func (c *Core) save() {
 func (c *Core) Stored() {
 	items := c.appends.saving
 	c.appends.saving = nil
+	c.appends.commit = max(c.appends.commit, c.appends.batch.HardState.GetCommit())
 	for _, it := range items {
 		if it.local {
 			c.taking = taking{}
@@ -137,6 +141,19 @@ func (c *Core) Stored() {
 	if cap(items) <= recycleMax {
 		c.appends.spare = items[:0]
 	}
+}
+
+// knows reports whether it is durable that an entry is committed. If it is not, the next Save is
+// made due, unless a Save that has it is under way.
+func (a *appends) knows(index uint64) bool {
+	if index <= a.commit {
+		return true
+	}
+	due := func(it appendItem) bool { return it.durable }
+	if a.saved.GetCommit() < index && !slices.ContainsFunc(a.waiting, due) {
+		a.waiting = append(a.waiting, appendItem{durable: true})
+	}
+	return false
 }
 
 // merge combines storage messages into one batch of the same effect, and reports whether any of

@@ -224,6 +224,7 @@ func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.turn()
+	l.sync() // commits it
 	if !l.core.Change(l.role.Term, add(9)) {
 		t.Fatal("the change is not taken")
 	}

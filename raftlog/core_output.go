@@ -78,3 +78,10 @@ func (o *Output) Idle() bool {
 	return len(o.Events) == 0 && o.Take == nil && o.Prepare == nil && o.Save == nil && len(o.Messages) == 0 &&
 		len(o.Snapshots) == 0 && o.Failed == nil
 }
+
+// fail ends the replica. Only the first error is kept.
+func (c *Core) fail(err error) {
+	if c.out.Failed == nil {
+		c.out.Failed = err
+	}
+}

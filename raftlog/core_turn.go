@@ -22,6 +22,8 @@ func (c *Core) Turn() Output {
 		if ready {
 			c.handle(c.node.Ready())
 		}
+		c.apply()
+		c.answer()
 		c.handOver()
 		c.save()
 		if !c.out.Idle() || !ready && len(c.due) == 0 && !c.nudge() {
@@ -72,7 +74,7 @@ func (c *Core) handle(rd raft.Ready) {
 		case raft.LocalAppendThread:
 			c.queueAppend(m)
 		case raft.LocalApplyThread:
-			c.apply(m)
+			c.applies = append(c.applies, m)
 		default:
 			if kind := m.GetType(); kind == raftpb.MsgPreVote || kind == raftpb.MsgVote {
 				c.asks(m)
@@ -94,7 +96,6 @@ func (c *Core) handle(rd raft.Ready) {
 		c.sendProbes()
 	}
 	c.sendStored(after)
-	c.answer()
 }
 
 // observe compares raft's role with the known one. It must run after everything that may change the
@@ -150,44 +151,4 @@ func (c *Core) send(m *raftpb.Message) {
 	}
 	c.out.Messages = append(c.out.Messages, m)
 	c.duplicate(m)
-}
-
-// apply turns committed entries into events. Raft hands out only entries that are durable here.
-func (c *Core) apply(m *raftpb.Message) {
-	for _, e := range m.GetEntries() {
-		own := c.role.Leading && e.GetTerm() == c.role.Term
-		c.applied = e.GetIndex()
-		c.since += len(e.GetData()) + entryOverheadBytes
-		switch e.GetType() {
-		case raftpb.EntryNormal:
-			if len(e.GetData()) == 0 {
-				if own {
-					c.resolved(e)
-				}
-				break
-			}
-			if own {
-				c.group.inFlight--
-			}
-			c.out.Events = append(c.out.Events, Event{Kind: Applied, Index: e.GetIndex(), Term: e.GetTerm(),
-				Data: e.GetData()})
-		default:
-			if own {
-				c.resolved(e)
-			}
-			c.configure(e)
-		}
-		if own && !c.group.leads && c.role.Leading {
-			c.group.leads, c.group.changing.mark, c.unseen = true, c.last, true
-			c.out.Events = append(c.out.Events, Event{Kind: LeadBegins, Term: e.GetTerm()})
-		}
-	}
-	c.held = append(c.held, m.GetResponses()...)
-}
-
-// fail ends the replica. Only the first error is kept.
-func (c *Core) fail(err error) {
-	if c.out.Failed == nil {
-		c.out.Failed = err
-	}
 }

@@ -94,7 +94,7 @@
 // after a crash (Progress.Settled). Having the configuration's own entry does not prove that.
 //
 // No batch is proposed behind a change until it is applied, so callers wait for one or two round
-// trips.
+// trips, and for as many Saves: a change is applied after its commit index is durable.
 //
 // A replica that is removed keeps running; a leader steps down. Its vote may still be needed by
 // replicas that have not applied the removal. Whatever asked for the removal must decide when to
@@ -114,7 +114,8 @@
 //     Leads, also with one voter.
 //   - A snapshot that is sent is never older than the last applied change of the configuration.
 //   - Configured is called in order with Apply, with equal configurations for equal indexes on all
-//     replicas.
+//     replicas. A replica that restarts has a configuration at least as new as the last one that it
+//     reported (core_apply.go).
 //   - From a change of the configuration until the leader durably knows that it is committed, no
 //     replica has more of the log than the leader has on its disk. Otherwise the leader could crash
 //     and restart with a shorter log than a replica that has meanwhile lost its vote, and that

@@ -47,3 +47,10 @@ var (
 	// a commit index beyond the end, and the like.
 	ErrCorrupt = errors.New("raftlog: the stored log is corrupt")
 )
+
+// must panics on an error that cannot happen; the panic retires the replica.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

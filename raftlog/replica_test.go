@@ -58,9 +58,14 @@ func (r *replica) start() {
 	}
 	r.core, r.save, r.machine, r.role, r.leading, r.failed = core, nil, machine{}, Role{}, 0, nil
 	r.capture, r.stale, r.writing, r.written = nil, nil, nil, nil
+	reported := r.config.Index
 	r.config = Configuration{}
 	r.asked = map[uint64]uint64{}
 	r.turn()
+	if r.config.Index < reported {
+		r.c.check.fault("replica %d reported the configuration at %d and restarts with that at %d", r.id, reported,
+			r.config.Index)
+	}
 }
 
 // crash ends the Core: everything not durable is lost, unless the disk has just written it.

@@ -164,7 +164,7 @@ func usesByRoom(t *testing.T) map[string]uses {
 }
 
 const (
-	maxAgainst     = 317 // of all packages together: what holds today
+	maxAgainst     = 314 // of all packages together: what holds today
 	maxRootAgainst = 19  // of the root's files, which are what other packages and users read
 	maxKnot        = 12  // files
 )
@@ -172,7 +172,7 @@ const (
 // knots are the packages whose largest knot is larger, with what holds today: it may only shrink.
 var knots = map[string]int{
 	"cluster": 22, "cluster/founding": 22, "cmd/mortise": 34, "console": 13, "internal/instance": 18,
-	"internal/mutants": 13, "internal/sim": 28, "lockfsm": 26, "raftlog": 16, "transport": 44,
+	"internal/mutants": 13, "internal/sim": 28, "lockfsm": 26, "raftlog": 13, "transport": 44,
 }
 
 // TestUsesFollowTheLayering: no import of a package runs against another, as Go sees to. Between

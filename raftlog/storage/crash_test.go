@@ -44,9 +44,8 @@ func openCrash(c *crashFS, seed uint64) (*wal, raftlog.State, error) {
 
 // promise is the acknowledged state of a store at one point of the record.
 type promise struct {
-	ops    int           // recorded when Save returned
-	state  raftlog.State // durable
-	commit uint64
+	ops   int           // recorded when Save returned
+	state raftlog.State // durable
 }
 
 // history is a run of a store with its record.
@@ -65,7 +64,7 @@ type history struct {
 // newHistory begins a run on a disk that holds st. The record is empty.
 func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history {
 	h := &history{fs: newCrashFS(base), r: rand.New(rand.NewPCG(seed, 1)), model: raftlog.NewMemoryStore(), seed: seed}
-	h.promises = []promise{{0, st, st.HardState.GetCommit()}}
+	h.promises = []promise{{0, st}}
 	if !st.Empty() {
 		h.teach(raftlog.Batch{Identity: &st.Identity, HardState: st.HardState, Snapshot: st.Snapshot,
 			Entries: st.Entries})
@@ -167,22 +166,16 @@ func (h *history) save(b raftlog.Batch) error {
 	}
 	if err := h.w.Save(b); err != nil {
 		// it may be durable
-		h.promises = append(h.promises, promise{math.MaxInt, h.after(b), h.state().HardState.GetCommit()})
+		h.promises = append(h.promises, promise{math.MaxInt, h.after(b)})
 		return err
 	}
-	h.promises = append(h.promises, promise{len(h.fs.ops), h.after(b), h.state().HardState.GetCommit()})
+	h.promises = append(h.promises, promise{len(h.fs.ops), h.after(b)})
 	return nil
 }
 
 // after applies a batch to the model and returns the durable state.
 func (h *history) after(b raftlog.Batch) raftlog.State {
-	old := h.promises[len(h.promises)-1].state
-	commitOnly := b.HardState != nil && b.Identity == nil && b.Snapshot == nil && len(b.Entries) == 0 &&
-		old.HardState.GetTerm() == b.HardState.GetTerm() && old.HardState.GetVote() == b.HardState.GetVote()
 	h.teach(b)
-	if commitOnly {
-		return old
-	}
 	return h.state()
 }
 
@@ -204,14 +197,6 @@ func (h *history) run(saves int) error {
 				return err
 			}
 			h.own, h.ready = nil, nil
-			// The commit index alone may be lost here.
-			st, err := h.w.Load()
-			if err != nil {
-				return err
-			}
-			if st.HardState != nil {
-				h.teach(raftlog.Batch{HardState: st.HardState})
-			}
 		}
 		if h.r.IntN(8) == 0 {
 			if err := h.prepare(); err != nil {
@@ -232,24 +217,22 @@ func (h *history) check(ops int, got raftlog.State) error {
 	for k+1 < len(h.promises) && h.promises[k+1].ops <= ops {
 		k++
 	}
-	err := sameState(got, h.promises[k])
+	err := sameState(got, h.promises[k].state)
 	if err == nil || k+1 == len(h.promises) {
 		return err
 	}
-	if sameState(got, h.promises[k+1]) == nil {
+	if sameState(got, h.promises[k+1].state) == nil {
 		return nil
 	}
 	return fmt.Errorf("neither promise %d nor the next: %w", k, err)
 }
 
-func sameState(got raftlog.State, p promise) error {
-	want := p.state
+func sameState(got, want raftlog.State) error {
 	if got.Identity != want.Identity {
 		return fmt.Errorf("identity %v, want %v", got.Identity, want.Identity)
 	}
 	if g, w := got.HardState, want.HardState; (g == nil) != (w == nil) || g.GetTerm() != w.GetTerm() ||
-		g.GetVote() != w.GetVote() ||
-		g.GetCommit() != w.GetCommit() && g.GetCommit() != p.commit {
+		g.GetVote() != w.GetVote() || g.GetCommit() != w.GetCommit() {
 		return fmt.Errorf("hard state %v, want %v", g, w)
 	}
 	if g, w := got.Snapshot, want.Snapshot; !proto.Equal(g.GetMetadata(), w.GetMetadata()) ||

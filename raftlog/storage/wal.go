@@ -86,9 +86,8 @@ type wal struct {
 	lowest   uint64 // sequence of the oldest segment that is kept
 	file     File   // of the current segment; nil before the first
 	header   header
-	at       int64             // offset of the next frame
-	next     uint64            // its number; 1 is the first
-	pending  *raftpb.HardState // a commit index that waits for the next frame
+	at       int64  // offset of the next frame
+	next     uint64 // its number; 1 is the first
 	buf      []byte
 	failed   error // final
 	finished bool  // closed
@@ -136,9 +135,6 @@ func (w *wal) state(s *scanned) (st raftlog.State, err error) {
 		return raftlog.State{}, nil
 	}
 	st = raftlog.State{Identity: w.id, HardState: s.hard, Entries: s.entries}
-	if w.pending != nil {
-		st.HardState = w.pending
-	}
 	if s.snapshot != nil {
 		st.Snapshot, err = w.readSnapshot(*s.snapshot)
 	}
@@ -165,11 +161,7 @@ func (w *wal) Save(b raftlog.Batch) error {
 	if err := w.accepts(b); err != nil {
 		return w.fail("saving", err)
 	}
-	if b.Identity == nil && b.Snapshot == nil && len(b.Entries) == 0 && (b.HardState == nil ||
-		w.sameVote(b.HardState)) {
-		if b.HardState != nil {
-			w.pending = b.HardState
-		}
+	if b.Identity == nil && b.HardState == nil && b.Snapshot == nil && len(b.Entries) == 0 {
 		return nil
 	}
 	if err := w.save(b); err != nil {
@@ -197,11 +189,6 @@ func (w *wal) accepts(b raftlog.Batch) error {
 	return nil
 }
 
-// sameVote reports whether a hard state equals the stored one, except for its commit index.
-func (w *wal) sameVote(hs *raftpb.HardState) bool {
-	return w.hard != nil && w.hard.GetTerm() == hs.GetTerm() && w.hard.GetVote() == hs.GetVote()
-}
-
 // save writes a batch as one frame.
 func (w *wal) save(b raftlog.Batch) error {
 	first := w.buf[:0]
@@ -209,9 +196,6 @@ func (w *wal) save(b raftlog.Batch) error {
 	frame := append(first, make([]byte, frameHeadBytes)...)
 	if it.identity != nil {
 		frame = appendIdentity(frame, *it.identity)
-	}
-	if it.hard == nil {
-		it.hard = w.pending
 	}
 	if it.hard != nil {
 		frame = appendHardState(frame, it.hard)
@@ -257,7 +241,6 @@ func (w *wal) saved(b raftlog.Batch, it items, entries []*raftpb.Entry) error {
 	if err := w.apply(it, w.id, w.header.sequence); err != nil {
 		return err
 	}
-	w.pending = nil
 	if b.Identity != nil && w.begun != nil {
 		if err := w.begun(); err != nil {
 			return err
@@ -296,8 +279,8 @@ func (w *wal) write(frame []byte) error {
 	return nil
 }
 
-// Close writes a waiting commit index and the marks behind the last frame, so that its loss would
-// be detected, and closes the files. Acknowledged data is safe without the marks. While a Save,
+// Close writes the marks behind the last frame, so that its loss would be detected, and closes the
+// files. Acknowledged data is safe without the marks. While a Save,
 // Load or Prepare has not returned, Close does nothing and returns ErrHung.
 func (w *wal) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered yet", raftlog.ErrHung, w.dir)
@@ -333,20 +316,13 @@ func (w *wal) Close() error {
 // both.
 const markBytes = 4096
 
-// mark writes two frames without content, except for a waiting commit index. Each is durable before
-// the next.
+// mark writes two frames without content. Each is durable before the next.
 func (w *wal) mark() error {
 	frame := make([]byte, frameHeadBytes, frameHeadBytes+64+markBytes)
-	if w.pending != nil {
-		frame = appendHardState(frame, w.pending)
-	}
 	frame = append(frame, itemMark)
 	frame = append(frame, make([]byte, markBytes)...)
 	if err := w.write(frame); err != nil {
 		return err
-	}
-	if w.pending != nil {
-		w.hard, w.pending = w.pending, nil
 	}
 	return w.write(append(make([]byte, frameHeadBytes, frameHeadBytes+8), itemMark))
 }

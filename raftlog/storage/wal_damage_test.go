@@ -16,7 +16,7 @@ import (
 
 // damaged returns the files of a log with several segments, a snapshot and spares. With killed
 // there are no marks behind the last frame, as after a kill.
-func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, want promise) {
+func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, want raftlog.State) {
 	t.Helper()
 	h := newHistory(seed, nil, raftlog.State{})
 	if err := h.run(60); err != nil {
@@ -27,11 +27,11 @@ func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, w
 			t.Fatal(err)
 		}
 	}
-	return h.fs.live(), h.promises[len(h.promises)-1]
+	return h.fs.live(), h.promises[len(h.promises)-1].state
 }
 
 // harmless opens damaged files. They must be refused, or yield exactly what was promised.
-func harmless(files map[string][]byte, want promise) error {
+func harmless(files map[string][]byte, want raftlog.State) error {
 	_, got, err := openCrash(newCrashFS(files), 5)
 	if err != nil {
 		if !errors.Is(err, raftlog.ErrCorrupt) {
@@ -124,7 +124,7 @@ func TestBitFlipsInLastFrame(t *testing.T) {
 		if from > h.w.at {
 			from = headerBytes
 		}
-		files, want := h.fs.live(), h.promises[len(h.promises)-1]
+		files, want := h.fs.live(), h.promises[len(h.promises)-1].state
 		data := files[h.w.segmentName(h.w.header.sequence)]
 		for bit := from * 8; bit < h.w.at*8; bit++ {
 			data[bit/8] ^= 1 << (bit % 8)
@@ -214,7 +214,7 @@ func TestOlderSegments(t *testing.T) {
 				continue
 			}
 			files[name] = old
-			if err := harmless(files, h.promises[len(h.promises)-1]); err != nil {
+			if err := harmless(files, h.promises[len(h.promises)-1].state); err != nil {
 				t.Errorf("seed %d, %s put back: %v", seed, name, err)
 			}
 			caught++

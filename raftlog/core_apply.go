@@ -1,0 +1,66 @@
+package raftlog
+
+import (
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// A configuration is applied only after a hard state that says that it is committed is durable
+// here. So a replica never restarts with an older configuration than it has reported.
+//
+// Without this rule a leader can report the end of a joint configuration, and restart in the middle
+// of it. Then the group still needs the vote of a replica that everyone saw lose it, and whose disk
+// may be gone. Raft itself restarts a replica with any earlier commit index.
+
+// apply turns committed entries into events, in order. Raft hands out only entries that are durable
+// here. Entries wait for the Save that a configuration among them needs. If another replica's
+// snapshot is installed meanwhile, it has their effect.
+func (c *Core) apply() {
+	for len(c.applies) > 0 && c.appends.knows(lastChange(c.applies[0])) {
+		m := c.applies[0]
+		c.applies = append(c.applies[:0], c.applies[1:]...)
+		if lastIndex(m) > c.applied {
+			for _, e := range m.GetEntries() {
+				c.applyEntry(e)
+			}
+		}
+		c.held = append(c.held, m.GetResponses()...)
+	}
+}
+
+func (c *Core) applyEntry(e *raftpb.Entry) {
+	own := c.role.Leading && e.GetTerm() == c.role.Term
+	c.applied = e.GetIndex()
+	c.since += len(e.GetData()) + entryOverheadBytes
+	switch {
+	case e.GetType() != raftpb.EntryNormal:
+		if own {
+			c.resolved(e)
+		}
+		c.configure(e)
+	case len(e.GetData()) == 0:
+		if own {
+			c.resolved(e)
+		}
+	default:
+		if own {
+			c.group.inFlight--
+		}
+		c.out.Events = append(c.out.Events, Event{Kind: Applied, Index: e.GetIndex(), Term: e.GetTerm(),
+			Data: e.GetData()})
+	}
+	if own && !c.group.leads && c.role.Leading {
+		c.group.leads, c.group.changing.mark, c.unseen = true, c.last, true
+		c.out.Events = append(c.out.Events, Event{Kind: LeadBegins, Term: e.GetTerm()})
+	}
+}
+
+// lastChange returns the index of the last configuration entry of a message. Zero means it has
+// none.
+func lastChange(m *raftpb.Message) (index uint64) {
+	for _, e := range m.GetEntries() {
+		if e.GetType() != raftpb.EntryNormal {
+			index = e.GetIndex()
+		}
+	}
+	return index
+}
