@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -32,13 +31,13 @@ const lightTTL = 10 * time.Second
 type light struct {
 	port   *transport.Port
 	client *client.Client
-	voters []transport.Peer
+	voters []nodeid.Endpoint
 }
 
 // groupAnswer is what a member says of its group.
 type groupAnswer struct {
 	Group  string
-	Voters []session.Target
+	Voters []nodeid.Endpoint
 }
 
 // groupOf asks a member for its group.
@@ -63,7 +62,7 @@ func describeGroup(m Member) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		g.Voters = append(g.Voters, session.Target{Peer: id, Addr: v.Address})
+		g.Voters = append(g.Voters, nodeid.Endpoint{ID: id, Addr: v.Address})
 	}
 	text, err := json.Marshal(g)
 	return string(text), err
@@ -86,7 +85,7 @@ func openLight(g groupAnswer, security transport.Security, i int, changed func(c
 	}
 	l := &light{}
 	for _, v := range g.Voters {
-		l.voters = append(l.voters, transport.Peer{Instance: v.Peer, Addr: v.Addr})
+		l.voters = append(l.voters, v)
 	}
 	random := func(b []byte) { _, _ = rand.Read(b) }
 	l.client = client.New(client.Config{Clock: clock.Boot(), TTL: lightTTL, Send: l.send, Random: random,
@@ -103,11 +102,11 @@ func openLight(g groupAnswer, security transport.Security, i int, changed func(c
 	return l, nil
 }
 
-func (l *light) send(to session.Target, renewals, commands []byte) error {
+func (l *light) send(to nodeid.Endpoint, renewals, commands []byte) error {
 	if len(renewals) > 0 {
-		l.port.Spare(to.Peer, l.voters, 2) // as a node does
+		l.port.Spare(to.ID, l.voters, 2) // as a node does
 	}
-	return l.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr},
+	return l.port.Send(to,
 		transport.Frame{Renewals: renewals, Commands: commands})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -92,7 +93,7 @@ type Reply struct {
 	Seq     uint64
 	Reason  EndReason
 	Term    uint64
-	Leader  Peer
+	Leader  nodeid.ID
 	Addr    []byte // aliases the input
 	Holder  lockfsm.SessionID
 	Record  []byte // aliases the input

@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/keeper"
 )
@@ -60,7 +59,7 @@ type sim struct {
 	seq    int
 	events simQueue
 	nodes  []*simNode
-	conns  map[[2]session.Peer]*simConn
+	conns  map[[2]nodeid.ID]*simConn
 	faults bool
 
 	// The log.
@@ -86,7 +85,7 @@ type simEntry struct {
 
 type simNode struct {
 	s           *sim
-	id          session.Peer
+	id          nodeid.ID
 	rate        float64
 	origin      time.Duration
 	pausedUntil time.Duration
@@ -134,13 +133,13 @@ type simCall struct {
 
 func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 	s := &sim{t: t, seed: seed, config: config, rand: rand.New(rand.NewPCG(seed, 7)),
-		conns: make(map[[2]session.Peer]*simConn), leader: -1}
+		conns: make(map[[2]nodeid.ID]*simConn), leader: -1}
 	s.starved = make(map[starving]time.Duration)
 	s.believers, s.tokens = make(map[string][]*simCall), make(map[string]lockfsm.Token)
 	s.now = time.Second
-	targets := make([]session.Target, config.voters)
+	targets := make([]nodeid.Endpoint, config.voters)
 	for i := range targets {
-		targets[i] = session.Target{Peer: nodeidtest.ID(uint64(i + 1)), Addr: fmt.Sprint("v", i+1)}
+		targets[i] = nodeid.Endpoint{ID: nodeidtest.ID(uint64(i + 1)), Addr: fmt.Sprint("v", i+1)}
 	}
 	for i := range config.voters + config.plain {
 		n := &simNode{s: s, id: nodeidtest.ID(uint64(i + 1)), rate: 1 + config.drift*(2*s.rand.Float64()-1),
@@ -259,7 +258,7 @@ func (n *simNode) clientTurn(now clock.Time) {
 	n.outcomes(out)
 	if len(out.Renewals)+len(out.Commands) > 0 {
 		renewals, commands := out.Renewals, out.Commands
-		sent := n.s.send(n, out.To.Peer, func(to *simNode) {
+		sent := n.s.send(n, out.To.ID, func(to *simNode) {
 			if to.keeper != nil {
 				to.keeperInput(func(now clock.Time) { to.keeper.Receive(now, n.id, renewals, commands) })
 			}
@@ -343,11 +342,11 @@ func (n *simNode) keeperTurn(now clock.Time) {
 	}
 }
 
-func (s *sim) conn(a, b session.Peer) *simConn {
+func (s *sim) conn(a, b nodeid.ID) *simConn {
 	if nodeid.Compare(a, b) > 0 {
 		a, b = b, a
 	}
-	key := [2]session.Peer{a, b}
+	key := [2]nodeid.ID{a, b}
 	c := s.conns[key]
 	if c == nil {
 		c = &simConn{}
@@ -358,7 +357,7 @@ func (s *sim) conn(a, b session.Peer) *simConn {
 
 // send puts a message on the stream; arrive runs when it arrives, unless the stream breaks before.
 // The stream keeps the order.
-func (s *sim) send(from *simNode, to session.Peer, arrive func(to *simNode)) bool {
+func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 	if nodeidtest.Number(to) < 1 || nodeidtest.Number(to) > uint64(len(s.nodes)) {
 		return false
 	}
@@ -409,7 +408,7 @@ func (s *sim) send(from *simNode, to session.Peer, arrive func(to *simNode)) boo
 }
 
 // wayTo returns the index of a stream's direction.
-func wayTo(from, to session.Peer) int {
+func wayTo(from, to nodeid.ID) int {
 	if nodeid.Compare(from, to) > 0 {
 		return 1
 	}
@@ -436,7 +435,7 @@ func (s *sim) breakConn(a, b *simNode, deadFor time.Duration) {
 	s.after(s.between(0, 50*time.Millisecond), func() { s.down(b, a.id) })
 }
 
-func (s *sim) down(n *simNode, peer session.Peer) {
+func (s *sim) down(n *simNode, peer nodeid.ID) {
 	n.clientInput(func(now clock.Time) { n.client.Down(now, peer) })
 	if n.keeper != nil {
 		n.keeperInput(func(now clock.Time) { n.keeper.Down(now, peer) })

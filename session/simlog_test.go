@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
@@ -52,7 +52,7 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 func (n *simNode) learn(term uint64, leader int) {
 	role := keeper.Role{Term: term, Leading: n.id == nodeidtest.ID(uint64(leader+1))}
 	if leader >= 0 {
-		role.Leader = session.Target{Peer: nodeidtest.ID(uint64(leader + 1))}
+		role.Leader = nodeid.Endpoint{ID: nodeidtest.ID(uint64(leader + 1))}
 	}
 	if term < n.role.Term || role == n.role {
 		return

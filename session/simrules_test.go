@@ -112,7 +112,7 @@ func (s *sim) audit() {
 	still := make(map[starving]time.Duration)
 	for _, n := range s.nodes {
 		status := n.client.Status(n.clock())
-		quiet := status.Phase == client.Attached && status.Leader.Peer == l.id && (n == l || s.good(n, l) > starvedFor)
+		quiet := status.Phase == client.Attached && status.Leader.ID == l.id && (n == l || s.good(n, l) > starvedFor)
 		for _, e := range l.machine.Entries() {
 			if !quiet || e.Token == 0 || e.Session != status.Session || !n.client.Waits(e.Number) {
 				continue

@@ -9,16 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Peer is an instance: the random ID of one incarnation. Zero means none.
-type Peer = nodeid.ID
-
-// Target is an instance and the address where it is reached. The address may be empty if there is a
-// link to the instance already.
-type Target struct {
-	Peer Peer
-	Addr string
-}
-
 // LongestKey bounds a key on the wire. A client rejects longer keys itself; the group's own limit
 // may be lower.
 const LongestKey = 4096
@@ -108,7 +98,7 @@ func (f *fields) bytes(n uint64) []byte {
 	return v
 }
 
-func (f *fields) peer() (id Peer) {
+func (f *fields) peer() (id nodeid.ID) {
 	copy(id[:], f.bytes(nodeid.Size))
 	return id
 }

@@ -101,7 +101,7 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 
 // tell logs an event that an instance has caused. It does so on another goroutine, because the
 // caller holds mu.
-func (p *Port) tell(level slog.Level, text string, about Instance, args []any) {
+func (p *Port) tell(level slog.Level, text string, about nodeid.ID, args []any) {
 	p.tasks.Go(func() { p.notices.tell(level, about.String(), text, args...) })
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/peer"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -151,7 +152,7 @@ type accepted struct {
 	turn     *turn         // of the handshake; only its goroutine uses it, except for busy
 	began    bool          // a byte has arrived; of the same goroutine
 	shook    bool          // the handshake is over; of the one goroutine that uses the connection
-	owner    Instance      // the instance that has proved its key here; set before the first call
+	owner    nodeid.ID     // the instance that has proved its key here; set before the first call
 
 	// Guarded by listener.mu:
 	stranger bool

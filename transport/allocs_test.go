@@ -6,6 +6,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -83,7 +84,7 @@ func BenchmarkFrame(b *testing.B) {
 	}
 	got := make(chan struct{}, 1)
 	var ports [2]*Port
-	var peers [2]Peer
+	var peers [2]nodeid.Endpoint
 	listeners := [2]net.Listener{listen(), listen()}
 	words := func(from int) Frame {
 		m := append1()
@@ -93,7 +94,7 @@ func BenchmarkFrame(b *testing.B) {
 	answer := words(1)
 	for i, l := range listeners {
 		self := instance(i+1, l.Addr().String())
-		peers[i] = Peer{Instance: self.Instance(), Addr: self.Addr}
+		peers[i] = nodeid.Endpoint{ID: self.Instance(), Addr: self.Addr}
 		e := &hearing{heard: func() { got <- struct{}{} }}
 		if i == 1 {
 			e.heard = func() {

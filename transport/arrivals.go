@@ -2,6 +2,7 @@ package transport
 
 import (
 	"container/list"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"sync"
 	"time"
 )
@@ -22,9 +23,9 @@ const (
 type arrivals struct {
 	each, most int
 
-	mu   sync.Mutex       // guards all below
-	list list.List        // of *accepted, the oldest first
-	of   map[Instance]int // the number of calls of each instance
+	mu   sync.Mutex        // guards all below
+	list list.List         // of *accepted, the oldest first
+	of   map[nodeid.ID]int // the number of calls of each instance
 }
 
 // enter registers a call that begins to arrive on conn. The connection is closed unless the

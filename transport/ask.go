@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -22,14 +23,14 @@ type Conn = grpc.ClientConnInterface
 type Remote struct {
 	port *Port
 	addr string
-	to   Instance
+	to   nodeid.ID
 
 	// Answered is the proven identity of the instance that answered the last call.
 	Answered Identity
 }
 
 // To returns the instance at addr. If `to` is not zero, no other instance is asked.
-func (p *Port) To(addr string, to Instance) *Remote { return &Remote{port: p, addr: addr, to: to} }
+func (p *Port) To(addr string, to nodeid.ID) *Remote { return &Remote{port: p, addr: addr, to: to} }
 
 // Invoke sends a question and waits for the answer. It does not repeat the question. The encoded
 // question may have at most 2 MiB, the answer at most 32 MiB. Errors:
@@ -73,7 +74,7 @@ func (r *Remote) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 
 // ask sends an encoded question to the instance at addr. It returns the answer and the instance
 // that has given it.
-func (p *Port) ask(ctx context.Context, addr string, to Instance, method string, question []byte) (answer []byte,
+func (p *Port) ask(ctx context.Context, addr string, to nodeid.ID, method string, question []byte) (answer []byte,
 	from Identity, err error) {
 	if len(question) > questionBytes {
 		return nil, from, fmt.Errorf("%w: a question of %d bytes, the limit is %d", ErrTooLarge, len(question),
@@ -147,7 +148,7 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 }
 
 // hearOut gathers the pieces of an answer; first has arrived already.
-func (p *Port) hearOut(from Instance, addr string, first *wire.Answer,
+func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0
 	defer func() { p.holds.heard.give(from, held) }()

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -26,7 +27,7 @@ func TestAsk(t *testing.T) {
 			}
 			return []byte("re: " + string(question)), nil
 		}
-		for _, to := range []Instance{{}, id(2)} {
+		for _, to := range []nodeid.ID{{}, id(2)} {
 			answer, answered, err := a.Ask(t.Context(), "b:1", to, []byte("who"))
 			if string(answer) != "re: who" || err != nil || from != a.identity || answered != b.identity {
 				t.Fatalf("%q of %v, %v, from %v", answer, answered, err, from)
@@ -41,10 +42,10 @@ func TestAsk(t *testing.T) {
 			other.Answered != id(2) || other.Asked != id(3) {
 			t.Errorf("another instance: %v", err)
 		}
-		if answer, _, err := a.Ask(t.Context(), "a:1", Instance{}, []byte("me")); string(answer) != "re: me" {
+		if answer, _, err := a.Ask(t.Context(), "a:1", nodeid.ID{}, []byte("me")); string(answer) != "re: me" {
 			t.Errorf("asking itself: %q, %v", answer, err)
 		}
-		if _, _, err := a.Ask(t.Context(), "[fe80::1%eth0]:1", Instance{}, nil); !errors.Is(err, ErrRefused) {
+		if _, _, err := a.Ask(t.Context(), "[fe80::1%eth0]:1", nodeid.ID{}, nil); !errors.Is(err, ErrRefused) {
 			t.Errorf("an address with a zone: %v", err)
 		}
 		w.node("[fe80::1%eth0]", 7)
@@ -164,7 +165,7 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 		for _, c := range cases {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			began := time.Now()
-			answer, _, err := a.Ask(ctx, c.addr, Instance{}, []byte("who"))
+			answer, _, err := a.Ask(ctx, c.addr, nodeid.ID{}, []byte("who"))
 			for _, kind := range kinds {
 				if errors.Is(err, kind) != (kind == c.want) {
 					t.Errorf("%s: got %q, %v; want %v", c.addr, answer, err, c.want)
@@ -180,7 +181,7 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 			t.Errorf("another version counts more than another instance: %v", err)
 		}
 		began := time.Now()
-		if _, _, err := a.Ask(context.Background(), "silent:1", Instance{}, nil); !errors.Is(err, ErrSilent) ||
+		if _, _, err := a.Ask(context.Background(), "silent:1", nodeid.ID{}, nil); !errors.Is(err, ErrSilent) ||
 			time.Since(began) > 6*time.Second {
 			t.Errorf("without a deadline: %v after %v", err, time.Since(began))
 		}
@@ -192,7 +193,7 @@ func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, careless := w.node("a", 1), forge(5)
 		w.serve("careless:1", func(conn net.Conn) { careless.accept(conn, careless.answer) })
-		a.sendTo(Peer{Instance: id(6), Addr: "careless:1"})
+		a.sendTo(nodeid.Endpoint{ID: id(6), Addr: "careless:1"})
 		synctest.Wait()
 		events := a.seen()
 		if len(events) != 1 {
@@ -229,7 +230,7 @@ func TestAskAfterARestart(t *testing.T) {
 			synctest.Wait()
 			for range 3 {
 				began := time.Now()
-				if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) ||
+				if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrRefused) ||
 					time.Since(began) > pauseAnswered {
 					t.Fatalf("incarnation %d is over: %v after %v", life, err, time.Since(began))
 				}
@@ -284,7 +285,7 @@ func TestAskConnectionsAreBounded(t *testing.T) {
 				}
 				return nil, nil
 			}
-			if _, _, err := a.Ask(t.Context(), name+":1", Instance{}, nil); err != nil {
+			if _, _, err := a.Ask(t.Context(), name+":1", nodeid.ID{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if c := a.Counts().Shared; c > 2 {
@@ -294,13 +295,13 @@ func TestAskConnectionsAreBounded(t *testing.T) {
 		var asking sync.WaitGroup
 		for _, name := range []string{"b", "c"} {
 			asking.Go(func() {
-				if _, _, err := a.Ask(t.Context(), name+":1", Instance{}, []byte("wait")); err != nil {
+				if _, _, err := a.Ask(t.Context(), name+":1", nodeid.ID{}, []byte("wait")); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		synctest.Wait()
-		if _, _, err := a.Ask(t.Context(), "d:1", Instance{}, nil); !errors.Is(err, ErrFull) {
+		if _, _, err := a.Ask(t.Context(), "d:1", nodeid.ID{}, nil); !errors.Is(err, ErrFull) {
 			t.Errorf("all connections in use: %v", err)
 		}
 		close(gate)
@@ -317,7 +318,7 @@ func TestManyQuestionsShareADial(t *testing.T) {
 			asking.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*100*time.Millisecond)
 				defer cancel()
-				_, _, err := a.Ask(ctx, "b:1", Instance{}, nil)
+				_, _, err := a.Ask(ctx, "b:1", nodeid.ID{}, nil)
 				if (i < 10) != (err != nil) {
 					t.Errorf("question %d: %v", i, err)
 				}

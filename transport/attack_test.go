@@ -164,7 +164,7 @@ func (n *node) lines(level string, texts ...string) (count int) {
 }
 
 // sendTo makes a node dial a peer. A dial that fails at once may end before the frame is queued.
-func (n *node) sendTo(to Peer) {
+func (n *node) sendTo(to nodeid.Endpoint) {
 	n.t.Helper()
 	// nolint:errorlint // a pause wraps it
 	if err := n.Send(to, Frame{Commands: []byte("for " + to.Addr)}); err != nil && err != ErrNoLink {

@@ -1,5 +1,7 @@
 package transport
 
+import "github.com/mortise-lock/mortise/internal/nodeid"
+
 import "time"
 
 // Limits on what other instances can make this one hold, and for how long. Config has those that a
@@ -38,29 +40,29 @@ const frameGrace = 10 * time.Second
 // key on the connection.
 type holdings struct {
 	arriving  arrivals
-	questions *quota[Instance] // being answered
-	held      *quota[Instance] // bytes of questions
-	told      *quota[Instance] // bytes of answers being sent
-	heard     *quota[Instance] // bytes of answers being received
-	packets   *quota[Instance] // streams of packets
-	conns     *quota[Instance] // byte streams
-	snapshots *quota[Instance] // being received
-	states    *quota[Instance] // bytes of snapshots being received
-	frames    frames           // large frames on links
-	owners    owners           // of connections for calls
+	questions *quota[nodeid.ID] // being answered
+	held      *quota[nodeid.ID] // bytes of questions
+	told      *quota[nodeid.ID] // bytes of answers being sent
+	heard     *quota[nodeid.ID] // bytes of answers being received
+	packets   *quota[nodeid.ID] // streams of packets
+	conns     *quota[nodeid.ID] // byte streams
+	snapshots *quota[nodeid.ID] // being received
+	states    *quota[nodeid.ID] // bytes of snapshots being received
+	frames    frames            // large frames on links
+	owners    owners            // of connections for calls
 }
 
 func (h *holdings) init(c *Config) {
 	*h = holdings{
-		arriving:  arrivals{each: arrivalsEach, most: maxArrivals, of: map[Instance]int{}},
-		questions: newQuota[Instance](questionsEach, maxQuestions),
-		held:      newQuota[Instance](heldEach, maxHeld),
-		told:      newQuota[Instance](toldEach, maxTold),
-		heard:     newQuota[Instance](toldEach, maxTold),
-		packets:   newQuota[Instance](packetCallsEach, maxPacketCalls),
-		conns:     newQuota[Instance](byteCallsEach, maxByteCalls),
-		snapshots: newQuota[Instance](1, snapshotsAtOnce),
-		states:    newQuota[Instance](c.SnapshotBytes, c.SnapshotBytes),
+		arriving:  arrivals{each: arrivalsEach, most: maxArrivals, of: map[nodeid.ID]int{}},
+		questions: newQuota[nodeid.ID](questionsEach, maxQuestions),
+		held:      newQuota[nodeid.ID](heldEach, maxHeld),
+		told:      newQuota[nodeid.ID](toldEach, maxTold),
+		heard:     newQuota[nodeid.ID](toldEach, maxTold),
+		packets:   newQuota[nodeid.ID](packetCallsEach, maxPacketCalls),
+		conns:     newQuota[nodeid.ID](byteCallsEach, maxByteCalls),
+		snapshots: newQuota[nodeid.ID](1, snapshotsAtOnce),
+		states:    newQuota[nodeid.ID](c.SnapshotBytes, c.SnapshotBytes),
 		frames:    frames{soft: framesSoft, hard: framesHard},
 	}
 }

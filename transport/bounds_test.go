@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -236,7 +237,7 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 			t.Errorf("%d bytes wait after a minute", told)
 		}
 		w.servePeer("endless:1", 5, endless)
-		if answer, _, err := a.Ask(t.Context(), "endless:1", Instance{}, nil); !errors.Is(err, ErrFull) {
+		if answer, _, err := a.Ask(t.Context(), "endless:1", nodeid.ID{}, nil); !errors.Is(err, ErrFull) {
 			t.Errorf("%d bytes, %v", len(answer), err)
 		}
 	})
@@ -422,7 +423,7 @@ func TestABrokenAnswerIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
 		w.servePeer("breaks:1", 5, breaks)
-		if answer, _, err := a.Ask(t.Context(), "breaks:1", Instance{}, nil); !errors.Is(err, ErrSilent) ||
+		if answer, _, err := a.Ask(t.Context(), "breaks:1", nodeid.ID{}, nil); !errors.Is(err, ErrSilent) ||
 			len(answer) > 0 {
 			t.Errorf("%q, %v", answer, err)
 		}

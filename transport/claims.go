@@ -27,7 +27,7 @@ func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Ref
 }
 
 // linkAddr returns the remote address of the link to an instance, or nil if there is none.
-func (p *Port) linkAddr(to Instance) net.Addr {
+func (p *Port) linkAddr(to nodeid.ID) net.Addr {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l := p.links[to]; l != nil && l.state == up {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -23,11 +24,11 @@ func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { ln.Close() })
-			_ = a.Send(Peer{Instance: id(5), Addr: "mute:1"}, Frame{Commands: []byte("x")})
+			_ = a.Send(nodeid.Endpoint{ID: id(5), Addr: "mute:1"}, Frame{Commands: []byte("x")})
 			synctest.Wait()
 		},
 		"pausing": func(_ *testing.T, _ *world, a, _ *node) {
-			_ = a.Send(Peer{Instance: id(5), Addr: "nobody:1"}, Frame{Commands: []byte("x")})
+			_ = a.Send(nodeid.Endpoint{ID: id(5), Addr: "nobody:1"}, Frame{Commands: []byte("x")})
 			synctest.Wait()
 		},
 		"linked":   func(_ *testing.T, _ *world, a, b *node) { a.send(b, "x"); synctest.Wait() },
@@ -60,8 +61,8 @@ func otherStates() map[string]func(t *testing.T, w *world, a, b *node) {
 		"asking": func(t *testing.T, w *world, a, b *node) {
 			b.ask = func(ctx context.Context, _ Identity, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, nil }
 			for _, addr := range []string{"b:1", "a:1", "nobody:1"} {
-				go func() { _, _, _ = a.Ask(context.Background(), addr, Instance{}, nil) }()
-				go func() { _, _, _ = b.Ask(context.Background(), addr, Instance{}, nil) }()
+				go func() { _, _, _ = a.Ask(context.Background(), addr, nodeid.ID{}, nil) }()
+				go func() { _, _, _ = b.Ask(context.Background(), addr, nodeid.ID{}, nil) }()
 			}
 			synctest.Wait()
 		},
@@ -135,7 +136,7 @@ func wantClosed(t *testing.T, w *world, a, b *node) {
 	if err := a.Send(b.peer(), Frame{Commands: []byte("x")}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Send: %v", err)
 	}
-	if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrClosed) {
+	if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("Ask: %v", err)
 	}
 	if err := a.SendSnapshot(t.Context(), b.peer(), &raftpb.Message{}); !errors.Is(err, ErrClosed) {

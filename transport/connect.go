@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -86,7 +87,7 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 
 // connect makes a gRPC client for addr and exchanges hellos there. With intended it fails unless
 // that instance is there. It is one dial, and must have its turn.
-func (p *Port) connect(ctx context.Context, self *Self, addr string, intended Instance) (*dialed, error) {
+func (p *Port) connect(ctx context.Context, self *Self, addr string, intended nodeid.ID) (*dialed, error) {
 	raw, err := p.open(ctx, addr)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -42,7 +43,7 @@ func BenchmarkConnection(b *testing.B) {
 				b.Cleanup(func() { _ = ports[i].Close() })
 			}
 			ports[0].dials.places.rates = [classes]rate{} // otherwise their limit would be measured
-			to := Peer{Instance: selves[1].Instance(), Addr: selves[1].Addr}
+			to := nodeid.Endpoint{ID: selves[1].Instance(), Addr: selves[1].Addr}
 			m := &raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: &selves[0].Raft, To: &selves[1].Raft,
 				Snapshot: &raftpb.Snapshot{Data: []byte("x")}}
 			b.ReportAllocs()

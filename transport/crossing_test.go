@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -99,7 +100,7 @@ func TestCrossingDialsWithMuchToSay(t *testing.T) {
 			a, b := w.node("a", 1, change), w.node("b", 2, change)
 			w.net.SetLatency(time.Duration(rng.IntN(500)) * time.Millisecond)
 			total := map[*node]int{}
-			peer := map[*node]Instance{a: id(2), b: id(1)}
+			peer := map[*node]nodeid.ID{a: id(2), b: id(1)}
 			for range 6 {
 				from, to := a, b
 				if rng.IntN(2) == 0 {

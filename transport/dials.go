@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"sync"
 	"time"
 )
@@ -73,7 +74,7 @@ func (d *dials) word() uint64 {
 // enter waits for the turn of a dial to an address. During a pause of the address, or of the
 // intended instance there, it fails at once with a pausedError. After a nil error the caller must
 // call leave.
-func (d *dials) enter(ctx context.Context, addr string, of Instance) (*ticket, error) {
+func (d *dials) enter(ctx context.Context, addr string, of nodeid.ID) (*ticket, error) {
 	d.mu.Lock()
 	if err := d.pausedHere(addr, of); err != nil {
 		d.mu.Unlock()
@@ -106,7 +107,7 @@ func (d *dials) grant() {
 			d.arm(wait)
 			return
 		}
-		if t.err = d.pausedHere(t.addr, Instance{}); t.err == nil { // another dial may have failed meanwhile
+		if t.err = d.pausedHere(t.addr, nodeid.ID{}); t.err == nil { // another dial may have failed meanwhile
 			if b := d.pauses.known[pauseKey{addr: t.addr}]; b != nil {
 				b.trying, t.trying = true, b
 			}
@@ -130,7 +131,7 @@ func (d *dials) arm(wait time.Duration) {
 }
 
 // leave ends a dial. err is its result; known is false if err says nothing about the address.
-func (d *dials) leave(t *ticket, of Instance, err error, known bool) {
+func (d *dials) leave(t *ticket, of nodeid.ID, err error, known bool) {
 	word := d.word()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,13 +172,13 @@ func (d *dials) failed(key pauseKey, err error, word uint64) {
 }
 
 // paused returns a pausedError if the address, or the instance there, must not be dialed now.
-func (d *dials) paused(addr string, of Instance) error {
+func (d *dials) paused(addr string, of nodeid.ID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.pausedHere(addr, of)
 }
 
-func (d *dials) pausedHere(addr string, of Instance) error {
+func (d *dials) pausedHere(addr string, of nodeid.ID) error {
 	now := time.Now()
 	b := d.pauses.in(pauseKey{addr: addr}, now)
 	if b == nil && !of.IsZero() {
@@ -230,7 +231,7 @@ func (d *dials) reached(addr string) {
 
 // linked records how a dialed link ended. A link that lived for less than youngLink counts as a
 // failed dial of that instance.
-func (d *dials) linked(addr string, of Instance, young bool, err error) {
+func (d *dials) linked(addr string, of nodeid.ID, young bool, err error) {
 	word := d.word()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -262,7 +263,7 @@ func (d *dials) remembered() int {
 
 // attempt runs one dial when its turn has come. wait bounds the waiting, ctx the dial. of is the
 // intended instance; zero means any.
-func (p *Port) attempt(wait, ctx context.Context, addr string, of Instance, dial func() error) error {
+func (p *Port) attempt(wait, ctx context.Context, addr string, of nodeid.ID, dial func() error) error {
 	t, err := p.dials.enter(wait, addr, of)
 	if err != nil {
 		return err

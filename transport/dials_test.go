@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -120,13 +121,13 @@ func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					switch kind {
 					case 0:
-						_, _, _ = a.Ask(ctx, addr, Instance{}, []byte("x"))
+						_, _, _ = a.Ask(ctx, addr, nodeid.ID{}, []byte("x"))
 					case 1:
-						_ = a.Send(Peer{Instance: id(10 + i%100), Addr: addr}, Frame{Commands: []byte("x")})
+						_ = a.Send(nodeid.Endpoint{ID: id(10 + i%100), Addr: addr}, Frame{Commands: []byte("x")})
 					case 2:
 						_ = a.Gossip().WriteTo([]byte("x"), addr)
 					case 3:
-						_ = a.SendSnapshot(ctx, Peer{Instance: id(2), Addr: addr}, snapshotMessage(a, a, 1))
+						_ = a.SendSnapshot(ctx, nodeid.Endpoint{ID: id(2), Addr: addr}, snapshotMessage(a, a, 1))
 					}
 					cancel()
 					select {
@@ -213,28 +214,28 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 		a := w.node("a", 1, o.through, longest)
 		ctx, cancel := context.WithTimeout(t.Context(), connectTime+time.Millisecond)
 		defer cancel()
-		if _, _, err := a.Ask(ctx, "10.0.0.1:1", Instance{}, nil); !errors.Is(err, ErrSilent) {
+		if _, _, err := a.Ask(ctx, "10.0.0.1:1", nodeid.ID{}, nil); !errors.Is(err, ErrSilent) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if err := a.Send(Peer{Instance: id(9), Addr: "10.0.0.1:1"}, Frame{Commands: []byte("x")}); !errors.Is(err,
+		if err := a.Send(nodeid.Endpoint{ID: id(9), Addr: "10.0.0.1:1"}, Frame{Commands: []byte("x")}); !errors.Is(err,
 			ErrNoLink) {
 			t.Errorf("a link: %v", err)
 		}
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(9), Addr: "10.0.0.1:1"},
+		if err := a.SendSnapshot(t.Context(), nodeid.Endpoint{ID: id(9), Addr: "10.0.0.1:1"},
 			snapshotMessage(a, a, 1)); !errors.Is(err, ErrSilent) {
 			t.Errorf("a snapshot: %v", err)
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), pauseFirst/2)
 		defer cancel()
-		if _, _, err := a.Ask(ctx, "10.0.0.1:1", Instance{}, nil); !errors.Is(err, ErrSilent) || time.Since(began) > 0 {
+		if _, _, err := a.Ask(ctx, "10.0.0.1:1", nodeid.ID{}, nil); !errors.Is(err, ErrSilent) || time.Since(began) > 0 {
 			t.Errorf("a question that cannot wait: %v after %v", err, time.Since(began))
 		}
 		if o.count() != 1 {
 			t.Errorf("%d dials", o.count())
 		}
 		a.Prefer([]string{"10.0.0.1:1"}) // a newly preferred address waits no longer than a preferred one
-		if _, _, err := a.Ask(t.Context(), "10.0.0.1:1", Instance{}, nil); !errors.Is(err, ErrSilent) ||
+		if _, _, err := a.Ask(t.Context(), "10.0.0.1:1", nodeid.ID{}, nil); !errors.Is(err, ErrSilent) ||
 			o.count() != 2 {
 			t.Errorf("a question that waits: %v, %d dials", err, o.count())
 		}
@@ -267,7 +268,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 		for range 3 { // before the dial, and twice while it is in flight
 			put := time.Now()
 			asking.Go(func() {
-				if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) {
+				if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrRefused) {
 					t.Error(err)
 				}
 				if last := refusedBy(); last.Before(put) {
@@ -281,7 +282,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 		asking.Wait()
 		for range 20 { // each is a fresh proof, twice a second at least
 			put := time.Now()
-			if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) {
+			if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrRefused) {
 				t.Fatal(err)
 			}
 			if last := refusedBy(); last.Before(put) || time.Since(put) > pauseAnswered {
@@ -290,7 +291,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), pauseAnswered/2)
 		defer cancel()
-		if _, _, err := a.Ask(ctx, "b:1", Instance{}, nil); !errors.Is(err, ErrSilent) || errors.Is(err, ErrRefused) {
+		if _, _, err := a.Ask(ctx, "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrSilent) || errors.Is(err, ErrRefused) {
 			t.Errorf("a question that cannot wait: %v", err)
 		}
 	})
@@ -302,7 +303,7 @@ func TestInboundConnectionEndsAPause(t *testing.T) {
 		a, b := w.node("a", 1, longest), w.node("b", 2)
 		w.net.Cut("a", "b")
 		for range 6 { // then the pause is eight seconds
-			if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrSilent) {
+			if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrSilent) {
 				t.Fatal(err)
 			}
 		}
@@ -310,11 +311,11 @@ func TestInboundConnectionEndsAPause(t *testing.T) {
 		if err := a.Send(b.peer(), Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
 			t.Fatalf("in the pause: %v", err)
 		}
-		if _, _, err := b.Ask(t.Context(), "a:1", Instance{}, nil); err != nil {
+		if _, _, err := b.Ask(t.Context(), "a:1", nodeid.ID{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); err != nil || time.Since(began) > 0 {
+		if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); err != nil || time.Since(began) > 0 {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
@@ -330,7 +331,7 @@ func TestLateDialsAreUsed(t *testing.T) {
 		w.net.Cut("a", "b")
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if _, _, err := a.Ask(ctx, "b:1", Instance{}, nil); !errors.Is(err, ErrSilent) {
+		if _, _, err := a.Ask(ctx, "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrSilent) {
 			t.Fatal(err)
 		}
 		w.net.Heal("a", "b")
@@ -343,7 +344,7 @@ func TestLateDialsAreUsed(t *testing.T) {
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
-				_, _, _ = a.Ask(ctx, addr, Instance{}, nil)
+				_, _, _ = a.Ask(ctx, addr, nodeid.ID{}, nil)
 			}()
 		}
 		time.Sleep(200 * time.Millisecond)

@@ -3,6 +3,7 @@ package transport
 import (
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -17,7 +18,7 @@ const (
 
 // SendDuplicates sends raft messages a second time, on another path than Send. They may be lost,
 // and arrive in a Frame of their own. The bytes are copied. It returns at once.
-func (p *Port) SendDuplicates(to Peer, messages []*raftpb.Message) {
+func (p *Port) SendDuplicates(to nodeid.Endpoint, messages []*raftpb.Message) {
 	if to.Addr == "" || p.self.Load().Group == 0 || isClosed(p.closing) {
 		return
 	}

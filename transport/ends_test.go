@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"net"
 	"strings"
 	"sync"
@@ -12,7 +13,7 @@ import (
 
 // fill sends a peer more than the network holds, so that the sender blocks in the middle of a
 // frame.
-func fill(t *testing.T, from *node, to Peer) {
+func fill(t *testing.T, from *node, to nodeid.Endpoint) {
 	t.Helper()
 	for range 5 {
 		if err := from.Send(to, Frame{Commands: make([]byte, 1<<20)}); err != nil {
@@ -56,7 +57,7 @@ func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 				a, b := w.node("a", 1), w.node("b", 2)
 				s, _ := a.link("b:1", id(2), 1)
 				synctest.Wait()
-				fill(t, b, Peer{Instance: id(1)})
+				fill(t, b, nodeid.Endpoint{ID: id(1)})
 				if err := s.mark(length); err != nil {
 					t.Fatal(err)
 				}
@@ -79,7 +80,7 @@ func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 		b.wantCommands("link", a, "0 ")
 		b.onFrame = func(Identity, Frame) {
 			time.Sleep(3 * lastWords)
-			_ = b.Send(Peer{Instance: id(1)}, Frame{Replies: []byte("ok")})
+			_ = b.Send(nodeid.Endpoint{ID: id(1)}, Frame{Replies: []byte("ok")})
 		}
 		for range 6 {
 			a.send(b, strings.Repeat("w", 20_000)+" ")

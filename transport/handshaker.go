@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -86,7 +87,7 @@ func (h handshaker) Clone() credentials.TransportCredentials {
 type greeted struct {
 	credentials.CommonAuthInfo
 	peer Identity
-	self Instance // the incarnation of this node that has answered
+	self nodeid.ID // the incarnation of this node that has answered
 }
 
 // AuthType implements credentials.AuthInfo.

@@ -31,7 +31,7 @@ const (
 )
 
 // hello encodes the hello of self. A zero intended means any instance.
-func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended Instance, number uint64) ([]byte, error) {
+func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, number uint64) ([]byte, error) {
 	h := &wire.Hello{
 		Version: protocol, Cluster: p.config.Cluster, Key: self.Key.Public(), Kind: kind,
 		Group: self.Group, Raft: self.Raft, Addr: self.Addr, Number: number, Life: p.config.Life, Boot: p.boot[:],
@@ -64,7 +64,7 @@ func greeting(key nodeid.Key, as role, binding, dialerHello, own []byte) *wire.G
 type introduction struct {
 	peer     Identity
 	kind     wire.Hello_Kind
-	intended Instance
+	intended nodeid.ID
 	number   uint64
 	boot     [bootBytes]byte
 	raw      []byte // the hello as signed

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -64,7 +65,7 @@ func (s *stream) hearNonce(nonce *[bindingBytes]byte) error {
 // introduce exchanges hellos on a dialed connection. With intended it fails unless that instance
 // answers. The end of ctx ends it.
 func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
-	intended Instance, number uint64) (*introduction, error) {
+	intended nodeid.ID, number uint64) (*introduction, error) {
 	stop := context.AfterFunc(ctx, s.kill)
 	who, err := p.exchange(ctx, s, addr, self, kind, intended, number)
 	if !stop() {
@@ -74,7 +75,7 @@ func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self
 }
 
 func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
-	intended Instance, number uint64) (*introduction, error) {
+	intended nodeid.ID, number uint64) (*introduction, error) {
 	binding, err := s.bind(dialer, s.secure)
 	if err != nil {
 		return nil, s.explain(ctx, addr, err)

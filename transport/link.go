@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -24,8 +25,8 @@ const (
 // and nothing is lost without a Down.
 type link struct {
 	port     *Port
-	instance Instance // the peer's
-	self     Instance // this node's incarnation to which the link belongs
+	instance nodeid.ID // the peer's
+	self     nodeid.ID // this node's incarnation to which the link belongs
 	queue    *queue
 	before   <-chan struct{} // done of the previous link; nil means none
 	settled  chan struct{}   // closed when the state is no longer dialing

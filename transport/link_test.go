@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -23,7 +24,7 @@ func TestFramesArriveInOrder(t *testing.T) {
 		b.wantCommands("queued while dialing", a, "1 2 ")
 		a.send(b, "3 ")
 		b.wantCommands("on the link", a, "3 ")
-		if err := b.Send(Peer{Instance: id(1)}, Frame{Commands: []byte("back")}); err != nil {
+		if err := b.Send(nodeid.Endpoint{ID: id(1)}, Frame{Commands: []byte("back")}); err != nil {
 			t.Fatal(err)
 		}
 		a.wantCommands("the other way, without an address", b, "back")
@@ -135,7 +136,7 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, longest)
-		nobody := Peer{Instance: id(9), Addr: "nobody:1"}
+		nobody := nodeid.Endpoint{ID: id(9), Addr: "nobody:1"}
 		a.Prefer([]string{nobody.Addr})
 		delays := []time.Duration{50, 100, 200, 400, 500, 500}
 		for i, delay := range delays {
@@ -154,7 +155,7 @@ func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
 			}
 			time.Sleep(1)
 		}
-		if err := a.Send(Peer{Instance: id(9), Addr: "elsewhere:1"}, Frame{Commands: []byte("x")}); err != nil {
+		if err := a.Send(nodeid.Endpoint{ID: id(9), Addr: "elsewhere:1"}, Frame{Commands: []byte("x")}); err != nil {
 			t.Fatalf("another address needs no pause: %v", err)
 		}
 		time.Sleep(time.Minute)
@@ -162,10 +163,11 @@ func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
 			t.Fatalf("left behind: %+v", c)
 		}
 		a.seen()
-		if err := a.Send(Peer{Instance: id(9)}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+		if err := a.Send(nodeid.Endpoint{ID: id(9)}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
 			t.Fatalf("without an address: %v", err)
 		}
-		if err := a.Send(Peer{Instance: id(1), Addr: "a:1"}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+		to := nodeid.Endpoint{ID: id(1), Addr: "a:1"}
+		if err := a.Send(to, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
 			t.Fatalf("to itself: %v", err)
 		}
 	})
@@ -175,7 +177,7 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
 		foreign := w.node("f", 3, func(c *Config) { c.Cluster = "theirs" })
-		try := func(why string, to Peer, want error) {
+		try := func(why string, to nodeid.Endpoint, want error) {
 			t.Helper()
 			if err := a.Send(to, Frame{Commands: []byte("x")}); err != nil {
 				t.Fatal(why, err)
@@ -186,7 +188,7 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 				t.Fatalf("%s: %+v, want a Down with %v", why, events, want)
 			}
 		}
-		try("another instance", Peer{Instance: id(7), Addr: "b:1"}, ErrOther)
+		try("another instance", nodeid.Endpoint{ID: id(7), Addr: "b:1"}, ErrOther)
 		try("another cluster", foreign.peer(), ErrForeign)
 		time.Sleep(15 * time.Second)
 		for i := range 20 {
@@ -283,7 +285,7 @@ func TestNoFrameBeforeTheDown(t *testing.T) {
 				} else {
 					b.send(a, "-")
 					time.Sleep(2 * pauseFirst)
-					_ = a.Send(Peer{Instance: id(2)}, Frame{Commands: []byte("2")})
+					_ = a.Send(nodeid.Endpoint{ID: id(2)}, Frame{Commands: []byte("2")})
 				}
 				time.Sleep(time.Second)
 				if got := b.seen(); len(got) != 0 {
@@ -333,13 +335,13 @@ func TestAnotherInstanceEndsAllLinks(t *testing.T) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
 		a.send(b, "1")
 		c.send(a, "1")
-		_ = a.Send(Peer{Instance: id(9), Addr: "nobody:1"}, Frame{Commands: []byte("x")})
+		_ = a.Send(nodeid.Endpoint{ID: id(9), Addr: "nobody:1"}, Frame{Commands: []byte("x")})
 		synctest.Wait()
 		a.seen()
 		b.seen()
 		a.self.Key = key(100)
 		a.identify()
-		_ = c.Send(Peer{Instance: id(1)}, Frame{Commands: []byte("for the old incarnation")})
+		_ = c.Send(nodeid.Endpoint{ID: id(1)}, Frame{Commands: []byte("for the old incarnation")})
 		if err := a.Send(b.peer(), Frame{Commands: []byte("new")}); err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +350,7 @@ func TestAnotherInstanceEndsAllLinks(t *testing.T) {
 		if text, _ := commands(events, id(3)); text != "" {
 			t.Fatalf("the new incarnation got %q", text)
 		}
-		downs := map[Instance]int{}
+		downs := map[nodeid.ID]int{}
 		for _, e := range events {
 			downs[e.from.Instance]++
 		}
@@ -363,7 +365,7 @@ func TestAnotherInstanceEndsAllLinks(t *testing.T) {
 			t.Fatalf("b got %q from the new incarnation", text)
 		}
 		time.Sleep(time.Minute)
-		if err := c.Send(Peer{Instance: id(1), Addr: "a:1"}, Frame{Commands: []byte("x")}); err != nil {
+		if err := c.Send(nodeid.Endpoint{ID: id(1), Addr: "a:1"}, Frame{Commands: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 		c.seen()

@@ -15,6 +15,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -199,7 +200,7 @@ func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 					}
 					a, b := w.node("a", 1, failing), w.node("b", 2)
 					b.onFrame = func(from Identity, f Frame) {
-						_ = b.Send(Peer{Instance: from.Instance},
+						_ = b.Send(nodeid.Endpoint{ID: from.Instance},
 							Frame{Replies: f.Commands})
 					}
 					l := lossLedger{a: a, b: b}

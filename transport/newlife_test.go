@@ -14,6 +14,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -96,7 +97,7 @@ func TestNewLifeDuringADial(t *testing.T) {
 		}
 		w.net.Cut("a", "b")
 		results := make(chan error, 2)
-		go func() { _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); results <- err }()
+		go func() { _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); results <- err }()
 		go func() { results <- a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 10)) }()
 		a.sendTo(b.peer())
 		synctest.Wait()
@@ -108,7 +109,7 @@ func TestNewLifeDuringADial(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); err != nil {
+		if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
@@ -173,7 +174,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			var mu sync.Mutex
 			life := 1 // n of the key of a; incarnations count upward from 3
 			now := func() int { mu.Lock(); defer mu.Unlock(); return life }
-			order := map[Instance]int{id(1): 1}
+			order := map[nodeid.ID]int{id(1): 1}
 			for n := 3; n < 40; n++ {
 				order[id(n)] = n
 			}
@@ -191,7 +192,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 				asking.Go(func() {
 					for !isClosed(stop) {
 						asked := now()
-						_, _, err := a.Ask(t.Context(), "b:1", Instance{}, fmt.Append(nil, asked))
+						_, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, fmt.Append(nil, asked))
 						if err == nil {
 							mu.Lock()
 							answers++
@@ -203,12 +204,12 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 				asking.Go(func() {
 					for !isClosed(stop) {
 						asked := now()
-						_, from, err := b.Ask(t.Context(), "a:1", Instance{}, nil)
+						_, from, err := b.Ask(t.Context(), "a:1", nodeid.ID{}, nil)
 						if err == nil && order[from.Instance] < asked {
 							t.Errorf("seed %d: incarnation %d is over and has answered, asked in %d", seed,
 								order[from.Instance], asked)
 						}
-						_ = b.Send(Peer{Instance: id(asked), Addr: "a:1"}, Frame{Commands: []byte("x")})
+						_ = b.Send(nodeid.Endpoint{ID: id(asked), Addr: "a:1"}, Frame{Commands: []byte("x")})
 						tick()
 					}
 				})
@@ -254,7 +255,7 @@ func TestCloseDuringAHello(t *testing.T) {
 		}
 		// never answers
 		evil.listen(w, "b:1", func(heard) *wire.Greeting { time.Sleep(time.Minute); return &wire.Greeting{} })
-		a.sendTo(Peer{Instance: id(2), Addr: "b:1"})
+		a.sendTo(nodeid.Endpoint{ID: id(2), Addr: "b:1"})
 		asked := make(chan error, 1)
 		go func() { _, _, err := a.Ask(context.Background(), "b:1", id(2), nil); asked <- err }()
 		synctest.Wait()

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"sync"
 )
@@ -14,26 +15,26 @@ const connsEach = 8
 // are not included: there is one for each instance. It is safe for concurrent use.
 type owners struct {
 	mu    sync.Mutex // guards all below
-	conns map[Instance][]*accepted
+	conns map[nodeid.ID][]*accepted
 	swept int // the number of instances after the last sweep
 }
 
 // own records that an instance has proved its key on a connection for calls. If the instance has
 // too many, its oldest connection is closed.
-func (o *owners) own(instance Instance, conn *accepted) {
+func (o *owners) own(instance nodeid.ID, conn *accepted) {
 	if oldest := o.enter(instance, conn); oldest != nil {
 		oldest.Close()
 	}
 }
 
-func (o *owners) enter(instance Instance, conn *accepted) (oldest *accepted) {
+func (o *owners) enter(instance nodeid.ID, conn *accepted) (oldest *accepted) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if slices.Contains(o.conns[instance], conn) {
 		return nil
 	}
 	if o.conns == nil {
-		o.conns = map[Instance][]*accepted{}
+		o.conns = map[nodeid.ID][]*accepted{}
 	}
 	if len(o.conns) > 2*o.swept+64 {
 		for each, conns := range o.conns {

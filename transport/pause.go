@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"time"
 )
 
@@ -25,7 +26,7 @@ const (
 // there.
 type pauseKey struct {
 	addr string
-	of   Instance // zero means any
+	of   nodeid.ID // zero means any
 }
 
 // pause is the time after a failed dial in which the address is not dialed again.

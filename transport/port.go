@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -41,9 +42,9 @@ type Port struct {
 	mu     sync.Mutex // guards all below; never held across a wait
 	shut   bool
 	number uint64 // of the last hello that began a stream
-	links  map[Instance]*link
-	dying  map[Instance]*link // the last ended link to each instance whose Down has not returned
-	shared map[string]*shared // connections for questions and gossip, by address
+	links  map[nodeid.ID]*link
+	dying  map[nodeid.ID]*link // the last ended link to each instance whose Down has not returned
+	shared map[string]*shared  // connections for questions and gossip, by address
 	// ends with the incarnation of self, and ends all connections for calls that were dialed in it
 	life    context.Context
 	endLife context.CancelFunc
@@ -61,8 +62,8 @@ func New(c Config) (*Port, error) {
 		notices:  newNotices(c.Logger),
 		closing:  make(chan struct{}),
 		closed:   make(chan struct{}),
-		links:    map[Instance]*link{},
-		dying:    map[Instance]*link{},
+		links:    map[nodeid.ID]*link{},
+		dying:    map[nodeid.ID]*link{},
 		shared:   map[string]*shared{},
 	}
 	p.holds.init(&c)

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -73,7 +74,7 @@ func dialsFail(t *testing.T, a *node, addr string, want error) {
 			t.Errorf("%s: %v, want %v", why, err, want)
 		}
 	}
-	to := Peer{Instance: id(2), Addr: addr}
+	to := nodeid.Endpoint{ID: id(2), Addr: addr}
 	a.sendTo(to)
 	synctest.Wait()
 	for _, e := range a.seen() {
@@ -83,7 +84,7 @@ func dialsFail(t *testing.T, a *node, addr string, want error) {
 		is("a link", e.down)
 	}
 	a.anew()
-	for _, instance := range []Instance{{}, id(2), id(3)} {
+	for _, instance := range []nodeid.ID{{}, id(2), id(3)} {
 		a.anew()
 		answer, from, err := a.Ask(t.Context(), addr, instance, []byte("who"))
 		is(fmt.Sprint("a question for ", instance), err)
@@ -145,7 +146,7 @@ func TestOtherInstanceOnlyOnProof(t *testing.T) {
 			dialsFail(t, a, addr, kindOf(reason))
 		}
 		w.node("c", 9, use)
-		a.sendTo(Peer{Instance: id(2), Addr: "c:1"})
+		a.sendTo(nodeid.Endpoint{ID: id(2), Addr: "c:1"})
 		synctest.Wait()
 		for _, e := range a.seen() {
 			if other, ok := errors.AsType[*OtherError](e.down); !ok || other.Answered != id(9) || other.Asked != id(2) {
@@ -156,7 +157,7 @@ func TestOtherInstanceOnlyOnProof(t *testing.T) {
 			t.Errorf("a question: %v, %v", from, err)
 		}
 		a.anew()
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(2), Addr: "c:1"},
+		if err := a.SendSnapshot(t.Context(), nodeid.Endpoint{ID: id(2), Addr: "c:1"},
 			snapshotMessage(a, a, 10)); !errors.Is(err, ErrOther) {
 			t.Errorf("a snapshot: %v", err)
 		}
@@ -172,7 +173,7 @@ func TestReplayedHello(t *testing.T) {
 			recorded = proto.CloneOf(to.Greeting)
 			return &wire.Greeting{Refusal: &wire.Refusal{}}
 		})
-		a.sendTo(Peer{Instance: id(2), Addr: "c:1"})
+		a.sendTo(nodeid.Endpoint{ID: id(2), Addr: "c:1"})
 		synctest.Wait()
 		a.seen()
 		if recorded == nil {
@@ -217,10 +218,10 @@ func TestManInTheMiddle(t *testing.T) {
 			answers = append(answers, answer)
 			return answer
 		})
-		to := Peer{Instance: id(2), Addr: "c:1"}
+		to := nodeid.Endpoint{ID: id(2), Addr: "c:1"}
 		a.sendTo(to)
 		synctest.Wait()
-		_, _, askErr := a.Ask(t.Context(), to.Addr, to.Instance, []byte("who"))
+		_, _, askErr := a.Ask(t.Context(), to.Addr, to.ID, []byte("who"))
 		if events := a.seen(); len(events) != 1 || events[0].down == nil || errors.Is(events[0].down, ErrOther) ||
 			askErr == nil || errors.Is(askErr, ErrOther) {
 			t.Errorf("events %+v, question: %v", events, askErr)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -86,7 +87,7 @@ func TestRealStrangers(t *testing.T) {
 	a := realNode(t, 1)
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
-	if _, _, err := a.Ask(t.Context(), strings.TrimPrefix(web.URL, "http://"), Instance{}, nil); !errors.Is(err,
+	if _, _, err := a.Ask(t.Context(), strings.TrimPrefix(web.URL, "http://"), nodeid.ID{}, nil); !errors.Is(err,
 		ErrForeign) {
 		t.Errorf("a web server: %v", err)
 	}
@@ -95,7 +96,7 @@ func TestRealStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	free.Close()
-	if _, _, err := a.Ask(t.Context(), free.Addr().String(), Instance{}, nil); !errors.Is(err, ErrRefused) {
+	if _, _, err := a.Ask(t.Context(), free.Addr().String(), nodeid.ID{}, nil); !errors.Is(err, ErrRefused) {
 		t.Errorf("no listener: %v", err)
 	}
 	client := &http.Client{Timeout: 10 * time.Second}
@@ -112,7 +113,7 @@ func TestRealStrangers(t *testing.T) {
 }
 
 // echo makes a node that answers every frame.
-func echo(t testing.TB, n *node, to Peer) {
+func echo(t testing.TB, n *node, to nodeid.Endpoint) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.onFrame = func(_ Identity, f Frame) {

@@ -32,7 +32,7 @@ var ascending = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending
 func key(n int) nodeid.Key { return ascending()[n-1] }
 
 // id returns the ID of instance n.
-func id(n int) Instance { return key(n).ID() }
+func id(n int) nodeid.ID { return key(n).ID() }
 
 // node is a port with a handler that records. Its address is "<name>:1".
 type node struct {
@@ -124,7 +124,7 @@ func (n *handler) answer(ctx context.Context, from Identity, question []byte) ([
 }
 
 // Ask sends a question to the service of another node.
-func (n *node) Ask(ctx context.Context, addr string, to Instance, question []byte) ([]byte, Identity, error) {
+func (n *node) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, Identity, error) {
 	var answer wrapperspb.BytesValue
 	r := n.To(addr, to)
 	err := r.Invoke(ctx, echoMethod, wrapperspb.Bytes(question), &answer)
@@ -171,10 +171,12 @@ func (n *node) seen() []event {
 	return events
 }
 
-func (n *node) peer() Peer { return Peer{Instance: n.identity.Instance, Addr: n.identity.Addr} }
+func (n *node) peer() nodeid.Endpoint {
+	return nodeid.Endpoint{ID: n.identity.Instance, Addr: n.identity.Addr}
+}
 
 // commands joins the commands of all frames from one instance, and counts its downs.
-func commands(events []event, from Instance) (text string, downs int) {
+func commands(events []event, from nodeid.ID) (text string, downs int) {
 	for _, e := range events {
 		if e.from.Instance != from {
 			continue
@@ -335,7 +337,7 @@ func (n *node) begin(addr string) *stream {
 }
 
 // link opens the connection of a link and exchanges hellos, with the given number in its own hello.
-func (n *node) link(addr string, to Instance, number uint64) (*stream, *introduction) {
+func (n *node) link(addr string, to nodeid.ID, number uint64) (*stream, *introduction) {
 	n.t.Helper()
 	s := n.begin(addr)
 	who, err := n.introduce(context.Background(), s, addr, &n.self, wire.Hello_LINK, to, number)

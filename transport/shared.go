@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"time"
 )
 
@@ -98,7 +99,7 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 		s = nil // dead, or with an old identity: its goroutine will notice
 	}
 	if s == nil {
-		if err := p.dials.paused(addr, Instance{}); err != nil {
+		if err := p.dials.paused(addr, nodeid.ID{}); err != nil {
 			return nil, false, err
 		}
 		if len(p.shared) >= p.config.AskConns && !p.evict() {
@@ -136,11 +137,11 @@ func (p *Port) evict() bool {
 func (p *Port) keep(s *shared) {
 	defer s.giveUp()
 	var d *dialed
-	err := p.attempt(s.turn, s.life, s.addr, Instance{}, func() (err error) {
+	err := p.attempt(s.turn, s.life, s.addr, nodeid.ID{}, func() (err error) {
 		if !p.begin(s) {
 			return errAbandoned
 		}
-		d, err = p.connect(s.life, s.self, s.addr, Instance{})
+		d, err = p.connect(s.life, s.self, s.addr, nodeid.ID{})
 		return err
 	})
 	p.mu.Lock()

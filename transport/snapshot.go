@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -20,7 +21,7 @@ import (
 // returns when the peer's handler has accepted it, or why it has not. m is only read. It fails with
 // the errors of Remote.Invoke (with ErrSilent at once while the address pauses), and with ErrGroup
 // if the peer is in another group or the message is not from this node's raft ID.
-func (p *Port) SendSnapshot(ctx context.Context, to Peer, m *raftpb.Message) error {
+func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.Message) error {
 	if n := len(m.GetSnapshot().GetData()); n > p.config.SnapshotBytes {
 		return fmt.Errorf("%w: a snapshot of %d bytes, the limit is %d", ErrTooLarge, n, p.config.SnapshotBytes)
 	}
@@ -38,8 +39,8 @@ func (p *Port) SendSnapshot(ctx context.Context, to Peer, m *raftpb.Message) err
 	defer context.AfterFunc(life, cancel)()
 
 	var d *dialed
-	err := p.attempt(ctx, ctx, to.Addr, to.Instance, func() (err error) {
-		d, err = p.connect(ctx, self, to.Addr, to.Instance)
+	err := p.attempt(ctx, ctx, to.Addr, to.ID, func() (err error) {
+		d, err = p.connect(ctx, self, to.Addr, to.ID)
 		return err
 	})
 	if err != nil {
@@ -193,7 +194,7 @@ func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 
 // collect gathers the data of a snapshot. If the sender stalls, or is slower than `slowest` on
 // average, its connection is closed.
-func (p *Port) collect(stream poured, from Instance, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
+func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
 	size, sum := chunk.Size, crc32.Checksum(chunk.Message, castagnoli())
 	conn, _ := acceptedOn(remoteOf(stream.Context()))
 	began := time.Now()

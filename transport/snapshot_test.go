@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -69,11 +70,11 @@ func TestSnapshotThatFails(t *testing.T) {
 		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 2<<20)); !errors.Is(err, ErrFull) {
 			t.Errorf("above the peer's limit: %v", err)
 		}
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(5), Addr: "b:1"},
+		if err := a.SendSnapshot(t.Context(), nodeid.Endpoint{ID: id(5), Addr: "b:1"},
 			snapshotMessage(a, b, 10)); !errors.Is(err, ErrOther) {
 			t.Errorf("another instance: %v", err)
 		}
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(5), Addr: "nowhere:1"},
+		if err := a.SendSnapshot(t.Context(), nodeid.Endpoint{ID: id(5), Addr: "nowhere:1"},
 			snapshotMessage(a, b, 10)); !errors.Is(err, ErrRefused) {
 			t.Errorf("no process there: %v", err)
 		}

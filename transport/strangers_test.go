@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -204,24 +205,24 @@ func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 // again.
 func TestSpareLinks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		var voters []Peer
+		var voters []nodeid.Endpoint
 		for i := range 5 {
 			voters = append(voters, w.node(fmt.Sprint("v", i), i+1).peer())
 		}
 		n := w.node("n", 9)
 		links := func() (up int) {
 			for _, v := range voters[1:] {
-				if n.Linked(v.Instance) {
+				if n.Linked(v.ID) {
 					up++
 				}
 			}
 			return up
 		}
 		for range 3 {
-			n.Spare(voters[0].Instance, voters, 2)
+			n.Spare(voters[0].ID, voters, 2)
 			time.Sleep(time.Second)
-			if links() != 2 || n.Linked(voters[0].Instance) {
-				t.Fatalf("%d links, to the leader: %v", links(), n.Linked(voters[0].Instance))
+			if links() != 2 || n.Linked(voters[0].ID) {
+				t.Fatalf("%d links, to the leader: %v", links(), n.Linked(voters[0].ID))
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"time"
 )
 
@@ -11,7 +12,7 @@ import (
 // Down comes after it. Raft messages may be dropped if too many wait: raft repeats them. The bytes
 // are copied; raft messages must not be changed any more. Errors: ErrNoLink, ErrFull, ErrTooLarge,
 // ErrGroup while this node has no group, ErrClosed. After an error nothing of f was queued.
-func (p *Port) Send(to Peer, f Frame) error {
+func (p *Port) Send(to nodeid.Endpoint, f Frame) error {
 	if f.empty() {
 		return nil
 	}
@@ -29,7 +30,7 @@ func (p *Port) Send(to Peer, f Frame) error {
 }
 
 // Linked reports whether a stream with the instance is up, in either direction.
-func (p *Port) Linked(instance Instance) bool {
+func (p *Port) Linked(instance nodeid.ID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.links[instance]
@@ -38,7 +39,7 @@ func (p *Port) Linked(instance Instance) bool {
 
 // Met returns what an instance said about itself when the current stream with it began. It reports
 // false without a stream.
-func (p *Port) Met(instance Instance) (Identity, bool) {
+func (p *Port) Met(instance nodeid.ID) (Identity, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l := p.links[instance]; l != nil && l.state == up {
@@ -48,27 +49,27 @@ func (p *Port) Met(instance Instance) (Identity, bool) {
 }
 
 // linkFor returns the link to a peer, and begins one if there is none.
-func (p *Port) linkFor(to Peer) (*link, error) {
+func (p *Port) linkFor(to nodeid.Endpoint) (*link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shut {
 		return nil, ErrClosed
 	}
-	if l := p.links[to.Instance]; l != nil {
+	if l := p.links[to.ID]; l != nil {
 		return l, nil
 	}
 	switch {
-	case to.Instance.IsZero() || to.Instance == p.self.Load().Instance():
-		return nil, fmt.Errorf("%w: instance %v is not a peer", ErrNoLink, to.Instance)
+	case to.ID.IsZero() || to.ID == p.self.Load().Instance():
+		return nil, fmt.Errorf("%w: instance %v is not a peer", ErrNoLink, to.ID)
 	case to.Addr == "":
-		return nil, fmt.Errorf("%w: instance %v, and no address to dial", ErrNoLink, to.Instance)
+		return nil, fmt.Errorf("%w: instance %v, and no address to dial", ErrNoLink, to.ID)
 	case len(p.links) >= p.config.Links:
 		return nil, fmt.Errorf("%w: %d links are open", ErrFull, len(p.links))
 	}
-	if err := p.dials.paused(to.Addr, to.Instance); err != nil {
+	if err := p.dials.paused(to.Addr, to.ID); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLink, err)
 	}
-	l := p.newLink(to.Instance, Identity{Instance: to.Instance, Addr: to.Addr})
+	l := p.newLink(to.ID, Identity{Instance: to.ID, Addr: to.Addr})
 	ctx, cancel := context.WithCancel(p.ctx)
 	l.abandon = cancel
 	p.tasks.Go(func() {
@@ -79,7 +80,7 @@ func (p *Port) linkFor(to Peer) (*link, error) {
 }
 
 // newLink registers a link in state dialing. The caller holds mu.
-func (p *Port) newLink(instance Instance, peer Identity) *link {
+func (p *Port) newLink(instance nodeid.ID, peer Identity) *link {
 	l := &link{
 		port: p, instance: instance, self: p.self.Load().Instance(), queue: newQueue(&p.config), peer: peer,
 		settled: make(chan struct{}), done: make(chan struct{}), abandon: func() {},

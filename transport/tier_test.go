@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 func (s static) Peer(tls.ConnectionState) (capability.Peer, error) {
@@ -63,7 +64,7 @@ func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 		inBubble(t, func(t *testing.T, w *world) {
 			ours, s := newAuthority(t), new(*tiered)
 			a, b := w.node("a", 1, ours.sees(tier, s)), w.node("b", 2, ours.use)
-			if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrForeign) ||
+			if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrForeign) ||
 				!strings.Contains(err.Error(), "serve") {
 				t.Errorf("a question: %v", err)
 			}
@@ -89,7 +90,7 @@ func TestAGuestIsKnownAsOne(t *testing.T) {
 		a, b := w.node("a", 1, ours.use), w.node("b", 2, ours.sees(want, s))
 		var asked Identity
 		b.ask = func(_ context.Context, from Identity, _ []byte) ([]byte, error) { asked = from; return nil, nil }
-		if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); err != nil || asked.Peer != want ||
+		if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); err != nil || asked.Peer != want ||
 			asked.Addr != "" || asked.Raft != 0 {
 			t.Errorf("asked by %+v, %v", asked, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/big"
 	"net"
 	"strings"
@@ -93,7 +94,7 @@ func TestTLS(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			if _, _, err := from.Ask(ctx, to.identity.Addr, Instance{}, nil); !errors.Is(err, want) {
+			if _, _, err := from.Ask(ctx, to.identity.Addr, nodeid.ID{}, nil); !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", why, err, want)
 			}
 		}
@@ -150,7 +151,7 @@ func TestExpiredCertificateIsNoProof(t *testing.T) {
 		a.send(b, "y")
 		b.wantCommands("a day later", a, "y")
 		for _, pair := range [][2]*node{{a, b}, {a, c}, {c, a}} {
-			_, _, err := pair[0].Ask(t.Context(), pair[1].identity.Addr, Instance{}, nil)
+			_, _, err := pair[0].Ask(t.Context(), pair[1].identity.Addr, nodeid.ID{}, nil)
 			if !errors.Is(err, ErrSilent) || errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "expired") {
 				t.Errorf("%d asks %d: %v", pair[0].identity.Instance, pair[1].identity.Instance, err)
 			}

@@ -10,41 +10,30 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Instance names one incarnation of one node. It can be claimed only with the private key of that
-// incarnation. The zero Instance names none.
-type Instance = nodeid.ID
-
 // Self is this node's identity on every connection, proven as far as possible. It is one value, so
 // that the claimed ID is always that of the signing key.
 type Self struct {
-	Key   nodeid.Key // of this incarnation; required
-	Group uint64     // the group to which it is bound or belongs; zero means none yet
-	Raft  uint64     // its raft ID in that group; zero means none
-	Addr  string     // host:port where peers reach it; empty means that it cannot be reached
+	Key   nodeid.Key       // of this incarnation; required
+	Group uint64           // the group to which it is bound or belongs; zero means none yet
+	Raft  nodeid.ReplicaID // in that group; zero means none
+	Addr  string           // host:port where peers reach it; empty means that it cannot be reached
 }
 
 // Instance returns the ID of this incarnation.
-func (s *Self) Instance() Instance { return s.Key.ID() }
+func (s *Self) Instance() nodeid.ID { return s.Key.ID() }
 
 // Identity is what is known about a peer. Instance and Peer are proven. Group, Raft, Addr and Life
 // are what the peer claims. If the peer is not of the root tier, Raft is zero and Addr is empty.
 type Identity struct {
-	Instance Instance
-	Group    uint64 // zero means none
-	Raft     uint64 // zero means none
-	Addr     string // host:port; empty means that it cannot be reached
-	Life     uint64 // number of starts with its directory; 1 without one
+	Instance nodeid.ID
+	Group    uint64           // zero means none
+	Raft     nodeid.ReplicaID // zero means none
+	Addr     string           // host:port; empty means that it cannot be reached
+	Life     uint64           // number of starts with its directory; 1 without one
 
 	// Peer is what the certificate of the connection allows: capability.Root without TLS. NotAfter
 	// is zero here.
 	Peer capability.Peer
-}
-
-// Peer is the destination of a frame. Addr is dialed if there is no link yet; if it is empty
-// nothing is dialed.
-type Peer struct {
-	Instance Instance
-	Addr     string
 }
 
 // Frame is what one turn of one node sends to another. Renewals, Commands and Replies are opaque
@@ -138,8 +127,8 @@ var (
 // errors.Is.
 type OtherError struct {
 	Addr     string
-	Asked    Instance // the intended instance
-	Answered Instance // the instance that answered
+	Asked    nodeid.ID // the intended instance
+	Answered nodeid.ID // the instance that answered
 }
 
 // Error names the address and both instances.

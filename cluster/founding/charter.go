@@ -96,7 +96,7 @@ type Listed struct {
 // Voter is one replica of a group. It votes, or it is a learner, which follows the log and may get
 // a vote later.
 type Voter struct {
-	Raft     uint64 // raft ID: never zero, never used twice
+	Raft     nodeid.ReplicaID // never zero
 	Instance nodeid.ID
 	Addr     string // host:port under which its newest life was last known
 	Life     uint64 // counts the starts with one Dir; 1 in memory. The address of the highest life is the valid one

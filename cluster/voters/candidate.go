@@ -124,7 +124,7 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 	return c, true
 }
 
-func (s *survey) inConfig(id ID) bool {
+func (s *survey) inConfig(id nodeid.ReplicaID) bool {
 	return slices.Contains(s.v.Config.Voters, id) || slices.Contains(s.v.Config.Learners, id)
 }
 

@@ -1,6 +1,7 @@
 package voters
 
 import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
 )
@@ -17,7 +18,7 @@ type Report struct {
 	Missing []Missing
 	// CannotSurvive are the voters that are heard from and whose loss now would cost the majority,
 	// by ID. It is empty without a Quorum.
-	CannotSurvive []ID
+	CannotSurvive []nodeid.ReplicaID
 	// Due is set while a change of voters is due or in flight, even if it has to wait. A voter that
 	// is silent but not yet dead sets it: a rolling restart that continued could take away the
 	// majority.
@@ -28,8 +29,8 @@ type Report struct {
 // Missing is a voter that is not heard from.
 type Missing struct {
 	// ID and Instance identify it. Instance is zero if unknown.
-	ID       ID
-	Instance Instance
+	ID       nodeid.ReplicaID
+	Instance nodeid.ID
 	// Name is the instance's name. Empty if unknown.
 	Name string
 	// SilentFor is how long this leader has not heard from it.
@@ -74,6 +75,6 @@ func Explain(v View) Report {
 }
 
 // survives reports whether a majority of the members stays active without one of them.
-func survives(list []*member, lost ID) bool {
+func survives(list []*member, lost nodeid.ReplicaID) bool {
 	return len(where(list, func(m *member) bool { return m.Active && m.ID != lost })) > len(list)/2
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -31,11 +32,12 @@ func TestExplain(t *testing.T) {
 		{three, "a*/leaving b/leaving", "0 0 true [] [1 2] false"},
 	} {
 		r := Explain(scene(t, c.scene, c.settings))
-		ids := []ID{}
+		ids := []nodeid.ReplicaID{}
 		for _, m := range r.Missing {
 			ids = append(ids, m.ID)
 		}
-		got := fmt.Sprint(r.Eligible, " ", r.Target, " ", r.Quorum, " ", ids, " ", append([]ID{}, r.CannotSurvive...),
+		got := fmt.Sprint(r.Eligible, " ", r.Target, " ", r.Quorum, " ", ids, " ",
+			append([]nodeid.ReplicaID{}, r.CannotSurvive...),
 			" ", r.Due)
 		if got != c.want {
 			t.Errorf("%q: %s, want %s", c.scene, got, c.want)
@@ -48,7 +50,7 @@ func TestExplain(t *testing.T) {
 	}
 	// In a joint configuration either majority can be lost.
 	v := scene(t, "a* b c/silent | |", three)
-	v.Config.Voters, v.Config.Outgoing = []ID{1}, []ID{1, 2, 3}
+	v.Config.Voters, v.Config.Outgoing = []nodeid.ReplicaID{1}, []nodeid.ReplicaID{1, 2, 3}
 	if r := Explain(v); !r.Quorum || fmt.Sprint(r.CannotSurvive) != "[1 2]" || len(r.Missing) != 1 {
 		t.Errorf("joint: %+v", r)
 	}
@@ -56,7 +58,7 @@ func TestExplain(t *testing.T) {
 
 func TestMayStop(t *testing.T) {
 	v := scene(t, "a* b c | d |", Settings{Voters: 3})
-	for id, want := range map[ID]bool{0: true, 1: false, 2: false, 4: false, 9: true} {
+	for id, want := range map[nodeid.ReplicaID]bool{0: true, 1: false, 2: false, 4: false, 9: true} {
 		if got := MayStop(v, id); got != want {
 			t.Errorf("replica %d may stop: %v, want %v", id, got, want)
 		}
@@ -75,11 +77,11 @@ func TestMayStop(t *testing.T) {
 		t.Error("no other voter knows that the configuration is committed: the leaver is needed if the leader dies")
 	}
 	v.Replicas[2].Settled = true
-	v.Config.Outgoing = []ID{1, 2, 9}
+	v.Config.Outgoing = []nodeid.ReplicaID{1, 2, 9}
 	if MayStop(v, 9) {
 		t.Error("a vote that the joint configuration still counts may stop")
 	}
-	v.Config = Config{Voters: []ID{2}}
+	v.Config = Config{Voters: []nodeid.ReplicaID{2}}
 	if MayStop(v, 1) {
 		t.Error("the leader itself may stop, though its successor does not know yet that the change is " +
 			"committed")

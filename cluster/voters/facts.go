@@ -1,6 +1,7 @@
 package voters
 
 import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"iter"
 	"slices"
 )
@@ -9,7 +10,7 @@ import (
 // change them, and shared slices must not be changed afterwards, except for Others.
 type Facts struct {
 	// Self is the raft ID of this replica. It leads, and has applied an entry of its own term.
-	Self ID
+	Self nodeid.ReplicaID
 	// Settings are the group's, from the charter or a later command, never the instance's own.
 	Settings Settings
 	// Config is the configuration that is committed and applied here.
@@ -37,7 +38,7 @@ type Others interface {
 	// instances.
 	All() iter.Seq[Registered]
 	// Has reports whether Others or Registered has the instance.
-	Has(Instance) bool
+	Has(nodeid.ID) bool
 }
 
 // All iterates over all instances that have a session, as they are now. It takes time in proportion
@@ -56,7 +57,7 @@ func (f *Facts) All() iter.Seq[Registered] {
 }
 
 // Knows reports whether an instance has a session.
-func (f *Facts) Knows(instance Instance) bool {
+func (f *Facts) Knows(instance nodeid.ID) bool {
 	is := func(r Registered) bool { return r.Session && r.Instance == instance }
 	return slices.ContainsFunc(f.Registered, is) || f.Others != nil && f.Others.Has(instance)
 }
@@ -64,9 +65,9 @@ func (f *Facts) Knows(instance Instance) bool {
 // Probe is a question about a replica that the leader has no stream with: does that life still run?
 type Probe struct {
 	// ID is the replica in question.
-	ID ID
+	ID nodeid.ReplicaID
 	// Instance is the life in question.
-	Instance Instance
+	Instance nodeid.ID
 	// Addr is where to ask.
 	Addr string
 }
@@ -82,7 +83,7 @@ func (f *Facts) Same(o *Facts) bool {
 }
 
 // Where returns the address of the latest registration of an instance, or "".
-func (f *Facts) Where(instance Instance) string {
+func (f *Facts) Where(instance nodeid.ID) string {
 	addr, order := "", uint64(0)
 	for _, r := range f.Registered {
 		if r.Instance == instance && r.Addr != "" && (addr == "" || r.Order > order) {

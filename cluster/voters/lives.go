@@ -2,6 +2,7 @@ package voters
 
 import (
 	"cmp"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 // vigil watches a replica that the leader has no stream with, to learn as soon as possible whether
 // its life is over (rule 11).
 type vigil struct {
-	id      ID
+	id      nodeid.ReplicaID
 	away    bool // there is no stream, and the life is not known to be over
 	over    bool // a probe has found that, since the stream ended
 	waiting bool // for the answer to a probe
@@ -30,7 +31,7 @@ const (
 // ends vigils over the others.
 func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 	list := slices.Clone(f.Replicas)
-	s.relent(func(id ID) bool {
+	s.relent(func(id nodeid.ReplicaID) bool {
 		return !slices.ContainsFunc(list, func(r Replica) bool { return r.ID == id && r.ID != f.Self && !r.Linked })
 	})
 	for i := range list {
@@ -49,7 +50,7 @@ func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 
 // relent ends the vigils over the replicas for which holds is true. A vigil with a probe under way
 // is kept until the probe ends, so that its answer is not taken for that of a later one.
-func (s *Steward) relent(holds func(ID) bool) {
+func (s *Steward) relent(holds func(nodeid.ReplicaID) bool) {
 	for i := range s.vigils {
 		if v := &s.vigils[i]; holds(v.id) {
 			v.away, v.over, v.stale = false, false, v.waiting
@@ -59,7 +60,7 @@ func (s *Steward) relent(holds func(ID) bool) {
 }
 
 // vigil returns the vigil over a replica; it starts one if necessary.
-func (s *Steward) vigil(now time.Duration, id ID) *vigil {
+func (s *Steward) vigil(now time.Duration, id nodeid.ReplicaID) *vigil {
 	i := slices.IndexFunc(s.vigils, func(v vigil) bool { return v.id == id })
 	if i < 0 {
 		i = len(s.vigils)
@@ -68,7 +69,7 @@ func (s *Steward) vigil(now time.Duration, id ID) *vigil {
 	return &s.vigils[i]
 }
 
-func (s *Steward) probedOver(id ID) bool {
+func (s *Steward) probedOver(id nodeid.ReplicaID) bool {
 	return slices.ContainsFunc(s.vigils, func(v vigil) bool { return v.id == id && v.over })
 }
 
@@ -76,7 +77,7 @@ func (s *Steward) probedOver(id ID) bool {
 // only a claim. It counts only if nothing was heard from the replica for a while. It does not count
 // if the name was already used twice while the leader had a stream with the replica, or when this
 // lead began: then the two run side by side.
-func (s *Steward) replaced(f Facts, who Instance) bool {
+func (s *Steward) replaced(f Facts, who nodeid.ID) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
 		beside := s.beside[r.Instance]
@@ -87,7 +88,7 @@ func (s *Steward) replaced(f Facts, who Instance) bool {
 // namesakes records which instances have the name of a replica that lives, or had it when this lead
 // began.
 func (s *Steward) namesakes(f Facts) {
-	var beside map[Instance]bool
+	var beside map[nodeid.ID]bool
 	for _, k := range s.known {
 		if k.Name == "" {
 			continue
@@ -98,7 +99,7 @@ func (s *Steward) namesakes(f Facts) {
 		for _, r := range f.Registered {
 			if r.Name == k.Name && r.Instance != k.Instance && (live || s.beside[r.Instance]) {
 				if beside == nil {
-					beside = map[Instance]bool{}
+					beside = map[nodeid.ID]bool{}
 				}
 				beside[r.Instance] = true
 			}
@@ -129,7 +130,7 @@ func (s *Steward) Probes(now time.Duration) []Probe {
 // Probed records the result of a Probe. over is true if the address refused or another instance
 // answered there. It is false if that instance answered, and if there was no answer. A result is
 // ignored if there was a stream since the probe was sent.
-func (s *Steward) Probed(now time.Duration, id ID, over bool) {
+func (s *Steward) Probed(now time.Duration, id nodeid.ReplicaID, over bool) {
 	for i := range s.vigils {
 		switch v := &s.vigils[i]; {
 		case v.id != id || !v.waiting:
@@ -143,7 +144,7 @@ func (s *Steward) Probed(now time.Duration, id ID, over bool) {
 
 // Retired records that a replica has reported its retirement. It never returns under that ID,
 // though its instance may continue.
-func (s *Steward) Retired(id ID) {
+func (s *Steward) Retired(id nodeid.ReplicaID) {
 	if !slices.Contains(s.retired, id) {
 		s.retired = append(s.retired[max(0, len(s.retired)-retiredMax+1):], id)
 	}

@@ -1,6 +1,7 @@
 package voters
 
 import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
 )
@@ -17,7 +18,7 @@ type loss struct {
 
 // absence is the time in which a replica is not heard from. It counts as at most one loss.
 type absence struct {
-	id      ID
+	id      nodeid.ReplicaID
 	since   time.Duration
 	counted bool
 }

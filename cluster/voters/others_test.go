@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -13,7 +14,7 @@ import (
 type bystanders []Registered
 
 func (b bystanders) All() iter.Seq[Registered] { return slices.Values(b) }
-func (b bystanders) Has(instance Instance) bool {
+func (b bystanders) Has(instance nodeid.ID) bool {
 	return slices.ContainsFunc(b, func(r Registered) bool { return r.Instance == instance })
 }
 
@@ -23,7 +24,7 @@ func TestAllLeavingCountsTheOthers(t *testing.T) {
 	voter := Registered{Instance: nodeidtest.ID(1), Name: "a", Session: true, Reachable: true, Leaving: true}
 	view := func(others Others) View {
 		return View{
-			Self: 1, Settings: Settings{Voters: 1, Founders: []string{"a"}}, Config: Config{Voters: []ID{1}},
+			Self: 1, Settings: Settings{Voters: 1, Founders: []string{"a"}}, Config: Config{Voters: []nodeid.ReplicaID{1}},
 			Others:     others,
 			Replicas:   []Replica{{ID: 1, Instance: voter.Instance, Active: true, Linked: true}},
 			Registered: []Registered{voter},
@@ -54,7 +55,7 @@ func TestAllLeavingCountsTheOthers(t *testing.T) {
 // brought in.
 func TestAFounderIsOneCandidate(t *testing.T) {
 	v := View{Self: 1, Now: time.Minute, Settings: Settings{Voters: 5, Founders: []string{"a", "b", "c"}},
-		Config: Config{Voters: []ID{1}}, Fresh: 9}
+		Config: Config{Voters: []nodeid.ReplicaID{1}}, Fresh: 9}
 	add := func(id uint64, name string) {
 		v.Registered = append(v.Registered, Registered{Instance: nodeidtest.ID(id), Name: name, Session: true,
 			Reachable: true})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -28,13 +29,13 @@ func randomView(rng *rand.Rand) View {
 	}
 	size := []int{1, 1, 2, 3, 3, 3, 3, 5, 5, 4, 6, 7}[rng.IntN(12)]
 	for i := range size {
-		id := ID(10 + i)
+		id := nodeid.ReplicaID(10 + i)
 		v.Config.Voters = append(v.Config.Voters, id)
 		v.Replicas = append(v.Replicas, randomReplica(rng, id, nodeidtest.ID(uint64(100+i)), healthy))
 	}
 	v.Self = v.Config.Voters[rng.IntN(size)]
 	for i := range rng.IntN(4) {
-		id, who := ID(20+i), nodeidtest.ID(uint64(100+size+i))
+		id, who := nodeid.ReplicaID(20+i), nodeidtest.ID(uint64(100+size+i))
 		if oneIn(rng, 10) {
 			who = nodeidtest.ID(uint64(100 + rng.IntN(n))) // the process had another replica
 		}
@@ -45,16 +46,17 @@ func randomView(rng *rand.Rand) View {
 		v.Replicas = slices.Delete(v.Replicas, 0, 1)
 	}
 	for i := range rng.IntN(4) {
-		p := Prepared{ID: ID(30 + i), Instance: nodeidtest.ID(uint64(100 + rng.IntN(n+1))), State: State(rng.IntN(4)),
+		p := Prepared{ID: nodeid.ReplicaID(30 + i), Instance: nodeidtest.ID(uint64(100 + rng.IntN(n+1))),
+			State: State(rng.IntN(4)),
 			Since: time.Hour - time.Duration(rng.IntN(12000))*time.Millisecond}
 		if oneIn(rng, 20) {
-			p.ID = ID(20 + rng.IntN(3))
+			p.ID = nodeid.ReplicaID(20 + rng.IntN(3))
 		}
 		v.Prepared = append(v.Prepared, p)
 	}
 	v.Pending = oneIn(rng, 20)
 	if oneIn(rng, 30) {
-		v.Config.Outgoing = []ID{10, 11, 12}
+		v.Config.Outgoing = []nodeid.ReplicaID{10, 11, 12}
 	}
 	if oneIn(rng, 20) {
 		v.Fresh = 0
@@ -75,7 +77,7 @@ func randomInstance(rng *rand.Rand, i, healthy int) Registered {
 	return r
 }
 
-func randomReplica(rng *rand.Rand, id ID, who Instance, healthy int) Replica {
+func randomReplica(rng *rand.Rand, id nodeid.ReplicaID, who nodeid.ID, healthy int) Replica {
 	r := Replica{ID: id, Instance: who, Active: !oneIn(rng, 1+healthy), CaughtUp: !oneIn(rng, 3),
 		LifeOver: oneIn(rng, 2+healthy*3)}
 	r.Full = r.CaughtUp && !oneIn(rng, 3)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -19,8 +20,9 @@ func scene(t *testing.T, line string, settings Settings) View {
 			n := len(v.Registered) + 1
 			name := strings.TrimSuffix(fields[0], "*")
 			reg := Registered{Instance: nodeidtest.ID(uint64(100 + n)), Name: name, Session: true, Reachable: true}
-			rep := Replica{ID: ID(n), Instance: reg.Instance, CaughtUp: true, Full: true, Settled: true, Active: true}
-			prep := Prepared{ID: ID(50 + n), Instance: reg.Instance, Since: v.Now}
+			rep := Replica{ID: nodeid.ReplicaID(n), Instance: reg.Instance, CaughtUp: true, Full: true, Settled: true,
+				Active: true}
+			prep := Prepared{ID: nodeid.ReplicaID(50 + n), Instance: reg.Instance, Since: v.Now}
 			for _, flag := range fields[1:] {
 				if !wrong(flag, &reg, &rep, &prep) {
 					t.Fatalf("what is %q?", flag)
@@ -96,7 +98,7 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 
 // said formats a step briefly.
 func said(v View, s Step) string {
-	name := func(id ID) string {
+	name := func(id nodeid.ReplicaID) string {
 		for _, r := range v.Replicas {
 			if r.ID == id {
 				return v.Registered[id-1].Name
@@ -107,7 +109,7 @@ func said(v View, s Step) string {
 	text := s.Kind.String()
 	for _, list := range []struct {
 		sign string
-		ids  []ID
+		ids  []nodeid.ReplicaID
 	}{{" +", s.Promote}, {" ~", s.Demote}, {" -", s.Remove}} {
 		for _, id := range list.ids {
 			text += list.sign + name(id)
@@ -223,7 +225,7 @@ func TestOneChangeAtATime(t *testing.T) {
 	v := scene(t, "a* b c/dead | d |", Settings{Voters: 3})
 	pending, joint := v, v
 	pending.Pending = true
-	joint.Config.Outgoing = []ID{1, 2, 4}
+	joint.Config.Outgoing = []nodeid.ReplicaID{1, 2, 4}
 	for _, v := range []View{pending, joint} {
 		if s := Reconcile(v); s.Kind != None || !Explain(v).Due {
 			t.Errorf("%+v is proposed while a change is in flight", s)

@@ -1,6 +1,7 @@
 package voters
 
 import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
 )
@@ -34,15 +35,15 @@ type Step struct {
 	// Kind determines which of the fields are set.
 	Kind Kind
 	// ID is the replica of Prepare, AddLearner and Transfer.
-	ID ID
+	ID nodeid.ReplicaID
 	// Instance is the instance of Prepare and AddLearner.
-	Instance Instance
+	Instance nodeid.ID
 	// Promote lists learners that become voters, by ID.
-	Promote []ID
+	Promote []nodeid.ReplicaID
 	// Demote lists voters that become learners and keep their data, by ID.
-	Demote []ID
+	Demote []nodeid.ReplicaID
 	// Remove lists voters and learners that leave the configuration for good, by ID.
-	Remove []ID
+	Remove []nodeid.ReplicaID
 	// Why is a sentence for Status and logs.
 	Why string
 	// Next is when to look again although nothing has changed, because a time limit ends then. Zero

@@ -1,6 +1,7 @@
 package voters
 
 import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
 )
@@ -14,12 +15,12 @@ type Steward struct {
 	looked bool // view is of this lead
 	// prepared has one entry for each instance, the last.
 	prepared []Prepared
-	known    []Registered // the last registration of each instance of the configuration
-	retired  []ID         // replicas that reported it, and that are in the configuration or were asked for
+	known    []Registered       // the last registration of each instance of the configuration
+	retired  []nodeid.ReplicaID // replicas that reported it, and that are in the configuration or were asked for
 	vigils   []vigil
 	absences []absence
 	losses   []loss
-	beside   map[Instance]bool // instances that have had the name of a replica beside it: they do not replace it
+	beside   map[nodeid.ID]bool // instances that have had the name of a replica beside it: they do not replace it
 }
 
 // Begin starts a new lead of this instance. It forgets what was asked and probed before. It keeps
@@ -27,7 +28,7 @@ type Steward struct {
 func (s *Steward) Begin() {
 	s.prepared = nil
 	s.view, s.looked = View{}, false
-	s.relent(func(ID) bool { return true })
+	s.relent(func(nodeid.ReplicaID) bool { return true })
 	s.absences = slices.DeleteFunc(s.absences, func(a absence) bool { return !a.counted })
 }
 
@@ -35,7 +36,7 @@ func (s *Steward) Begin() {
 // used; zero means none. A Prepare in the answer uses it and is remembered as asked. The caller
 // must look again as Step says, and after Answered, Probed and Retired. It must call Probes after
 // each Look.
-func (s *Steward) Look(now time.Duration, f Facts, fresh ID) Step {
+func (s *Steward) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) Step {
 	s.remember(f)
 	s.namesakes(f)
 	s.review(now, f)
@@ -76,14 +77,14 @@ func (s *Steward) Report() Report {
 }
 
 // MayStop is MayStop of what the last Look saw. It is false before the first Look of a lead.
-func (s *Steward) MayStop(leaver ID) bool { return s.looked && MayStop(s.view, leaver) }
+func (s *Steward) MayStop(leaver nodeid.ReplicaID) bool { return s.looked && MayStop(s.view, leaver) }
 
 // AllLeaving is AllLeaving of what the last Look saw.
 func (s *Steward) AllLeaving() bool { return AllLeaving(s.view) }
 
 // Answered records the answer to a Prepare. An answer to a question of another lead is dropped, and
 // so is one to a question that was asked again: the newer Prepare has ended the older replica.
-func (s *Steward) Answered(now time.Duration, id ID, state State) {
+func (s *Steward) Answered(now time.Duration, id nodeid.ReplicaID, state State) {
 	for i := range s.prepared {
 		p := &s.prepared[i]
 		if p.ID == id && p.State != state && (p.State == Asked || state == Ended) {
@@ -106,13 +107,13 @@ func (s *Steward) review(now time.Duration, f Facts) {
 		there := slices.ContainsFunc(f.Registered, func(r Registered) bool { return r.Instance == p.Instance })
 		return now-p.Since >= 2*patience && !(p.State == Running && there)
 	})
-	s.retired = slices.DeleteFunc(s.retired, func(id ID) bool {
+	s.retired = slices.DeleteFunc(s.retired, func(id nodeid.ReplicaID) bool {
 		return !f.Config.has(id) && !slices.ContainsFunc(s.prepared, func(p Prepared) bool { return p.ID == id })
 	})
 }
 
 // has reports whether an ID is in the configuration in any role.
-func (c Config) has(id ID) bool {
+func (c Config) has(id nodeid.ReplicaID) bool {
 	return slices.Contains(c.Voters, id) || slices.Contains(c.Outgoing, id) || slices.Contains(c.Learners, id)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -17,7 +18,7 @@ type lead struct {
 	t     *testing.T
 	now   time.Duration
 	f     Facts
-	fresh ID
+	fresh nodeid.ReplicaID
 }
 
 func newLead(t *testing.T, line string, settings Settings) *lead {
@@ -54,7 +55,7 @@ func (l *lead) look(later time.Duration) Step {
 	return l.Look(l.now, l.f, l.fresh)
 }
 
-func (l *lead) want(later time.Duration, kind Kind, id ID, why string) {
+func (l *lead) want(later time.Duration, kind Kind, id nodeid.ReplicaID, why string) {
 	l.t.Helper()
 	if s := l.look(later); s.Kind != kind || id != 0 && s.ID != id {
 		l.t.Fatalf("%s: %v %d (%s), want %v %d", why, s.Kind, s.ID, s.Why, kind, id)
@@ -102,7 +103,7 @@ func TestUsedIDIsEnded(t *testing.T) {
 	l.want(0, Prepare, 201, "rule 9")
 	l.Answered(l.now, 201, Running)
 	l.want(0, AddLearner, 201, "it runs")
-	l.f.Config.Learners = []ID{201}
+	l.f.Config.Learners = []nodeid.ReplicaID{201}
 	l.f.Replicas = append(l.f.Replicas, Replica{ID: 201, Instance: nodeidtest.ID(104), SilentFor: 5 * time.Second})
 	l.look(time.Second)
 	l.f.Config.Learners, l.f.Replicas = nil, l.f.Replicas[:3]
@@ -187,7 +188,7 @@ func TestLifeOver(t *testing.T) {
 	if l.Begin(); !over(l, 0) {
 		t.Error("a replica that has retired comes back with the next lead")
 	}
-	for id := range ID(1000) {
+	for id := range nodeid.ReplicaID(1000) {
 		l.Retired(id)
 	}
 	if len(l.retired) > 100 {
@@ -267,7 +268,7 @@ func TestProbes(t *testing.T) {
 		t.Fatal("the answer to an earlier lead's probe counts")
 	}
 	probes(2*time.Second, 1, 1500*time.Millisecond, "a new lead asks itself")
-	if l.f.Config, l.f.Replicas = (Config{Voters: []ID{1}}), l.f.Replicas[:1]; l.look(0).Kind == Change ||
+	if l.f.Config, l.f.Replicas = (Config{Voters: []nodeid.ReplicaID{1}}), l.f.Replicas[:1]; l.look(0).Kind == Change ||
 		len(l.Probes(l.now+time.Hour)) > 0 {
 		t.Fatal("a replica that is gone is probed")
 	}

@@ -1,5 +1,7 @@
 package voters
 
+import "github.com/mortise-lock/mortise/internal/nodeid"
+
 import "slices"
 
 // MayStop returns the leader's answer to a leaver that asks whether it may stop (rule 13). It may
@@ -7,7 +9,7 @@ import "slices"
 // of the voters knows that this configuration is committed, including every voter that is heard
 // from. The reason is that a joint configuration still counts the leaver's vote, even if it has
 // ended and only the leader knows; see the package comment. leaver is its raft ID; zero means none.
-func MayStop(v View, leaver ID) bool {
+func MayStop(v View, leaver nodeid.ReplicaID) bool {
 	if leaver == 0 {
 		return true
 	}
@@ -25,7 +27,7 @@ func MayStop(v View, leaver ID) bool {
 
 // settled reports whether a majority of these voters knows that the configuration is committed. It
 // is true for an empty list.
-func (v View) settled(voters []ID) bool {
+func (v View) settled(voters []nodeid.ReplicaID) bool {
 	know := 0
 	for _, r := range v.Replicas {
 		if r.Settled && slices.Contains(voters, r.ID) {

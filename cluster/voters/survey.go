@@ -123,13 +123,13 @@ func (s *survey) records() []Registered {
 }
 
 // member judges one ID of the configuration.
-func (s *survey) member(id ID, voter bool, records []Registered) *member {
+func (s *survey) member(id nodeid.ReplicaID, voter bool, records []Registered) *member {
 	m := &member{Replica: Replica{ID: id}, voter: voter, self: voter && id == s.v.Self}
 	if i := slices.IndexFunc(s.v.Replicas, func(r Replica) bool { return r.ID == id }); i >= 0 {
 		m.Replica = s.v.Replicas[i]
 	}
 	if i, ok := slices.BinarySearchFunc(records, m.Instance,
-		func(r Registered, who Instance) int { return nodeid.Compare(r.Instance, who) }); ok {
+		func(r Registered, who nodeid.ID) int { return nodeid.Compare(r.Instance, who) }); ok {
 		m.who, m.known = records[i], true
 	}
 	m.foreign = m.known && !s.founder(m.who.Name)
@@ -150,13 +150,13 @@ func (s *survey) founder(name string) bool {
 
 // rivals reports whether two replicas must not both vote: they are the same process or have the
 // same name.
-func (s *survey) rivals(a, b Registered, x, y Instance) bool {
+func (s *survey) rivals(a, b Registered, x, y nodeid.ID) bool {
 	named := true
 	return !x.IsZero() && x == y || named && a.Name != "" && a.Name == b.Name
 }
 
 // sorted returns the IDs in order without duplicates.
-func sorted(ids []ID) []ID {
+func sorted(ids []nodeid.ReplicaID) []nodeid.ReplicaID {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	return slices.Compact(ids)

@@ -2,6 +2,7 @@ package voters
 
 import (
 	"fmt"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -13,11 +14,11 @@ import (
 
 // after returns the voters and learners after a change.
 func after(c Config, s Step) Config {
-	gone := func(id ID) bool { return slices.Contains(s.Demote, id) || slices.Contains(s.Remove, id) }
+	gone := func(id nodeid.ReplicaID) bool { return slices.Contains(s.Demote, id) || slices.Contains(s.Remove, id) }
 	next := Config{Voters: slices.DeleteFunc(slices.Clone(c.Voters), gone)}
 	next.Voters = append(next.Voters, s.Promote...)
 	next.Learners = append(slices.Clone(c.Learners), s.Demote...)
-	next.Learners = slices.DeleteFunc(next.Learners, func(id ID) bool {
+	next.Learners = slices.DeleteFunc(next.Learners, func(id nodeid.ReplicaID) bool {
 		return slices.Contains(s.Remove, id) || slices.Contains(s.Promote, id)
 	})
 	return next
@@ -72,7 +73,7 @@ func (t *twin) judge(s Step) string {
 }
 
 func (t *twin) judgeTransfer(s Step) string {
-	full := func(id ID) bool {
+	full := func(id nodeid.ReplicaID) bool {
 		return id != t.v.Self && t.sound(id) && t.active(id) && t.replica(id).Full
 	}
 	switch {
@@ -149,7 +150,7 @@ func (t *twin) judgeComing(s Step) string {
 	case s.Kind == None && have < t.wanted && free == len(t.open) && free > 0 && t.v.Fresh != 0:
 		return "a replica is missing, and no instance is asked"
 	case s.Kind == None && have >= t.wanted && slices.ContainsFunc(t.v.Config.Learners,
-		func(id ID) bool { return !t.sound(id) }):
+		func(id nodeid.ReplicaID) bool { return !t.sound(id) }):
 		return "a learner that is dead or leaving is kept"
 	}
 	return ""

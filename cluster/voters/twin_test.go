@@ -2,6 +2,7 @@ package voters
 
 import (
 	"fmt"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
 )
@@ -12,18 +13,18 @@ import (
 type twin struct {
 	v                        View
 	eligible, wanted, target int
-	open                     []Registered // instances that could get a replica
-	judged                   map[ID]facts // cached facts of each replica, since every set asks again
+	open                     []Registered               // instances that could get a replica
+	judged                   map[nodeid.ReplicaID]facts // cached facts of each replica, since every set asks again
 }
 
 // facts are the judgements of one replica.
 type facts struct {
 	sound, active, ready, known bool
 	zone                        string
-	who                         Instance
+	who                         nodeid.ID
 }
 
-func (t *twin) record(who Instance) (r Registered, known bool) {
+func (t *twin) record(who nodeid.ID) (r Registered, known bool) {
 	for _, x := range t.v.Registered {
 		if x.Instance == who && !who.IsZero() {
 			if !known {
@@ -35,7 +36,7 @@ func (t *twin) record(who Instance) (r Registered, known bool) {
 	return r, known
 }
 
-func (t *twin) replica(id ID) Replica {
+func (t *twin) replica(id nodeid.ReplicaID) Replica {
 	for _, r := range t.v.Replicas {
 		if r.ID == id {
 			if id == t.v.Self {
@@ -47,11 +48,11 @@ func (t *twin) replica(id ID) Replica {
 	return Replica{ID: id, Active: id == t.v.Self, CaughtUp: id == t.v.Self}
 }
 
-func (t *twin) isVoter(id ID) bool { return slices.Contains(t.v.Config.Voters, id) }
+func (t *twin) isVoter(id nodeid.ReplicaID) bool { return slices.Contains(t.v.Config.Voters, id) }
 
-func (t *twin) active(id ID) bool { r := t.replica(id); return r.Active && !r.LifeOver }
+func (t *twin) active(id nodeid.ReplicaID) bool { r := t.replica(id); return r.Active && !r.LifeOver }
 
-func (t *twin) dead(id ID) bool {
+func (t *twin) dead(id nodeid.ReplicaID) bool {
 	r := t.replica(id)
 	if t.v.Settings.Durable {
 		return !t.active(id) && r.SilentFor >= time.Minute
@@ -64,21 +65,21 @@ func (t *twin) mayVote(r Registered) bool {
 }
 
 // rivals reports whether two are the same process or have the same name.
-func (t *twin) rivals(a, b Instance) bool {
+func (t *twin) rivals(a, b nodeid.ID) bool {
 	x, k1 := t.record(a)
 	y, k2 := t.record(b)
 	return !a.IsZero() && a == b || k1 && k2 && x.Name == y.Name && x.Name != ""
 }
 
 // soundAlone is rule 8 for a replica of the configuration.
-func (t *twin) soundAlone(id ID) bool {
+func (t *twin) soundAlone(id nodeid.ReplicaID) bool {
 	r, known := t.record(t.replica(id).Instance)
 	return !t.dead(id) && !(known && (r.Leaving || !t.mayVote(r)))
 }
 
-func (t *twin) sound(id ID) bool { return t.judged[id].sound }
+func (t *twin) sound(id nodeid.ReplicaID) bool { return t.judged[id].sound }
 
-func (t *twin) isSound(id ID) bool {
+func (t *twin) isSound(id nodeid.ReplicaID) bool {
 	if !t.soundAlone(id) {
 		return false
 	}
@@ -98,16 +99,16 @@ func (t *twin) isSound(id ID) bool {
 	return true
 }
 
-func (t *twin) ready(id ID) bool { return t.judged[id].ready }
+func (t *twin) ready(id nodeid.ReplicaID) bool { return t.judged[id].ready }
 
-func (t *twin) isReady(id ID) bool {
+func (t *twin) isReady(id nodeid.ReplicaID) bool {
 	r, _ := t.record(t.replica(id).Instance)
 	return !t.isVoter(id) && t.isSound(id) && t.active(id) && r.Session && t.replica(id).CaughtUp &&
 		t.replica(id).Settled
 }
 
 // newest returns the last Prepare of an instance.
-func (t *twin) newest(who Instance) (p Prepared, asked bool) {
+func (t *twin) newest(who nodeid.ID) (p Prepared, asked bool) {
 	for _, x := range t.v.Prepared {
 		if x.Instance == who && (!asked || x.Since > p.Since || x.Since == p.Since && x.ID > p.ID) {
 			p, asked = x, true
@@ -120,7 +121,7 @@ func (t *twin) newest(who Instance) (p Prepared, asked bool) {
 func (t *twin) survey() {
 	staying := 0
 	all := slices.Concat(t.v.Config.Voters, t.v.Config.Learners)
-	t.judged = map[ID]facts{}
+	t.judged = map[nodeid.ReplicaID]facts{}
 	for _, id := range all {
 		r, known := t.record(t.replica(id).Instance)
 		t.judged[id] = facts{sound: t.isSound(id), active: t.active(id), ready: t.isReady(id), known: known,
@@ -141,7 +142,7 @@ func (t *twin) survey() {
 			resting = false
 		}
 		has := slices.ContainsFunc(all,
-			func(id ID) bool { return t.sound(id) && t.rivals(r.Instance, t.replica(id).Instance) })
+			func(id nodeid.ReplicaID) bool { return t.sound(id) && t.rivals(r.Instance, t.replica(id).Instance) })
 		if !r.Session || !r.Reachable || r.Leaving || !t.mayVote(r) || has || resting {
 			continue
 		}
@@ -182,7 +183,7 @@ func (t *twin) names(list []Registered) int {
 	return n
 }
 
-func (t *twin) majority(set []ID) bool {
+func (t *twin) majority(set []nodeid.ReplicaID) bool {
 	n := 0
 	for _, id := range set {
 		if t.judged[id].active {
@@ -192,7 +193,7 @@ func (t *twin) majority(set []ID) bool {
 	return 2*n > len(set)
 }
 
-func (t *twin) pairs(set []ID) int {
+func (t *twin) pairs(set []nodeid.ReplicaID) int {
 	n := 0
 	for i, a := range set {
 		for _, b := range set[:i] {
@@ -206,7 +207,7 @@ func (t *twin) pairs(set []ID) int {
 
 // worth returns the worth of a set of voters; lower is better. The first three numbers justify a
 // change.
-func (t *twin) worth(set []ID) (w [6]int) {
+func (t *twin) worth(set []nodeid.ReplicaID) (w [6]int) {
 	w[0] = 1 - len(set)%2
 	w[1] = max(len(set)-t.target, t.target-len(set))
 	for _, id := range set {
@@ -225,7 +226,7 @@ func (t *twin) worth(set []ID) (w [6]int) {
 }
 
 // forbidden returns why a set of voters must not follow the present one, or "".
-func (t *twin) forbidden(set []ID) string {
+func (t *twin) forbidden(set []nodeid.ReplicaID) string {
 	if !slices.Contains(set, t.v.Self) {
 		return "the leader takes its own vote"
 	}
@@ -248,15 +249,17 @@ func (t *twin) forbidden(set []ID) string {
 	return ""
 }
 
-func (t *twin) heir(set []ID) bool {
-	return slices.ContainsFunc(set, func(id ID) bool { return id != t.v.Self && t.sound(id) && t.active(id) })
+func (t *twin) heir(set []nodeid.ReplicaID) bool {
+	return slices.ContainsFunc(set, func(id nodeid.ReplicaID) bool {
+		return id != t.v.Self && t.sound(id) && t.active(id)
+	})
 }
 
 // reachable calls f with every set of voters that one change can reach.
-func (t *twin) reachable(f func(set []ID)) {
+func (t *twin) reachable(f func(set []nodeid.ReplicaID)) {
 	all := slices.Concat(t.v.Config.Voters, t.v.Config.Learners)
 	self := slices.Index(all, t.v.Self)
-	set := make([]ID, 0, len(all))
+	set := make([]nodeid.ReplicaID, 0, len(all))
 	for bits := 1; bits < 1<<len(all); bits++ {
 		if set = set[:0]; bits&(1<<self) == 0 {
 			continue // forbidden, and half of all sets
@@ -274,7 +277,7 @@ func (t *twin) reachable(f func(set []ID)) {
 
 // best returns the worth of the best reachable set.
 func (t *twin) best() (best [6]int, some bool) {
-	t.reachable(func(set []ID) {
+	t.reachable(func(set []nodeid.ReplicaID) {
 		if w := t.worth(set); !some || slices.Compare(w[:], best[:]) < 0 {
 			best, some = w, true
 		}
@@ -299,7 +302,7 @@ func (t *twin) spread() (best int, some bool) {
 	if !t.quiet() {
 		return best, false
 	}
-	t.reachable(func(set []ID) {
+	t.reachable(func(set []nodeid.ReplicaID) {
 		if w := t.worth(set); len(set) == len(t.v.Config.Voters) && w[4] == 1 && w[5] < best && t.mayMove(set) {
 			best, some = w[5], true
 		}
@@ -309,7 +312,7 @@ func (t *twin) spread() (best int, some bool) {
 
 // mayMove reports whether a replica that comes in for the zones was not lost lately, and the one
 // that leaves has a known zone.
-func (t *twin) mayMove(set []ID) bool {
+func (t *twin) mayMove(set []nodeid.ReplicaID) bool {
 	for _, id := range set {
 		if r, _ := t.record(t.replica(id).Instance); !t.isVoter(id) && r.Lost > 0 {
 			return false

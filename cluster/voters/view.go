@@ -6,13 +6,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// ID is a raft ID. It names one replica with one log, is added to the configuration once, and is
-// never used again.
-type ID = uint64
-
-// Instance is one life of a process, as gossip and registrations name it. Zero means none.
-type Instance = nodeid.ID
-
 // View is all input of Reconcile in one value. No result depends on the order of a slice. Nothing
 // is kept or changed.
 type View struct {
@@ -20,7 +13,7 @@ type View struct {
 	// Prepared.Since.
 	Now time.Duration
 	// Self is the raft ID of this replica. It leads, and has applied an entry of its own term.
-	Self ID
+	Self nodeid.ReplicaID
 	// Settings are the group's, from the charter or a later command, never the instance's own.
 	Settings Settings
 	// Config is the configuration that is committed and applied here.
@@ -40,7 +33,7 @@ type View struct {
 	Prepared []Prepared
 	// Fresh is a raft ID that was never used, for the next Prepare. Zero means none: then nothing
 	// is prepared.
-	Fresh ID
+	Fresh nodeid.ReplicaID
 }
 
 // Settings are the settings of the group that matter here.
@@ -57,19 +50,19 @@ type Settings struct {
 // Config is a configuration of raft.
 type Config struct {
 	// Voters are those of the (incoming) majority.
-	Voters []ID
+	Voters []nodeid.ReplicaID
 	// Outgoing are the voters of the other majority while the configuration is joint. Otherwise
 	// empty.
-	Outgoing []ID
+	Outgoing []nodeid.ReplicaID
 	// Learners get the log and have no vote.
-	Learners []ID
+	Learners []nodeid.ReplicaID
 }
 
 // Replica is what the leader knows about one raft ID of the configuration.
 type Replica struct {
-	ID ID
+	ID nodeid.ReplicaID
 	// Instance is the process that runs it, from the entry that added it. Zero if unknown.
-	Instance Instance
+	Instance nodeid.ID
 	// CaughtUp is set while its log is close enough to the leader's that it can be promoted.
 	CaughtUp bool
 	// Full is set while it has everything in the leader's log, counting what is already on its way.
@@ -98,7 +91,7 @@ type Replica struct {
 // Registered is one instance. Several entries of one instance count as one, since an earlier
 // session may not have expired yet.
 type Registered struct {
-	Instance Instance
+	Instance nodeid.ID
 	// Name is the instance's name, as in Founders.
 	Name string
 	// Zone is where it runs. Empty is a zone like any other.
@@ -136,9 +129,9 @@ const (
 // Prepared is one Prepare of this term.
 type Prepared struct {
 	// ID is the offered raft ID.
-	ID ID
+	ID nodeid.ReplicaID
 	// Instance is the asked instance.
-	Instance Instance
+	Instance nodeid.ID
 	// State is the result.
 	State State
 	// Since is when it entered this state, on the clock of View.Now.

@@ -60,7 +60,7 @@ func (w *world) nemesis(most int) {
 // survives reports whether the group keeps its majorities without a process, including that of a
 // change in flight.
 func (w *world) survives(p *proc) bool {
-	sets := [][]ID{w.config.Voters, w.config.Outgoing}
+	sets := [][]nodeid.ReplicaID{w.config.Voters, w.config.Outgoing}
 	if len(w.config.Voters) == 1 && w.replicas[w.config.Voters[0]].of.leaving > 0 {
 		return false // two voters, which rule 12 then needs, survive no loss
 	}
@@ -68,7 +68,9 @@ func (w *world) survives(p *proc) bool {
 		sets = append(sets, after(w.config, w.flight.step).Voters)
 	}
 	for _, set := range sets {
-		left := slices.DeleteFunc(slices.Clone(set), func(id ID) bool { return !w.up(id) || w.replicas[id].of == p })
+		left := slices.DeleteFunc(slices.Clone(set), func(id nodeid.ReplicaID) bool {
+			return !w.up(id) || w.replicas[id].of == p
+		})
 		if len(set) > 0 && len(left) <= len(set)/2 {
 			return false
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -17,17 +18,17 @@ type world struct {
 	now       time.Duration
 	settings  Settings
 	procs     []*proc
-	replicas  map[ID]*replica
+	replicas  map[nodeid.ReplicaID]*replica
 	config    Config
 	flight    *flight
-	leader    ID
+	leader    nodeid.ReplicaID
 	since     time.Duration // the leader's
 	gone      time.Duration // when the last leader stopped leading
 	term      int           // counts the leads
 	errands   []errand
-	lastID    ID
+	lastID    nodeid.ReplicaID
 	lastInst  uint64
-	used      map[ID]bool // was ever in a configuration
+	used      map[nodeid.ReplicaID]bool // was ever in a configuration
 	lookAt    time.Duration
 	applied   time.Duration // when the last change was applied
 	struck    time.Duration // when the last event happened
@@ -44,7 +45,7 @@ type world struct {
 
 // proc is one process. A restart in memory mode makes a new one.
 type proc struct {
-	who          Instance
+	who          nodeid.ID
 	name, zone   string
 	alive        bool
 	cut          bool
@@ -60,8 +61,8 @@ type proc struct {
 type errand struct {
 	term     int
 	by       *proc
-	id       ID
-	instance Instance
+	id       nodeid.ReplicaID
+	instance nodeid.ID
 	probe    bool
 }
 
@@ -82,8 +83,9 @@ type flight struct {
 const tick = 100 * time.Millisecond
 
 func newWorld(seed uint64, n int, settings Settings, zones []string) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 11)), now: time.Hour, settings: settings, replicas: map[ID]*replica{},
-		used: map[ID]bool{}, lastID: 1}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 11)), now: time.Hour, settings: settings,
+		replicas: map[nodeid.ReplicaID]*replica{},
+		used:     map[nodeid.ReplicaID]bool{}, lastID: 1}
 	for i := range n {
 		w.start(fmt.Sprint("n", i), zones[i%len(zones)])
 	}
@@ -112,7 +114,7 @@ func (w *world) start(name, zone string) *proc {
 	return p
 }
 
-func (w *world) newReplica(p *proc) ID {
+func (w *world) newReplica(p *proc) nodeid.ReplicaID {
 	w.lastID++
 	w.replicas[w.lastID] = &replica{of: p, runs: true, caughtAt: w.now, heard: w.now}
 	return w.lastID
@@ -121,12 +123,12 @@ func (w *world) newReplica(p *proc) ID {
 func (w *world) chance(p float64) bool { return w.rng.Float64() < p }
 
 // up reports whether a replica answers.
-func (w *world) up(id ID) bool {
+func (w *world) up(id nodeid.ReplicaID) bool {
 	r := w.replicas[id]
 	return r.runs && r.of.alive && !r.of.cut
 }
 
-func (w *world) majority(ids []ID) bool {
+func (w *world) majority(ids []nodeid.ReplicaID) bool {
 	n := 0
 	for _, id := range ids {
 		if w.up(id) {
@@ -153,7 +155,7 @@ func (w *world) elect() {
 	if !w.majority(w.config.Voters) || !w.majority(w.config.Outgoing) {
 		return
 	}
-	able := slices.DeleteFunc(slices.Clone(w.config.Voters), func(id ID) bool {
+	able := slices.DeleteFunc(slices.Clone(w.config.Voters), func(id nodeid.ReplicaID) bool {
 		return !w.up(id) ||
 			w.replicas[id].caughtAt > w.now
 	})
@@ -166,7 +168,7 @@ func (w *world) elect() {
 	w.lead(able[w.rng.IntN(len(able))])
 }
 
-func (w *world) lead(id ID) {
+func (w *world) lead(id nodeid.ReplicaID) {
 	w.leader, w.since, w.seen = id, w.now, ""
 	w.term++
 	w.steward().Begin()

@@ -2,6 +2,7 @@ package voters
 
 import (
 	"fmt"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
 )
@@ -243,7 +244,7 @@ func (w *world) check(v View, s Step) {
 }
 
 // spareLosses returns how many more of the voters that stay and are heard from may be lost.
-func (t *twin) spareLosses(set []ID) int {
+func (t *twin) spareLosses(set []nodeid.ReplicaID) int {
 	n := 0
 	for _, id := range set {
 		if t.sound(id) && t.active(id) {

@@ -1,5 +1,7 @@
 package voters
 
+import "github.com/mortise-lock/mortise/internal/nodeid"
+
 import "slices"
 
 // Voters are spread better if fewer pairs of them share a zone. A replica of unknown registration
@@ -36,7 +38,7 @@ func (s *survey) settled() bool {
 // displaced returns the voter that an instance should replace to improve the zones, or nil. It
 // never returns the leader, so zones never move the lead. An instance that was lost lately replaces
 // none; otherwise it and its replacement would be exchanged by turns.
-func (s *survey) displaced(r Registered, who Instance) *member {
+func (s *survey) displaced(r Registered, who nodeid.ID) *member {
 	if !s.settled() || r.Lost > 0 {
 		return nil
 	}
@@ -56,7 +58,7 @@ func (s *survey) displaced(r Registered, who Instance) *member {
 }
 
 // clash reports whether a rival of the instance is among the members.
-func (s *survey) clash(list []*member, r Registered, who Instance) bool {
+func (s *survey) clash(list []*member, r Registered, who nodeid.ID) bool {
 	for _, m := range list {
 		if s.rivals(r, m.who, who, m.Instance) {
 			return true

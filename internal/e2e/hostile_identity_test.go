@@ -12,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/attack"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
@@ -112,7 +113,7 @@ func (a *assault) lure(h *hostile, at int) {
 	self := h.id.Instance()
 	lure := append(uvarints(8, 1<<40), self[:]...)
 	lure = append(append(lure, uvarints(uint64(len(h.id.Addr)))...), h.id.Addr...)
-	to := transport.Peer{Instance: a.nodes[at].ID(), Addr: address(at)}
+	to := nodeid.Endpoint{ID: a.nodes[at].ID(), Addr: address(at)}
 	for range 5 {
 		_ = h.Send(to, transport.Frame{Replies: sized(lure)})
 		synctest.Wait()
@@ -121,7 +122,7 @@ func (a *assault) lure(h *hostile, at int) {
 
 // steal says to the leader, under the attacker's own ID, what only the owner of a session may say.
 func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
-	to := transport.Peer{Instance: a.nodes[leader].ID(), Addr: address(leader)}
+	to := nodeid.Endpoint{ID: a.nodes[leader].ID(), Addr: address(leader)}
 	say := func(f transport.Frame) {
 		_ = h.Send(to, f)
 		synctest.Wait()

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -32,7 +33,7 @@ func TestHostileNames(t *testing.T) {
 					n.config.Name, h.id.Addr)
 				open := lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(4*round + i), TTL: time.Hour,
 					Record: []byte(record)}
-				to := transport.Peer{Instance: a.nodes[leader].ID(), Addr: address(leader)}
+				to := nodeid.Endpoint{ID: a.nodes[leader].ID(), Addr: address(leader)}
 				_ = h.Send(to, transport.Frame{Commands: open.Append(nil)})
 			}
 			synctest.Wait()

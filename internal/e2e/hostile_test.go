@@ -100,7 +100,7 @@ func (h *hostile) Snapshot(transport.Identity, *raftpb.Message) error { return n
 // say sends a frame to every node. A link that was ended because of the last one is dialed anew.
 func (h *hostile) say(frame transport.Frame) {
 	for i, n := range h.f.nodes {
-		_ = h.Send(transport.Peer{Instance: n.ID(), Addr: address(i)}, frame)
+		_ = h.Send(nodeid.Endpoint{ID: n.ID(), Addr: address(i)}, frame)
 	}
 	synctest.Wait()
 }
@@ -299,7 +299,7 @@ func TestHostileRaftMessages(t *testing.T) {
 								Entries: []*raftpb.Entry{{Index: new(uint64(1<<50 + 1)), Term: new(uint64(1 << 40)),
 									Data: []byte("x")}},
 							}
-							to := transport.Peer{Instance: h.f.nodes[i].ID(), Addr: address(i)}
+							to := nodeid.Endpoint{ID: h.f.nodes[i].ID(), Addr: address(i)}
 							_ = h.Send(to, transport.Frame{Raft: []*raftpb.Message{m}})
 							_ = h.SendSnapshot(h.f.t.Context(), to, &raftpb.Message{
 								Type: raftpb.MsgSnap.Enum(), From: m.From, To: m.To, Term: m.Term,
@@ -336,7 +336,7 @@ func TestHostileSnapshots(t *testing.T) {
 					ConfState: &raftpb.ConfState{Voters: []uint64{leader.ID, r.ID}}}},
 			}
 			began := time.Now()
-			err := h.SendSnapshot(t.Context(), transport.Peer{Instance: n.ID(), Addr: address(i)}, m)
+			err := h.SendSnapshot(t.Context(), nodeid.Endpoint{ID: n.ID(), Addr: address(i)}, m)
 			if err == nil || !strings.Contains(err.Error(), "has another instance under that raft ID") ||
 				time.Since(began) > time.Second {
 				t.Errorf("%v after %v", err, time.Since(began))

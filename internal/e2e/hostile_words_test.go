@@ -216,7 +216,7 @@ func TestHostileEnds(t *testing.T) {
 					for i := range h.f.nodes {
 						h.f.net.Reset("10.0.0.66")
 						time.Sleep(200 * time.Millisecond) // fake time: a dial after a failed one
-						_ = h.Send(transport.Peer{Instance: h.f.nodes[i].ID(), Addr: address(i)},
+						_ = h.Send(nodeid.Endpoint{ID: h.f.nodes[i].ID(), Addr: address(i)},
 							transport.Frame{Retired: true})
 						synctest.Wait()
 					}

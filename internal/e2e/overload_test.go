@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
@@ -119,7 +120,7 @@ func TestMemberThatStopsReading(t *testing.T) {
 		lock := f.lock((leader+1)%3, "k")
 		h := newHostile(f, 0)
 		keeper := f.nodes[leader].Replica().Keeper
-		to := transport.Peer{Instance: transport.Instance(f.nodes[leader].ID()), Addr: address(leader)}
+		to := nodeid.Endpoint{ID: nodeid.ID(f.nodes[leader].ID()), Addr: address(leader)}
 		send := func(c lockfsm.Command) {
 			if err := h.Send(to, transport.Frame{Commands: c.Append(nil)}); err != nil {
 				t.Fatal(err)

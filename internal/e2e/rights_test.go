@@ -73,9 +73,8 @@ func (f *fleet) visit(secret string) *visitor {
 	}
 	v.client = client.New(client.Config{
 		Clock: clock.Monotonic(), TTL: 2 * time.Second, Random: realWorld().Random,
-		Send: func(to session.Target, renewals, commands []byte) error {
-			return v.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr},
-				transport.Frame{Renewals: renewals, Commands: commands})
+		Send: func(to nodeid.Endpoint, renewals, commands []byte) error {
+			return v.port.Send(to, transport.Frame{Renewals: renewals, Commands: commands})
 		},
 	})
 	f.t.Cleanup(func() {
@@ -98,9 +97,9 @@ func (v *visitor) bind(r replica.Record) {
 }
 
 // voters are where a client finds a voter, as n knows them.
-func voters(n *node) (list []session.Target) {
+func voters(n *node) (list []nodeid.Endpoint) {
 	for _, v := range n.Cluster().Status().Voters {
-		list = append(list, session.Target{Peer: v.Instance, Addr: v.Addr})
+		list = append(list, nodeid.Endpoint{ID: v.Instance, Addr: v.Addr})
 	}
 	return list
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -30,8 +29,8 @@ type Session struct {
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 
-	group  uint64           // owned by the goroutine of follow once that runs
-	voters []session.Target // likewise
+	group  uint64            // owned by the goroutine of follow once that runs
+	voters []nodeid.Endpoint // likewise
 }
 
 // Session finds the group and begins a guest's session in it. It returns when a group is known,
@@ -74,9 +73,8 @@ func found(reports []Report, errs []error) string {
 }
 
 // send is the client's way to a voter.
-func (s *Session) send(to session.Target, renewals, commands []byte) error {
-	return s.guest.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr},
-		transport.Frame{Renewals: renewals, Commands: commands})
+func (s *Session) send(to nodeid.Endpoint, renewals, commands []byte) error {
+	return s.guest.port.Send(to, transport.Frame{Renewals: renewals, Commands: commands})
 }
 
 // follow keeps the list of voters current, and changes to another group if this one has ended.
@@ -115,7 +113,7 @@ func (s *Session) refresh(ctx context.Context) bool {
 // take processes answers. The session stays in its group as long as an instance that answers
 // belongs to it, or the session is attached.
 func (s *Session) take(reports []Report) {
-	voters := map[uint64][]session.Target{}
+	voters := map[uint64][]nodeid.Endpoint{}
 	var led uint64
 	for _, r := range reports {
 		group := groupOf(r)
@@ -132,7 +130,7 @@ func (s *Session) take(reports []Report) {
 		}
 	}
 	mine := voters[s.group]
-	slices.SortFunc(mine, func(a, b session.Target) int { return nodeid.Compare(a.Peer, b.Peer) })
+	slices.SortFunc(mine, func(a, b nodeid.Endpoint) int { return nodeid.Compare(a.ID, b.ID) })
 	switch {
 	case len(mine) > 0:
 		if !slices.Equal(mine, s.voters) {
@@ -163,17 +161,17 @@ func groupOf(r Report) uint64 {
 	return group
 }
 
-func targetsOf(voters []mortise.Member) (list []session.Target) {
+func targetsOf(voters []mortise.Member) (list []nodeid.Endpoint) {
 	for _, v := range voters {
 		if id, err := nodeid.Parse(v.Instance); err == nil && !id.IsZero() && v.Address != "" {
-			list = append(list, session.Target{Peer: id, Addr: v.Address})
+			list = append(list, nodeid.Endpoint{ID: id, Addr: v.Address})
 		}
 	}
 	return list
 }
 
 // bind begins a session in a group. What was held in another group is lost.
-func (s *Session) bind(group uint64, voters []session.Target) {
+func (s *Session) bind(group uint64, voters []nodeid.Endpoint) {
 	s.group, s.voters = group, voters
 	s.prefer()
 	g := s.guest

@@ -40,10 +40,10 @@ type Instance struct {
 	port     *transport.Port
 	services transport.Services // for other processes
 	client   *client.Client
-	own      ownSessions                      // of the user
-	members  atomic.Pointer[cluster.Cluster]  // nil until it is started
-	replica  atomic.Pointer[ownReplica]       // nil unless this instance votes
-	voters   atomic.Pointer[[]transport.Peer] // of the group, except this instance; nil or empty if none are known
+	own      ownSessions                       // of the user
+	members  atomic.Pointer[cluster.Cluster]   // nil until it is started
+	replica  atomic.Pointer[ownReplica]        // nil unless this instance votes
+	voters   atomic.Pointer[[]nodeid.Endpoint] // of the group, except this instance; nil or empty if none are known
 
 	disk        diskWatch   // of Config.Dir
 	diskReports diskReports // of other instances

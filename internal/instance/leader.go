@@ -56,7 +56,7 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	if n.config.Hooks == nil || n.cluster() == nil {
 		return
 	}
-	is := lead{instance: n.client.Status().Leader.Peer}
+	is := lead{instance: n.client.Status().Leader.ID}
 	if r != nil {
 		role := r.Role()
 		is = lead{r.Leader(n.cluster()).Instance, role.Term}

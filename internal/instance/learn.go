@@ -38,7 +38,7 @@ func (n *Instance) learnNames() {
 
 // knowsLeader reports whether there is no leader, or its name is known.
 func (n *Instance) knowsLeader() bool {
-	leader, c := n.client.Status().Leader.Peer, n.cluster()
+	leader, c := n.client.Status().Leader.ID, n.cluster()
 	if c == nil || leader.IsZero() {
 		return true
 	}

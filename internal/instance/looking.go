@@ -37,7 +37,7 @@ func (n *Instance) leader() (transport.Conn, error) {
 	if leader.Addr == "" {
 		return nil, replica.ErrNoLead
 	}
-	return n.port.To(leader.Addr, leader.Peer), nil
+	return n.port.To(leader.Addr, leader.ID), nil
 }
 
 // lookHere answers a query if the replica here leads.

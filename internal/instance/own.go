@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -41,7 +41,7 @@ type ownSessions struct {
 	mu      sync.Mutex // never held across a wait
 	all     []*client.Client
 	record  []byte // of the present incarnation; nil while the node is in no group
-	targets []session.Target
+	targets []nodeid.Endpoint
 	life    uint64 // counts changes of record and targets
 	ended   bool
 }
@@ -74,7 +74,7 @@ func (o *ownSessions) add(c *client.Client) error {
 	// Rebind
 	for life := uint64(0); life != o.life; {
 		var record []byte
-		var targets []session.Target
+		var targets []nodeid.Endpoint
 		life, record, targets = o.life, o.record, o.targets
 		o.mu.Unlock()
 		c.Rebind(record, targets)
@@ -91,7 +91,7 @@ func (o *ownSessions) drop(c *client.Client) {
 }
 
 // rebind rebinds all clients to a new group; a nil record ends their sessions.
-func (o *ownSessions) rebind(record []byte, targets []session.Target) {
+func (o *ownSessions) rebind(record []byte, targets []nodeid.Endpoint) {
 	o.mu.Lock()
 	o.record, o.targets = record, targets
 	o.life++
@@ -103,7 +103,7 @@ func (o *ownSessions) rebind(record []byte, targets []session.Target) {
 }
 
 // aim sets the targets of all clients.
-func (o *ownSessions) aim(targets []session.Target) {
+func (o *ownSessions) aim(targets []nodeid.Endpoint) {
 	o.mu.Lock()
 	o.targets = targets
 	o.life++

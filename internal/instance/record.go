@@ -3,9 +3,9 @@ package instance
 import (
 	"slices"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // record returns the description of this instance with which it opens its session.
@@ -36,7 +36,7 @@ func (n *Instance) ownRecord() []byte {
 
 // vouch implements session's Vouch: the record of a new session must agree with what its connection
 // proves.
-func (n *Instance) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
+func (n *Instance) vouch(from nodeid.ID, b []byte) (capability [32]byte, ok bool) {
 	proved := replica.Proof{Instance: from, Addr: n.address}
 	if from != n.instance() {
 		is, met := n.port.Met(from)

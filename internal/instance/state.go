@@ -134,7 +134,7 @@ func (n *Instance) Picture() *Picture {
 	p.Age, p.Available = n.grantable.share(p.Now)
 	p.Members, p.MembersAge = n.known.last(p.Now)
 	p.MembersTotal = int(p.Members.GetTotal())
-	p.Leader = p.Sessions[0].Leader.Peer
+	p.Leader = p.Sessions[0].Leader.ID
 	if r := n.replica.Load(); r != nil {
 		role := r.Role()
 		p.Votes, p.Term, p.Leading = r.Votes(), role.Term, role.Leading

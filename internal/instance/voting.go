@@ -58,7 +58,7 @@ func (l life) Guide() nodeid.ID { return l.node().client.Status().Asked }
 func (l life) Leader() (instance nodeid.ID, addr string) {
 	n := l.node()
 	t := n.view().LeaderOr(n.cluster(), n.client.Status().Leader)
-	return t.Peer, t.Addr
+	return t.ID, t.Addr
 }
 
 // Prepared implements cluster.Host: it starts a replica, as the leader has asked.

@@ -156,30 +156,29 @@ func (n *Instance) answers() transport.Services {
 }
 
 // submit sends frames of a client to a voter's keeper.
-func (n *Instance) submit(to session.Target, renewals, commands []byte) error {
-	if to.Peer != n.instance() {
+func (n *Instance) submit(to nodeid.Endpoint, renewals, commands []byte) error {
+	if to.ID != n.instance() {
 		if len(renewals) > 0 {
-			n.spare(to.Peer)
+			n.spare(to.ID)
 		}
-		return n.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr},
-			transport.Frame{Renewals: renewals, Commands: commands})
+		return n.port.Send(to, transport.Frame{Renewals: renewals, Commands: commands})
 	}
 	r := n.replica.Load()
 	if r == nil {
 		return errNoVoter
 	}
-	r.keeper.Receive(to.Peer, renewals, commands)
+	r.keeper.Receive(to.ID, renewals, commands)
 	return nil
 }
 
 // reply sends the keeper's replies to an instance. It never dials: an instance that asked has a
 // stream.
-func (n *Instance) reply(to session.Peer, replies []byte) error {
+func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	if to == n.instance() {
 		n.replied(to, replies)
 		return nil
 	}
-	err := n.port.Send(transport.Peer{Instance: to}, transport.Frame{Replies: replies})
+	err := n.port.Send(nodeid.Endpoint{ID: to}, transport.Frame{Replies: replies})
 	if err != nil {
 		n.logger.Debug("a peer does not take its replies, its attachments end", "peer", to, "error", err)
 	}
@@ -188,7 +187,7 @@ func (n *Instance) reply(to session.Peer, replies []byte) error {
 
 // replied passes replies to all clients here. Each ignores those of other sessions, and none keeps
 // or changes the bytes.
-func (n *Instance) replied(from session.Peer, replies []byte) {
+func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	n.client.Receive(from, replies)
 	for _, client := range n.own.list() {
 		client.Receive(from, replies)
@@ -196,18 +195,18 @@ func (n *Instance) replied(from session.Peer, replies []byte) {
 }
 
 // peer returns the instance with a raft ID. It is zero if none is known.
-func (n *Instance) peer(raft uint64) transport.Peer {
+func (n *Instance) peer(raft uint64) nodeid.Endpoint {
 	v := n.view().Place(n.cluster(), raft)
-	return transport.Peer{Instance: v.Instance, Addr: v.Addr}
+	return nodeid.Endpoint{ID: v.Instance, Addr: v.Addr}
 }
 
 // prefer makes the port reserve dials for the voters of the group, and stores them for spare links.
 func (n *Instance) prefer(voters []cluster.Voter) {
-	addrs, peers := make([]string, 0, len(voters)), make([]transport.Peer, 0, len(voters))
+	addrs, peers := make([]string, 0, len(voters)), make([]nodeid.Endpoint, 0, len(voters))
 	for _, v := range voters {
 		if v.Addr != "" && v.Instance != n.instance() {
 			addrs = append(addrs, v.Addr)
-			peers = append(peers, transport.Peer{Instance: v.Instance, Addr: v.Addr})
+			peers = append(peers, nodeid.Endpoint{ID: v.Instance, Addr: v.Addr})
 		}
 	}
 	n.voters.Store(&peers)
@@ -220,7 +219,7 @@ const memberSpareLinks = 2
 
 // spare keeps links to voters that do not lead. A voter has one to each other voter, so that the
 // election of the next leader needs no handshakes.
-func (n *Instance) spare(leader session.Peer) {
+func (n *Instance) spare(leader nodeid.ID) {
 	voters := n.voters.Load()
 	if voters == nil || !n.leading.attached.Load() {
 		return

@@ -15,6 +15,17 @@ const Size = 16
 // ID names one incarnation of an instance. The zero ID names none. IDs are opaque and comparable.
 type ID [Size]byte
 
+// ReplicaID is raft's number of a replica: one log of one group. Zero means none. It is added to a
+// configuration once and never used again, whatever instance held it.
+type ReplicaID = uint64
+
+// Endpoint is an instance and the address where it is reached. An address is needed only to dial:
+// it may be empty if there is a link already. The zero Endpoint means none.
+type Endpoint struct {
+	ID   ID
+	Addr string // host:port
+}
+
 // Of returns the ID of a public key. It is zero for a key of a wrong length.
 func Of(public ed25519.PublicKey) ID {
 	if len(public) != ed25519.PublicKeySize {

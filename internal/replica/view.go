@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // View is what the other parts of an instance see of its replica. The log's owner goroutine writes
@@ -145,7 +144,7 @@ func (v *View) Leader(book Book) founding.Voter {
 
 // LeaderOr returns the Leader, or attached, the leader of the session here, if the replica knows
 // none.
-func (v *View) LeaderOr(book Book, attached session.Target) session.Target {
+func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 	if m := v.Leader(book); !m.Instance.IsZero() {
 		return target(m)
 	}
@@ -158,12 +157,12 @@ func (v *View) LeaderOr(book Book, attached session.Target) session.Target {
 func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
 
 // Targets returns the instances of some replicas as the sessions need them.
-func Targets(voters []founding.Voter) []session.Target {
-	list := make([]session.Target, 0, len(voters))
+func Targets(voters []founding.Voter) []nodeid.Endpoint {
+	list := make([]nodeid.Endpoint, 0, len(voters))
 	for _, v := range voters {
 		list = append(list, target(v))
 	}
 	return list
 }
 
-func target(v founding.Voter) session.Target { return session.Target{Peer: v.Instance, Addr: v.Addr} }
+func target(v founding.Voter) nodeid.Endpoint { return nodeid.Endpoint{ID: v.Instance, Addr: v.Addr} }

@@ -6,7 +6,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -40,14 +39,14 @@ func (p *proc) clientTurn(now clock.Time) clock.Time {
 func (p *proc) Nonce() lockfsm.Nonce { return p.w.newNonce() }
 
 // Send implements client.Outlets. On the same process it is a plain call.
-func (p *proc) Send(to session.Target, renewals, commands []byte) error {
+func (p *proc) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 	switch {
-	case to.Peer != p.instance:
-		return p.send(to.Peer, to.Addr, frame{renewals: renewals, commands: commands})
+	case to.ID != p.instance:
+		return p.send(to.ID, to.Addr, frame{renewals: renewals, commands: commands})
 	case p.replica == nil:
 		return errLost
 	}
-	p.replica.asked(to.Peer, renewals, commands)
+	p.replica.asked(to.ID, renewals, commands)
 	return nil
 }
 

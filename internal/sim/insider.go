@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
@@ -55,8 +54,8 @@ func (w *world) infiltrate() {
 	w.after(w.between(0, 5*time.Second), i.lie)
 }
 
-func (i *insider) target() session.Target {
-	return session.Target{Peer: i.p.instance, Addr: i.p.m.addr}
+func (i *insider) target() nodeid.Endpoint {
+	return nodeid.Endpoint{ID: i.p.instance, Addr: i.p.m.addr}
 }
 
 // lie tells an instance one lie, and comes back.
@@ -265,7 +264,7 @@ func (i *insider) apply(blob []byte) (results []lockfsm.Result) {
 	return results
 }
 
-func (i *insider) reply(to session.Peer, b []byte) error {
+func (i *insider) reply(to nodeid.ID, b []byte) error {
 	for p := range i.w.procs() {
 		if p.instance == to && p.group != 0 {
 			i.p.group, i.says = p.group, identity{instance: i.p.instance, group: p.group, addr: i.p.m.addr}

@@ -6,7 +6,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
@@ -32,7 +31,7 @@ func (r *ownReplica) confirm(term, round uint64) {
 }
 
 // reply is the keeper's way to an instance's client. It opens no stream: what has asked has one.
-func (p *proc) reply(to session.Peer, b []byte) error {
+func (p *proc) reply(to nodeid.ID, b []byte) error {
 	if to == p.instance {
 		p.clientReceive(to, b)
 		return nil
@@ -41,7 +40,7 @@ func (p *proc) reply(to session.Peer, b []byte) error {
 }
 
 // asked takes what a client has sent.
-func (r *ownReplica) asked(from session.Peer, renewals, commands []byte) {
+func (r *ownReplica) asked(from nodeid.ID, renewals, commands []byte) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Receive(now, from, renewals, commands) })
 }
 
@@ -53,7 +52,7 @@ func (r *ownReplica) down(instance nodeid.ID) {
 
 // vouch compares what the record of a new session says of its instance with what the connection
 // proves.
-func (p *proc) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
+func (p *proc) vouch(from nodeid.ID, b []byte) (capability [32]byte, ok bool) {
 	addr := p.m.addr
 	if from != p.instance {
 		links := p.links[from]

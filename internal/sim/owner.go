@@ -190,7 +190,7 @@ func (p *proc) Guide() nodeid.ID { return p.client.Status(p.m.clock()).Asked }
 // Leader implements cluster.Sight.
 func (p *proc) Leader() (instance nodeid.ID, addr string) {
 	t := p.view().LeaderOr(p.core, p.client.Status(p.m.clock()).Leader)
-	return t.Peer, t.Addr
+	return t.ID, t.Addr
 }
 
 // view is what is seen of the replica here, or nil if there is none.

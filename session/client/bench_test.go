@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -19,7 +20,7 @@ type bench struct {
 	core     *Core
 	now      clock.Time
 	nonce    byte
-	to       session.Target
+	to       nodeid.Endpoint
 	renewals []session.Renewal
 	commands []lockfsm.Command
 	outcomes []Outcome
@@ -33,8 +34,8 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, now: clock.Time(time.Hour)}
 	b.core = NewCore(b.now, benchTTL)
 	b.giveNonce()
-	b.core.Rebind(b.now, []byte("me"), []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"},
-		{Peer: nodeidtest.ID(2), Addr: "b"}, {Peer: nodeidtest.ID(3), Addr: "c"}})
+	b.core.Rebind(b.now, []byte("me"), []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"},
+		{ID: nodeidtest.ID(2), Addr: "b"}, {ID: nodeidtest.ID(3), Addr: "c"}})
 	return b
 }
 
@@ -108,7 +109,7 @@ func (b *bench) frame() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d: %s", nodeidtest.Number(b.to.Peer), strings.Join(parts, ", "))
+	return fmt.Sprintf("%d: %s", nodeidtest.Number(b.to.ID), strings.Join(parts, ", "))
 }
 
 // want runs a turn and compares its frame.
@@ -122,7 +123,7 @@ func (b *bench) want(frame string) {
 func (b *bench) advance(d time.Duration) { b.now = b.now.Add(d) }
 
 // reply passes records from a peer to the core.
-func (b *bench) reply(from session.Peer, replies ...session.Reply) {
+func (b *bench) reply(from nodeid.ID, replies ...session.Reply) {
 	var frame []byte
 	for i := range replies {
 		frame = replies[i].Append(frame)
@@ -159,7 +160,7 @@ func (b *bench) renewed() session.Reply {
 		Seq: b.core.renewals.seq}
 }
 
-func redirect(term uint64, leader session.Peer) session.Reply {
+func redirect(term uint64, leader nodeid.ID) session.Reply {
 	return session.Reply{Kind: session.ReplyRedirect, Term: term, Leader: leader, Addr: []byte("there")}
 }
 
@@ -167,9 +168,9 @@ func redirect(term uint64, leader session.Peer) session.Reply {
 func (b *bench) attach() {
 	b.t.Helper()
 	b.turn()
-	b.reply(b.to.Peer, b.opened(b.core.nonce[0], 100))
+	b.reply(b.to.ID, b.opened(b.core.nonce[0], 100))
 	b.turn()
-	b.reply(b.to.Peer, b.attached(lockfsm.Done), b.renewed())
+	b.reply(b.to.ID, b.attached(lockfsm.Done), b.renewed())
 	b.turn()
 	if b.core.phase != Attached {
 		b.t.Fatalf("phase is %v", b.core.phase)
@@ -188,7 +189,7 @@ func (b *bench) hold(key string) *Request {
 	r := b.acquire(key, false)
 	b.turn()
 	n := b.commands[len(b.commands)-1].Number
-	b.reply(b.to.Peer, b.state(n, lockfsm.Granted, lockfsm.Token(1000+n)))
+	b.reply(b.to.ID, b.state(n, lockfsm.Granted, lockfsm.Token(1000+n)))
 	b.turn()
 	b.outcome(r, OutcomeGranted, nil)
 	return r

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // Config is what a Client needs. All fields are required except Changed, Watch and Logger. A nil
@@ -20,7 +20,7 @@ type Config struct {
 	// Send passes one frame to the transport. It must not block, and it owns the bytes afterwards.
 	// An error means that the frame will not be sent: there is no link, or its queue is full. Only
 	// the client's goroutine calls it. It may call Receive and Down.
-	Send func(to session.Target, renewals, commands []byte) error
+	Send func(to nodeid.Endpoint, renewals, commands []byte) error
 	// Random fills its argument with random bytes. They become nonces, so two instances must never
 	// get the same bytes.
 	Random func([]byte)
@@ -47,10 +47,10 @@ type Client struct {
 
 	mu         sync.Mutex // guards what follows; never held while waiting
 	inbox      []input
-	inboxBytes int          // of the leader's replies
-	otherBytes int          // of the replies of all others
-	overflown  bool         // too many replies of the leader this turn: the rest is dropped
-	heeded     session.Peer // the instance that the core asks or is attached to
+	inboxBytes int       // of the leader's replies
+	otherBytes int       // of the replies of all others
+	overflown  bool      // too many replies of the leader this turn: the rest is dropped
+	heeded     nodeid.ID // the instance that the core asks or is attached to
 	closed     bool
 	status     Status
 
@@ -80,7 +80,7 @@ func New(config Config) *Client {
 // the given record, an opaque description of this instance. With a nil record nothing is sent until
 // the next Rebind. The client keeps both slices. Rebind waits for the client's goroutine, so the
 // functions of the configuration must not call it.
-func (c *Client) Rebind(record []byte, targets []session.Target) {
+func (c *Client) Rebind(record []byte, targets []nodeid.Endpoint) {
 	w := &waiter{result: make(chan error, 1)}
 	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
 		<-w.result
@@ -88,14 +88,14 @@ func (c *Client) Rebind(record []byte, targets []session.Target) {
 }
 
 // SetTargets sets the voters, any of which may be asked for the leader. The client keeps the slice.
-func (c *Client) SetTargets(targets []session.Target) {
+func (c *Client) SetTargets(targets []nodeid.Endpoint) {
 	c.post(input{kind: inputTargets, targets: targets})
 }
 
 // Receive accepts replies from a peer, in the order in which they arrived. It does not block. The
 // bytes belong to the client afterwards. If too much waits for the client's goroutine, Receive
 // drops the replies as if the stream had ended.
-func (c *Client) Receive(from session.Peer, replies []byte) {
+func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	in := input{kind: inputReceive, peer: from, bytes: replies}
 	size := inputBytes + len(replies)
 	c.mu.Lock()
@@ -117,7 +117,7 @@ func (c *Client) Receive(from session.Peer, replies []byte) {
 
 // Down reports that the last stream to a peer has ended, or that none could be opened. It must come
 // after everything received from the peer. It does not block.
-func (c *Client) Down(peer session.Peer) { c.post(input{kind: inputDown, peer: peer}) }
+func (c *Client) Down(peer nodeid.ID) { c.post(input{kind: inputDown, peer: peer}) }
 
 // Leaving tells the group that this instance is about to leave, now and after every new attachment.
 func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
@@ -325,7 +325,7 @@ func (c outlets) Outcome(o *Outcome) {
 	}
 }
 
-func (c outlets) Send(to session.Target, renewals, commands []byte) error {
+func (c outlets) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 	return c.config.Send(to, renewals, commands)
 }
 
@@ -334,7 +334,7 @@ func (c *Client) publish() {
 	status := c.core.Status(c.now)
 	c.mu.Lock()
 	before := c.status
-	c.status, c.heeded = status, c.core.target.Peer // before a frame is sent to it
+	c.status, c.heeded = status, c.core.target.ID // before a frame is sent to it
 	c.mu.Unlock()
 	if status.Phase != before.Phase && c.config.Changed != nil {
 		c.config.Changed(status.Phase)

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // Limits of a client; see "Limits" in the package comment.
@@ -33,15 +33,15 @@ type Core struct {
 	askTTL  time.Duration
 	record  []byte
 	bound   bool
-	targets []session.Target
+	targets []nodeid.Endpoint
 	cursor  int
 
 	phase      Phase
-	target     session.Target
+	target     nodeid.Endpoint
 	askDue     bool // the question to target, Open or Attach, leaves with the next frame
 	pipeline   bool // target is believed to lead: requests travel right behind Attach
 	retryAt    clock.Time
-	aim        session.Target // asked at retryAt; zero means the next target in turn
+	aim        nodeid.Endpoint // asked at retryAt; zero means the next target in turn
 	answerBy   clock.Time
 	patience   time.Duration
 	wait       time.Duration
@@ -57,9 +57,9 @@ type Core struct {
 	number    lockfsm.Number // the next one to give
 	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
-	nonceSent clock.Time     // first sending; zero before it
-	nonceTo   []session.Peer // the instances to which it was sent; only these can answer
-	proof     lockfsm.Nonce  // the nonce of the current session
+	nonceSent clock.Time    // first sending; zero before it
+	nonceTo   []nodeid.ID   // the instances to which it was sent; only these can answer
+	proof     lockfsm.Nonce // the nonce of the current session
 	spare     lockfsm.Nonce
 	lease     lease
 	renewals  renewals
@@ -106,7 +106,7 @@ func NewCore(now clock.Time, ttl time.Duration) *Core {
 // Waiting calls are sent again under a session that is opened with the given record. A nil record
 // only ends the old incarnation: nothing is sent until the next Rebind. The core keeps record and
 // targets.
-func (c *Core) Rebind(now clock.Time, record []byte, targets []session.Target) {
+func (c *Core) Rebind(now clock.Time, record []byte, targets []nodeid.Endpoint) {
 	c.begin(now)
 	if c.closed {
 		return
@@ -119,18 +119,18 @@ func (c *Core) Rebind(now clock.Time, record []byte, targets []session.Target) {
 	case c.closing:
 		c.finishClose()
 	case c.bound:
-		c.seek(now, now, session.Target{})
+		c.seek(now, now, nodeid.Endpoint{})
 	default:
-		c.seek(now, 0, session.Target{})
+		c.seek(now, 0, nodeid.Endpoint{})
 	}
 }
 
 // SetTargets replaces the voters to ask. The core keeps the slice.
-func (c *Core) SetTargets(now clock.Time, targets []session.Target) {
+func (c *Core) SetTargets(now clock.Time, targets []nodeid.Endpoint) {
 	c.begin(now)
 	c.targets, c.cursor = targets, 0
 	if c.phase == Seeking && c.bound && !c.closed && c.retryAt == 0 {
-		c.seek(now, now, session.Target{})
+		c.seek(now, now, nodeid.Endpoint{})
 	}
 }
 
@@ -216,7 +216,7 @@ func (c *Core) Status(now clock.Time) Status {
 		Requests: c.waiting + c.held + c.freeing, Waiting: c.waiting, Held: c.held, Ended: c.tally.ended,
 	}
 	if c.phase != Seeking {
-		s.Asked = c.target.Peer
+		s.Asked = c.target.ID
 	}
 	if c.phase == Attached {
 		s.Leader, s.GraceUntil = c.target, c.graceUntil

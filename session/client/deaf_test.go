@@ -12,7 +12,7 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.turn()
-	b.reply(b.to.Peer, b.opened(b.core.nonce[0], 100))
+	b.reply(b.to.ID, b.opened(b.core.nonce[0], 100))
 	b.turn()
 	wantHeard := func(heard uint64) {
 		t.Helper()
@@ -21,11 +21,11 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 		}
 	}
 	wantHeard(0)
-	b.reply(b.to.Peer, b.attached(lockfsm.Done)) // before the acknowledgement
+	b.reply(b.to.ID, b.attached(lockfsm.Done)) // before the acknowledgement
 	b.core.renewDue = true
 	b.turn()
 	wantHeard(1)
-	b.reply(b.to.Peer, b.renewed())
+	b.reply(b.to.ID, b.renewed())
 	b.core.move(b.now, b.core.target)
 	b.turn()
 	wantHeard(2)
@@ -38,14 +38,14 @@ func TestReturningClientRenewsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.attach()
-	b.core.Down(b.now, b.to.Peer)
+	b.core.Down(b.now, b.to.ID)
 	b.advance(benchTTL - benchTTL/10)
 	b.turn()
 	attach := b.renewals
 	if len(attach) != 1 || len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Attach {
 		t.Fatalf("it does not attach: %v, %v", attach, b.commands)
 	}
-	b.reply(b.to.Peer, b.attached(lockfsm.Done))
+	b.reply(b.to.ID, b.attached(lockfsm.Done))
 	b.turn()
 	if len(b.renewals) != 1 || b.renewals[0].Heard != attach[0].Seq {
 		t.Errorf("renewals are %+v, want one that names the answer to %+v", b.renewals, attach)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -20,7 +21,7 @@ type Output struct {
 	Deadline clock.Time
 	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are
 	// fresh, and the sender owns them. If the frame cannot be sent, SendFailed must be called.
-	To                 session.Target
+	To                 nodeid.Endpoint
 	Renewals, Commands []byte
 	// More reports that another frame is ready to be sent.
 	More bool
@@ -68,8 +69,8 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 		if c.nonceSent == 0 {
 			c.nonceSent = now
 		}
-		if !slices.Contains(c.nonceTo, c.target.Peer) {
-			c.nonceTo = append(c.nonceTo[max(0, len(c.nonceTo)-maxNonceTo+1):], c.target.Peer)
+		if !slices.Contains(c.nonceTo, c.target.ID) {
+			c.nonceTo = append(c.nonceTo[max(0, len(c.nonceTo)-maxNonceTo+1):], c.target.ID)
 		}
 		f.command(lockfsm.Command{Kind: lockfsm.Open, Nonce: c.nonce, TTL: c.askTTL, Record: c.record})
 		return

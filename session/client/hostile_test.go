@@ -55,13 +55,13 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	}
 	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an instance that we do not know yet
 	b.turn()
-	if b.to.Peer != nodeidtest.ID(70) {
-		t.Fatalf("asked %d", b.to.Peer)
+	if b.to.ID != nodeidtest.ID(70) {
+		t.Fatalf("asked %d", b.to.ID)
 	}
 	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // and that one may redirect in turn
 	b.turn()
-	if b.to.Peer != nodeidtest.ID(3) {
-		t.Fatalf("asked %d", b.to.Peer)
+	if b.to.ID != nodeidtest.ID(3) {
+		t.Fatalf("asked %d", b.to.ID)
 	}
 	for _, r := range []session.Reply{b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5), b.renewed(),
 		b.ended(session.EndNoSession), b.freed(1)} {

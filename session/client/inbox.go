@@ -3,7 +3,7 @@ package client
 import (
 	"runtime"
 
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Limits of what waits for the goroutine.
@@ -39,9 +39,9 @@ const (
 type input struct {
 	kind    inputKind
 	hold    *Hold
-	peer    session.Peer
+	peer    nodeid.ID
 	bytes   []byte
-	targets []session.Target
+	targets []nodeid.Endpoint
 	waiter  *waiter
 }
 

@@ -66,7 +66,7 @@ func TestALapseUnderEarlierRules(t *testing.T) {
 	b.core.Acquire(b.now, r)
 	b.turn()
 	n := b.commands[0].Number
-	b.reply(b.to.Peer, b.state(n, lockfsm.Granted, 1000))
+	b.reply(b.to.ID, b.state(n, lockfsm.Granted, 1000))
 	b.turn()
 	b.advance(time.Second)
 	b.turn()
@@ -75,13 +75,13 @@ func TestALapseUnderEarlierRules(t *testing.T) {
 	}
 	refused := b.freed(n)
 	refused.Code = lockfsm.Unsupported
-	b.reply(b.to.Peer, refused)
+	b.reply(b.to.ID, refused)
 	b.turn()
 	if len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Detach || b.commands[0].Rules != 1 ||
 		len(b.commands[0].Value) > 0 {
 		t.Fatalf("then it sends %+v", b.commands)
 	}
-	b.reply(b.to.Peer, b.freed(n))
+	b.reply(b.to.ID, b.freed(n))
 	b.turn()
 	if len(b.core.byNumber) != 0 || b.core.open != 0 {
 		t.Errorf("%d entries and %d bytes are left", len(b.core.byNumber), b.core.open)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -137,7 +138,7 @@ func TestRebindForgetsTheSession(t *testing.T) {
 	b.acquire("c", false)
 	b.want("1: acquire 3 c")
 	b.core.Release(b.now, released)
-	b.core.Rebind(b.now, []byte("new life"), []session.Target{{Peer: nodeidtest.ID(7), Addr: "g"}})
+	b.core.Rebind(b.now, []byte("new life"), []nodeid.Endpoint{{ID: nodeidtest.ID(7), Addr: "g"}})
 	b.want("7: open nonce 2")
 	if string(b.commands[0].Record) != "new life" {
 		t.Errorf("record %q", b.commands[0].Record)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -83,7 +84,7 @@ func TestTryWithoutLeader(t *testing.T) {
 	late := b.acquire("w", true)
 	b.turn()
 	b.outcome(late, OutcomeFailed, ErrNoLeader)
-	b.core.targets = []session.Target{{Peer: nodeidtest.ID(2), Addr: "b"}, {Peer: nodeidtest.ID(1), Addr: "a"}}
+	b.core.targets = []nodeid.Endpoint{{ID: nodeidtest.ID(2), Addr: "b"}, {ID: nodeidtest.ID(1), Addr: "a"}}
 	b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(2)))
 	b.want("2: attach 3 live 2-2 next 3, renew 3")
 	b.core.Cancel(b.now, waits)

@@ -32,7 +32,7 @@ func TestHoldsEndByThemselves(t *testing.T) {
 			for _, c := range b.commands {
 				if c.Kind == lockfsm.Release || c.Kind == lockfsm.Detach {
 					freed++
-					b.reply(b.to.Peer, b.freed(c.Number))
+					b.reply(b.to.ID, b.freed(c.Number))
 				}
 			}
 			for _, q := range all {
@@ -49,7 +49,7 @@ func TestHoldsEndByThemselves(t *testing.T) {
 			b.core.Acquire(b.now, q)
 			look()
 			n := b.commands[len(b.commands)-1].Number
-			b.reply(b.to.Peer, b.state(n, lockfsm.Granted, lockfsm.Token(1000+n)))
+			b.reply(b.to.ID, b.state(n, lockfsm.Granted, lockfsm.Token(1000+n)))
 			all = append(all, q)
 			look()
 			if gone := all[r.IntN(len(all))]; gone.stage == stageHeld && gone.until != 0 && r.IntN(3) == 0 {

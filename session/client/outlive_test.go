@@ -7,13 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
 
 // take acquires "x" for a client, with terms.
-func (w *world) take(c session.Peer, terms Terms) (*Hold, error) {
+func (w *world) take(c nodeid.ID, terms Terms) (*Hold, error) {
 	w.t.Helper()
 	h := &Hold{}
 	return h, w.clients[c].AcquireInto(w.t.Context(), h, Request{Key: "x", Terms: &terms})

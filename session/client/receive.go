@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -15,13 +16,13 @@ import (
 
 // Receive reads a run of replies. It does not keep the bytes. Malformed bytes end the attachment;
 // the next one asks for what they contained.
-func (c *Core) Receive(now clock.Time, from session.Peer, replies []byte) {
+func (c *Core) Receive(now clock.Time, from nodeid.ID, replies []byte) {
 	c.begin(now)
 	for len(replies) > 0 && !c.closed {
 		r, rest, err := session.NextReply(replies)
 		if err != nil {
-			if c.phase != Seeking && !c.askDue && from == c.target.Peer {
-				c.pause(now, session.Target{})
+			if c.phase != Seeking && !c.askDue && from == c.target.ID {
+				c.pause(now, nodeid.Endpoint{})
 			}
 			return
 		}
@@ -30,7 +31,7 @@ func (c *Core) Receive(now clock.Time, from session.Peer, replies []byte) {
 	}
 }
 
-func (c *Core) reply(now clock.Time, from session.Peer, r *session.Reply) {
+func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 	switch r.Kind {
 	case session.ReplyOpened:
 		c.opened(now, from, r)
@@ -39,7 +40,7 @@ func (c *Core) reply(now clock.Time, from session.Peer, r *session.Reply) {
 		c.redirected(now, from, r)
 		return
 	}
-	if !c.linked() || from != c.target.Peer || r.Session != c.session || r.Epoch != c.epoch {
+	if !c.linked() || from != c.target.ID || r.Session != c.session || r.Epoch != c.epoch {
 		return
 	}
 	c.heardAt = now
@@ -81,7 +82,7 @@ func (c *Core) reply(now clock.Time, from session.Peer, r *session.Reply) {
 // opened reads the answer to Open, from any instance to which it was sent: an instance that answers
 // leads, or led then. The lease counts from the first sending of the nonce, because any of the
 // sendings may have opened the session.
-func (c *Core) opened(now clock.Time, from session.Peer, r *session.Reply) {
+func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
 		return
 	}
@@ -91,7 +92,7 @@ func (c *Core) opened(now clock.Time, from session.Peer, r *session.Reply) {
 		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0
 	}
 	if r.Code != lockfsm.Done || r.Session == 0 || r.TTL <= 0 {
-		c.pause(now, session.Target{}) // the group is full or not founded: retry with the same nonce
+		c.pause(now, nodeid.Endpoint{}) // the group is full or not founded: retry with the same nonce
 		return
 	}
 	c.session, c.proof, c.nonce, c.provenTerm = r.Session, c.nonce, lockfsm.Nonce{}, r.Term
@@ -102,16 +103,16 @@ func (c *Core) opened(now clock.Time, from session.Peer, r *session.Reply) {
 }
 
 // find returns the peer as a target, with its address if that is known.
-func (c *Core) find(peer session.Peer) session.Target {
-	if c.target.Peer == peer {
+func (c *Core) find(peer nodeid.ID) nodeid.Endpoint {
+	if c.target.ID == peer {
 		return c.target
 	}
 	for _, t := range c.targets {
-		if t.Peer == peer {
+		if t.ID == peer {
 			return t
 		}
 	}
-	return session.Target{Peer: peer}
+	return nodeid.Endpoint{ID: peer}
 }
 
 // attached reads the answer to Attach. The states of everything live came before it, so what was
@@ -126,7 +127,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	case lockfsm.NoSession, lockfsm.Stale:
 		if r.Term < c.provenTerm {
 			// It last led before this session was opened or last attached, so it does not know.
-			c.pause(now, session.Target{})
+			c.pause(now, nodeid.Endpoint{})
 			return
 		}
 		// Stale: another process, such as a copy of this one, has attached since. One of the two
@@ -134,7 +135,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 		c.sessionGone(now)
 		return
 	default:
-		c.pause(now, session.Target{})
+		c.pause(now, nodeid.Endpoint{})
 		return
 	}
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0

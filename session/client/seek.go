@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -17,7 +18,7 @@ func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
 // seek leaves the current target and asks again at the given time: aim, or if that is zero the next
 // target in turn.
-func (c *Core) seek(now, at clock.Time, aim session.Target) {
+func (c *Core) seek(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
 		c.tally.unanswered += c.renewals.Count()
@@ -40,7 +41,7 @@ func (c *Core) dropFrees() {
 
 // move turns to another target at once, or after a wait if that happens too often: two voters that
 // name each other must not make the client loop at network speed.
-func (c *Core) move(now clock.Time, aim session.Target) {
+func (c *Core) move(now clock.Time, aim nodeid.Endpoint) {
 	c.calm(now)
 	c.moves++
 	if c.moves > movesAtOnce+len(c.targets) {
@@ -51,7 +52,7 @@ func (c *Core) move(now clock.Time, aim session.Target) {
 }
 
 // pause turns to another target after a growing wait.
-func (c *Core) pause(now clock.Time, aim session.Target) {
+func (c *Core) pause(now clock.Time, aim nodeid.Endpoint) {
 	c.calm(now)
 	wait := c.wait
 	c.wait, c.moves = min(2*wait, waitLongest), 0
@@ -68,7 +69,7 @@ func (c *Core) calm(now clock.Time) {
 // askNext asks the target that is due.
 func (c *Core) askNext(now clock.Time) {
 	to, believed := c.aim, true
-	if to.Peer.IsZero() {
+	if to.ID.IsZero() {
 		if len(c.targets) == 0 {
 			c.retryAt = 0 // wait for SetTargets
 			return
@@ -79,10 +80,10 @@ func (c *Core) askNext(now clock.Time) {
 }
 
 // nextTarget goes round the targets and skips the one that was asked last.
-func (c *Core) nextTarget() session.Target {
+func (c *Core) nextTarget() nodeid.Endpoint {
 	to := c.targets[c.cursor%len(c.targets)]
 	c.cursor++
-	if to.Peer == c.target.Peer && len(c.targets) > 1 {
+	if to.ID == c.target.ID && len(c.targets) > 1 {
 		to = c.targets[c.cursor%len(c.targets)]
 		c.cursor++
 	}
@@ -92,7 +93,7 @@ func (c *Core) nextTarget() session.Target {
 // ask sends a target the question "do you lead?", in the form of an Open or an Attach. A believed
 // target was named as the leader: requests are pipelined behind Attach, and it gets more time to
 // answer.
-func (c *Core) ask(now clock.Time, to session.Target, believed bool) {
+func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
 		if c.WantsNonce() {
 			return // stays due until the shell gives a nonce
@@ -100,7 +101,7 @@ func (c *Core) ask(now clock.Time, to session.Target, believed bool) {
 		c.nonce, c.nonceSent, c.nonceTo, c.spare = c.spare, 0, nil, lockfsm.Nonce{}
 	}
 	c.target, c.pipeline, c.askDue = to, believed, true
-	c.retryAt, c.aim = 0, session.Target{}
+	c.retryAt, c.aim = 0, nodeid.Endpoint{}
 	c.phase = Attaching
 	if c.session == 0 {
 		c.phase = Opening
@@ -118,7 +119,7 @@ func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
 		c.patience = min(2*c.patience, renewEvery(c.ttl()))
 	}
-	c.move(now, session.Target{})
+	c.move(now, nodeid.Endpoint{})
 }
 
 // tickAttached renews, and notices a leader that has stopped responding without its stream ending.
@@ -164,10 +165,10 @@ func (c *Core) deaf(now clock.Time) bool {
 }
 
 // Down reports that the last stream to a peer has ended, or could not be opened.
-func (c *Core) Down(now clock.Time, peer session.Peer) {
+func (c *Core) Down(now clock.Time, peer nodeid.ID) {
 	c.begin(now)
-	if c.phase != Seeking && !c.askDue && peer == c.target.Peer {
-		c.move(now, session.Target{})
+	if c.phase != Seeking && !c.askDue && peer == c.target.ID {
+		c.move(now, nodeid.Endpoint{})
 	}
 }
 
@@ -175,7 +176,7 @@ func (c *Core) Down(now clock.Time, peer session.Peer) {
 func (c *Core) SendFailed(now clock.Time) {
 	c.begin(now)
 	if c.phase != Seeking {
-		c.move(now, session.Target{})
+		c.move(now, nodeid.Endpoint{})
 	}
 }
 
@@ -185,27 +186,27 @@ const maxTerm = 1 << 56
 
 // redirected handles a voter's redirect: the answer to our question, the end of our attachment, or
 // late news for a client that had asked it.
-func (c *Core) redirected(now clock.Time, from session.Peer, r *session.Reply) {
+func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.closed || r.Term > maxTerm {
 		return
 	}
-	mine := c.phase != Seeking && !c.askDue && from == c.target.Peer
-	if !mine && !slices.ContainsFunc(c.targets, func(t session.Target) bool { return t.Peer == from }) {
+	mine := c.phase != Seeking && !c.askDue && from == c.target.ID
+	if !mine && !slices.ContainsFunc(c.targets, func(t nodeid.Endpoint) bool { return t.ID == from }) {
 		return // only voters count: any member could pose as the leader and acknowledge the lease
 	}
 	known := !r.Leader.IsZero() && r.Term >= c.term
 	c.term = max(c.term, r.Term)
-	leader := session.Target{Peer: r.Leader, Addr: string(r.Addr)}
+	leader := nodeid.Endpoint{ID: r.Leader, Addr: string(r.Addr)}
 	switch {
-	case c.phase == Attached && r.Term == c.provenTerm && leader.Peer == c.target.Peer:
+	case c.phase == Attached && r.Term == c.provenTerm && leader.ID == c.target.ID:
 		// It informs all clients that asked before it was ready; this one has asked again since.
 	case mine && known:
 		c.move(now, leader)
 	case mine:
-		c.pause(now, session.Target{})
+		c.pause(now, nodeid.Endpoint{})
 	case !known || !c.bound:
 	case c.phase == Attached && r.Term <= c.provenTerm:
-	case (c.phase == Opening || c.phase == Attaching) && c.target.Peer == leader.Peer:
+	case (c.phase == Opening || c.phase == Attaching) && c.target.ID == leader.ID:
 	default:
 		c.move(now, leader)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -28,8 +29,8 @@ func TestShortTTLAsksFaster(t *testing.T) {
 	b := newBench(t)
 	b.core = NewCore(b.now, 1200*time.Millisecond)
 	b.giveNonce()
-	b.core.Rebind(b.now, []byte("me"), []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"},
-		{Peer: nodeidtest.ID(2), Addr: "b"}})
+	b.core.Rebind(b.now, []byte("me"), []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"},
+		{ID: nodeidtest.ID(2), Addr: "b"}})
 	b.want("1: open nonce 2")
 	b.advance(199 * time.Millisecond)
 	b.want("")
@@ -52,7 +53,7 @@ func TestRedirectToNoLeaderWaits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.want("1: open nonce 1")
-	from := session.Peer(nodeidtest.ID(1))
+	from := nodeid.ID(nodeidtest.ID(1))
 	for _, wait := range []time.Duration{50, 100, 200, 200, 200} {
 		b.reply(from, redirect(3, nodeidtest.ID(0)))
 		b.want("")
@@ -60,8 +61,8 @@ func TestRedirectToNoLeaderWaits(t *testing.T) {
 		b.want("")
 		b.advance(1)
 		from = nodeidtest.ID(nodeidtest.Number(from)%3 + 1)
-		if b.turn(); b.to.Peer != from {
-			t.Fatalf("asked %d, want %d", b.to.Peer, from)
+		if b.turn(); b.to.ID != from {
+			t.Fatalf("asked %d, want %d", b.to.ID, from)
 		}
 	}
 }
@@ -108,10 +109,10 @@ func TestCirclesAreDamped(t *testing.T) {
 			continue
 		}
 		asked++
-		if b.to.Peer == nodeidtest.ID(1) {
+		if b.to.ID == nodeidtest.ID(1) {
 			b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(2)))
 		} else {
-			b.reply(b.to.Peer, redirect(3, nodeidtest.ID(1)))
+			b.reply(b.to.ID, redirect(3, nodeidtest.ID(1)))
 		}
 	}
 	if asked > 100 {
@@ -143,7 +144,7 @@ func TestDownMovesToTheNext(t *testing.T) {
 	b.want("")
 	b.core.Down(b.now, nodeidtest.ID(1))
 	b.want("2: attach 2 live next 1, renew 2")
-	if b.core.phase != Attaching || b.core.Status(b.now).Leader != (session.Target{}) {
+	if b.core.phase != Attaching || b.core.Status(b.now).Leader != (nodeid.Endpoint{}) {
 		t.Errorf("status %+v", b.core.Status(b.now))
 	}
 }
@@ -203,10 +204,10 @@ func TestNoTargetsAndNoNonce(t *testing.T) {
 	if b.core.Next() != 0 {
 		t.Error("an unbound core wants a turn")
 	}
-	b.core.SetTargets(b.now, []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"}})
+	b.core.SetTargets(b.now, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}})
 	b.want("")
-	b.core.Rebind(b.now, nil, []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"}}) // between two lives
-	b.core.SetTargets(b.now, []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"}})
+	b.core.Rebind(b.now, nil, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}}) // between two lives
+	b.core.SetTargets(b.now, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}})
 	b.reply(nodeidtest.ID(1), redirect(9, nodeidtest.ID(1)))
 	b.want("")
 	b.core.Rebind(b.now, []byte("me"), nil)
@@ -214,7 +215,7 @@ func TestNoTargetsAndNoNonce(t *testing.T) {
 	if b.core.Next() != 0 {
 		t.Error("a core without targets wants a turn")
 	}
-	b.core.SetTargets(b.now, []session.Target{{Peer: nodeidtest.ID(2), Addr: "b"}})
+	b.core.SetTargets(b.now, []nodeid.Endpoint{{ID: nodeidtest.ID(2), Addr: "b"}})
 	b.want("2: open nonce 2")
 }
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // sends counts the frames that clients send from now on.
@@ -43,13 +43,13 @@ func TestShellWhatAClientIsTold(t *testing.T) {
 	for name, f := range map[string]func(w *world, c *Client){
 		"other voters": func(w *world, c *Client) {
 			w.isolate(two, true)
-			c.SetTargets([]session.Target{{Peer: two}})
+			c.SetTargets([]nodeid.Endpoint{{ID: two}})
 			c.Down(one)
 			time.Sleep(worldTTL)
 			if s := c.Status(); s.Phase == Attached {
 				w.t.Errorf("it asks a voter that is not a target: %+v", s)
 			}
-			c.SetTargets([]session.Target{{Peer: one}, {Peer: two}})
+			c.SetTargets([]nodeid.Endpoint{{ID: one}, {ID: two}})
 			attached(w, c)
 		},
 		"the end of a stream": func(w *world, c *Client) {
@@ -58,7 +58,7 @@ func TestShellWhatAClientIsTold(t *testing.T) {
 			synctest.Wait()
 			c.Down(one)
 			synctest.Wait()
-			if s := c.Status(); s.Leader.Peer == one {
+			if s := c.Status(); s.Leader.ID == one {
 				w.t.Errorf("it stays with a leader whose stream has ended: %+v", s)
 			}
 			attached(w, c)
@@ -327,8 +327,8 @@ func TestShellWatchIsToldOfJeopardy(t *testing.T) {
 		var leases []LeaseState
 		c := New(Config{
 			Clock: w.clock, TTL: worldTTL, Random: func(b []byte) { rand.Read(b) },
-			Send: func(to session.Target, renewals, commands []byte) error {
-				return w.send(id, to.Peer, renewals, commands)
+			Send: func(to nodeid.Endpoint, renewals, commands []byte) error {
+				return w.send(id, to.ID, renewals, commands)
 			},
 			Watch: func(n *News) {
 				mu.Lock()
@@ -341,7 +341,7 @@ func TestShellWatchIsToldOfJeopardy(t *testing.T) {
 		w.mu.Lock()
 		w.clients[id] = c
 		w.mu.Unlock()
-		c.Rebind([]byte{1}, []session.Target{{Peer: nodeidtest.ID(1)}})
+		c.Rebind([]byte{1}, []nodeid.Endpoint{{ID: nodeidtest.ID(1)}})
 		time.Sleep(10 * worldTTL)
 		w.isolate(id, true)
 		c.Down(nodeidtest.ID(1))

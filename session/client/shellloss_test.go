@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // A client that is cut off loses its locks at its own deadline, before another client can get them,
@@ -245,7 +245,7 @@ func TestShellRebind(t *testing.T) {
 		if s := w.clients[nodeidtest.ID(100)].Status(); s.Session != 0 || s.Phase != Seeking {
 			t.Errorf("between two incarnations: %+v", s)
 		}
-		w.clients[nodeidtest.ID(100)].Rebind([]byte("again"), []session.Target{{Peer: nodeidtest.ID(1)}})
+		w.clients[nodeidtest.ID(100)].Rebind([]byte("again"), []nodeid.Endpoint{{ID: nodeidtest.ID(1)}})
 		other.Release(t.Context())
 		next := <-got
 		if next.Err() != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // What a client accepts between two turns is bounded, for its leader and for all others, and the
@@ -20,7 +20,7 @@ import (
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	leader, other := nodeidtest.ID(1), nodeidtest.ID(2)
 	for name, row := range map[string]struct {
-		from   session.Peer
+		from   nodeid.ID
 		size   int
 		frames int
 		taken  int
@@ -36,7 +36,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &Client{wake: make(chan struct{}, 1), core: NewCore(1, worldTTL), config: Config{
 				Clock: new(clock.Manual), Random: func([]byte) {},
-				Send: func(session.Target, []byte, []byte) error { return nil },
+				Send: func(nodeid.Endpoint, []byte, []byte) error { return nil },
 			}}
 			frame := make([]byte, row.size)
 			for turn := range 5 {

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // Phase is how far a client has come on its way to the leader.
@@ -28,8 +28,8 @@ func (p Phase) String() string {
 type Status struct {
 	Phase Phase
 	// Asked is the instance that the client asks or is attached to. Zero means none.
-	Asked    session.Peer
-	Leader   session.Target    // zero unless Phase is Attached
+	Asked    nodeid.ID
+	Leader   nodeid.Endpoint   // zero unless Phase is Attached
 	Session  lockfsm.SessionID // zero means none
 	TTL      time.Duration     // as granted by the group; zero without a session
 	Renewed  clock.Time        // when the last acknowledged renewal was sent

@@ -2,8 +2,8 @@ package client
 
 import (
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // Outlets carry out what a Core wants. They must not call the Core.
@@ -19,7 +19,7 @@ type Outlets interface {
 	Outcome(*Outcome)
 	// Send passes one frame to the transport, which owns the bytes afterwards. An error means that
 	// the frame will not be sent.
-	Send(to session.Target, renewals, commands []byte) error
+	Send(to nodeid.Endpoint, renewals, commands []byte) error
 }
 
 // Nonces gives the core a nonce if it wants one. It is called before the inputs of a turn.

@@ -13,7 +13,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
@@ -24,17 +23,17 @@ var errNoLink = errors.New("no link")
 type world struct {
 	t       *testing.T
 	clock   clock.Clock
-	clients map[session.Peer]*Client
-	keepers map[session.Peer]*keeper.Keeper
+	clients map[nodeid.ID]*Client
+	keepers map[nodeid.ID]*keeper.Keeper
 
 	mu      sync.Mutex // guards what follows
 	machine *lockfsm.Machine
 	index   uint64
 	term    uint64
-	leader  session.Peer
-	cut     map[session.Peer]bool // nothing gets through to or from it
-	onReply func()                // runs before a reply is delivered
-	onSend  func()                // runs before a client's frame is delivered, without the mutex
+	leader  nodeid.ID
+	cut     map[nodeid.ID]bool // nothing gets through to or from it
+	onReply func()             // runs before a reply is delivered
+	onSend  func()             // runs before a client's frame is delivered, without the mutex
 
 	refuse atomic.Pointer[func(what string) bool] // whether a call of "send", "propose" or "reply" is refused
 }
@@ -47,7 +46,7 @@ func (w *world) refuses(what string) bool {
 
 const worldTTL = 6 * time.Second
 
-func newWorld(t *testing.T, clients int, keepers ...session.Peer) *world {
+func newWorld(t *testing.T, clients int, keepers ...nodeid.ID) *world {
 	m, err := lockfsm.New(lockfsm.Charter{
 		Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: lockfsm.RulesVersion, SessionTTL: worldTTL,
 		Limits: lockfsm.DefaultLimits(),
@@ -55,17 +54,17 @@ func newWorld(t *testing.T, clients int, keepers ...session.Peer) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, clock: clock.Monotonic(), machine: m, clients: make(map[session.Peer]*Client),
-		keepers: make(map[session.Peer]*keeper.Keeper), cut: make(map[session.Peer]bool)}
-	var targets []session.Target
+	w := &world{t: t, clock: clock.Monotonic(), machine: m, clients: make(map[nodeid.ID]*Client),
+		keepers: make(map[nodeid.ID]*keeper.Keeper), cut: make(map[nodeid.ID]bool)}
+	var targets []nodeid.Endpoint
 	for _, k := range keepers {
-		targets = append(targets, session.Target{Peer: k})
+		targets = append(targets, nodeid.Endpoint{ID: k})
 		w.keepers[k] = keeper.New(keeper.Config{
 			Clock: w.clock,
 			Outlets: keeper.Outlets{
 				Propose:    func(term uint64, blob []byte) bool { return w.propose(k, term, blob) },
 				Confirm:    func(term, round uint64) { w.confirm(k, term, round) },
-				Reply:      func(to session.Peer, b []byte) error { return w.reply(k, to, b) },
+				Reply:      func(to nodeid.ID, b []byte) error { return w.reply(k, to, b) },
 				WallUnixMS: func() int64 { return 1 },
 			},
 		})
@@ -77,12 +76,12 @@ func newWorld(t *testing.T, clients int, keepers ...session.Peer) *world {
 }
 
 // bind starts a client in the place of any client with that ID.
-func (w *world) bind(id session.Peer, by clock.Clock, targets []session.Target) {
+func (w *world) bind(id nodeid.ID, by clock.Clock, targets []nodeid.Endpoint) {
 	c := w.newClient(id, by)
 	c.Rebind([]byte{id[nodeid.Size-1]}, targets)
 }
 
-func (w *world) newClient(id session.Peer, by clock.Clock) *Client {
+func (w *world) newClient(id nodeid.ID, by clock.Clock) *Client {
 	w.mu.Lock()
 	before := w.clients[id]
 	w.mu.Unlock()
@@ -91,8 +90,8 @@ func (w *world) newClient(id session.Peer, by clock.Clock) *Client {
 	}
 	c := New(Config{
 		Clock: by, TTL: worldTTL, Random: func(b []byte) { rand.Read(b) },
-		Send: func(to session.Target, renewals, commands []byte) error {
-			return w.send(id, to.Peer, renewals, commands)
+		Send: func(to nodeid.Endpoint, renewals, commands []byte) error {
+			return w.send(id, to.ID, renewals, commands)
 		},
 	})
 	w.mu.Lock()
@@ -104,7 +103,7 @@ func (w *world) newClient(id session.Peer, by clock.Clock) *Client {
 // leap gives client 100 a clock that the test controls.
 func (w *world) leap() *jumpClock {
 	j := &jumpClock{Clock: w.clock}
-	w.bind(nodeidtest.ID(100), j, []session.Target{{Peer: nodeidtest.ID(1)}})
+	w.bind(nodeidtest.ID(100), j, []nodeid.Endpoint{{ID: nodeidtest.ID(1)}})
 	return j
 }
 
@@ -123,7 +122,7 @@ func (w *world) holdUp() (goOn func()) {
 	return sync.OnceFunc(func() { close(ends) })
 }
 
-func (w *world) send(from, to session.Peer, renewals, commands []byte) error {
+func (w *world) send(from, to nodeid.ID, renewals, commands []byte) error {
 	w.mu.Lock()
 	onSend := w.onSend
 	w.mu.Unlock()
@@ -140,7 +139,7 @@ func (w *world) send(from, to session.Peer, renewals, commands []byte) error {
 	return nil
 }
 
-func (w *world) reply(from, to session.Peer, b []byte) error {
+func (w *world) reply(from, to nodeid.ID, b []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.clients[to]
@@ -154,7 +153,7 @@ func (w *world) reply(from, to session.Peer, b []byte) error {
 	return nil
 }
 
-func (w *world) propose(k session.Peer, term uint64, blob []byte) bool {
+func (w *world) propose(k nodeid.ID, term uint64, blob []byte) bool {
 	if w.refuses("propose") {
 		return false
 	}
@@ -167,7 +166,7 @@ func (w *world) propose(k session.Peer, term uint64, blob []byte) bool {
 	return true
 }
 
-func (w *world) confirm(k session.Peer, term, round uint64) {
+func (w *world) confirm(k nodeid.ID, term, round uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if term == w.term && k == w.leader {
@@ -176,13 +175,13 @@ func (w *world) confirm(k session.Peer, term, round uint64) {
 }
 
 // elect makes a keeper the leader. Zero means none.
-func (w *world) elect(leader session.Peer) {
+func (w *world) elect(leader nodeid.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.term++
 	w.leader = leader
 	for id, k := range w.keepers {
-		k.Role(keeper.Role{Term: w.term, Leading: id == leader, Leader: session.Target{Peer: leader}})
+		k.Role(keeper.Role{Term: w.term, Leading: id == leader, Leader: nodeid.Endpoint{ID: leader}})
 	}
 	if leader.IsZero() {
 		return
@@ -202,7 +201,7 @@ func (w *world) close() {
 	}
 }
 
-func (w *world) isolate(p session.Peer, cut bool) {
+func (w *world) isolate(p nodeid.ID, cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut[p] = cut
@@ -228,7 +227,7 @@ func (w *world) empty() {
 	}
 }
 
-func (w *world) lock(c session.Peer, key string) *Hold {
+func (w *world) lock(c nodeid.ID, key string) *Hold {
 	w.t.Helper()
 	h, err := w.clients[c].Acquire(w.t.Context(), key, false)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -87,13 +88,13 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 		t.Fatalf("what was refused is forgotten: proposed %v", b.kinds)
 	}
 	both(5)
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	b.term = 6
 	b.leads()
 	if b.turn(); len(b.kinds) != 0 {
 		t.Fatalf("of the term before: proposed %v", b.kinds)
 	}
-	b.core.Role(b.now, Role{Term: 6, Leader: session.Target{Peer: nodeidtest.ID(3), Addr: "three"}})
+	b.core.Role(b.now, Role{Term: 6, Leader: nodeid.Endpoint{ID: nodeidtest.ID(3), Addr: "three"}})
 	both(6)
 	if b.core.adoptDue != nil || b.core.raiseDue != 0 {
 		t.Fatal("kept by a keeper that does not lead")
@@ -104,7 +105,7 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 0)
-	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	b.core.ProposeAdopt(b.now, 5, 2*benchTTL, nil, session.Budgets{})
 	b.core.ProposeRaise(b.now, 5, 1)
 	b.leads()
@@ -142,7 +143,7 @@ func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 				t.Errorf("session %d has a TTL of %v here, want %v", id, got, ttl)
 			}
 		}
-		b.core.Role(b.now, Role{Term: b.term + 1, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9),
+		b.core.Role(b.now, Role{Term: b.term + 1, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9),
 			Addr: "self"}})
 		b.term++
 		b.leads()
@@ -168,11 +169,11 @@ func TestKeeperProposesAdoptAndRaise(t *testing.T) {
 			}
 			return true
 		},
-			Confirm: func(_, _ uint64) {}, Reply: func(session.Peer, []byte) error { return nil },
+			Confirm: func(_, _ uint64) {}, Reply: func(nodeid.ID, []byte) error { return nil },
 			WallUnixMS: func() int64 { return 1 }},
 	})
 	defer k.Close()
-	k.Role(Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	k.Role(Role{Term: 5, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	k.Leads(Leadership{Term: 5, Born: true, GraceOver: true})
 	k.ProposeAdopt(5, time.Minute, []byte("s"), session.Budgets{})
 	k.ProposeRaise(5, 1)

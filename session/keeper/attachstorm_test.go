@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -19,7 +20,7 @@ func TestAttachStorm(t *testing.T) {
 	const sessions, locks = 10_000, 8
 	b := leadingBench(t)
 	ids := make([]lockfsm.SessionID, sessions+1)
-	turns := func(why string, most int, done func(session.Peer, session.Reply)) {
+	turns := func(why string, most int, done func(nodeid.ID, session.Reply)) {
 		t.Helper()
 		for n := 0; ; n++ {
 			b.turn()
@@ -48,7 +49,7 @@ func TestAttachStorm(t *testing.T) {
 		b.send(nodeidtest.ID(uint64(n)), lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(n), TTL: benchTTL,
 			Record: []byte("r")})
 	}
-	turns("open", 10, func(p session.Peer, r session.Reply) { ids[nodeidtest.Number(p)] = r.Session })
+	turns("open", 10, func(p nodeid.ID, r session.Reply) { ids[nodeidtest.Number(p)] = r.Session })
 	for n := 1; n <= sessions; n++ {
 		cmds := []lockfsm.Command{{Kind: lockfsm.Attach, Session: ids[n], Epoch: 1, Number: 1, Nonce: nonce(n)}}
 		for i := range locks {
@@ -56,10 +57,10 @@ func TestAttachStorm(t *testing.T) {
 		}
 		b.send(nodeidtest.ID(uint64(n)), cmds...)
 	}
-	turns("lock", 20, func(session.Peer, session.Reply) {})
+	turns("lock", 20, func(nodeid.ID, session.Reply) {})
 
 	b.core.Role(b.now, Role{Term: 6})
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(1 << 20), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(1 << 20), Addr: "self"}})
 	b.term = 6
 	b.leads()
 	b.turn() // the replies of the turn
@@ -74,7 +75,7 @@ func TestAttachStorm(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	turns("attach again", 10, func(_ session.Peer, r session.Reply) {
+	turns("attach again", 10, func(_ nodeid.ID, r session.Reply) {
 		switch r.Kind {
 		case session.ReplyAttached:
 			attached++

@@ -27,9 +27,9 @@ type bench struct {
 	blob    []byte   // proposed and not applied
 	kinds   []string // what was in it
 	round   uint64   // requested in the last turn
-	replies map[session.Peer][]session.Reply
-	full    map[session.Peer]bool // peers that do not take replies
-	deaf    bool                  // no reply arrives
+	replies map[nodeid.ID][]session.Reply
+	full    map[nodeid.ID]bool // peers that do not take replies
+	deaf    bool               // no reply arrives
 	heard   map[lockfsm.SessionID]uint64
 	refuse  bool // proposals
 }
@@ -43,14 +43,14 @@ func newBench(t *testing.T, grace time.Duration) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, core: NewCore(), machine: m, now: clock.Time(time.Hour), term: 5,
-		full: make(map[session.Peer]bool), heard: make(map[lockfsm.SessionID]uint64)}
+		full: make(map[nodeid.ID]bool), heard: make(map[lockfsm.SessionID]uint64)}
 	return b
 }
 
 // leadingBench returns a bench whose keeper leads a founded group.
 func leadingBench(t *testing.T) *bench {
 	b := newBench(t, 0)
-	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	b.leads()
 	b.core.AllBound(b.now)
 	b.step()
@@ -93,7 +93,7 @@ func (b *bench) turn() {
 	if _, round, ok := b.core.Round(); ok {
 		b.round = round
 	}
-	b.replies = make(map[session.Peer][]session.Reply)
+	b.replies = make(map[nodeid.ID][]session.Reply)
 	for _, r := range b.core.Replies() {
 		for _, frame := range r.Frames {
 			for len(frame) > 0 {
@@ -140,7 +140,7 @@ func (b *bench) step() {
 		b.core.Confirmed(b.now, b.term, b.round)
 	}
 	b.turn()
-	for _, m := range []map[session.Peer][]session.Reply{b.replies, second, first} {
+	for _, m := range []map[nodeid.ID][]session.Reply{b.replies, second, first} {
 		for p, rs := range m {
 			if len(rs) > 0 && len(m) > 0 && fmt.Sprintf("%p", m) != fmt.Sprintf("%p", b.replies) {
 				b.replies[p] = append(append([]session.Reply(nil), rs...), b.replies[p]...)
@@ -174,7 +174,7 @@ func (b *bench) pass(d time.Duration) {
 	}
 }
 
-func (b *bench) send(from session.Peer, cmds ...lockfsm.Command) {
+func (b *bench) send(from nodeid.ID, cmds ...lockfsm.Command) {
 	var frame []byte
 	for _, c := range cmds {
 		frame = c.Append(frame)
@@ -182,14 +182,14 @@ func (b *bench) send(from session.Peer, cmds ...lockfsm.Command) {
 	b.core.Receive(b.now, from, nil, frame)
 }
 
-func (b *bench) renew(from session.Peer, id lockfsm.SessionID, epoch lockfsm.Epoch, seq uint64) {
+func (b *bench) renew(from nodeid.ID, id lockfsm.SessionID, epoch lockfsm.Epoch, seq uint64) {
 	b.core.Receive(b.now, from, session.Renewal{Session: id, Epoch: epoch, Seq: seq, Heard: b.heard[id]}.Append(nil),
 		nil)
 }
 
 // said formats the replies to a peer in the last turn: "opened done, attached 1 done, state 3
 // granted".
-func (b *bench) said(to session.Peer) string {
+func (b *bench) said(to nodeid.ID) string {
 	var parts []string
 	for _, r := range b.replies[to] {
 		var s string
@@ -221,7 +221,7 @@ func (b *bench) said(to session.Peer) string {
 	return strings.Join(parts, ", ")
 }
 
-func (b *bench) want(to session.Peer, said string) {
+func (b *bench) want(to nodeid.ID, said string) {
 	b.t.Helper()
 	if got := b.said(to); got != said {
 		b.t.Fatalf("peer %d was told %q, want %q: %+v", to, got, said, b.replies[to])
@@ -229,7 +229,7 @@ func (b *bench) want(to session.Peer, said string) {
 }
 
 // open opens a session for a peer and attaches it with epoch 1.
-func (b *bench) open(from session.Peer) lockfsm.SessionID {
+func (b *bench) open(from nodeid.ID) lockfsm.SessionID {
 	b.t.Helper()
 	b.send(from, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{from[nodeid.Size-1], byte(b.index)},
 		TTL: benchTTL, Record: []byte("r")})
@@ -240,7 +240,7 @@ func (b *bench) open(from session.Peer) lockfsm.SessionID {
 	return id
 }
 
-func (b *bench) attach(from session.Peer, id lockfsm.SessionID, epoch lockfsm.Epoch) {
+func (b *bench) attach(from nodeid.ID, id lockfsm.SessionID, epoch lockfsm.Epoch) {
 	b.t.Helper()
 	b.send(from, b.attachCmd(id, epoch))
 	b.step()

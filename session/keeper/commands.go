@@ -3,6 +3,7 @@ package keeper
 import (
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -19,13 +20,13 @@ type piece struct {
 }
 
 // Receive is ReceiveUnder for a full instance, which has all rights.
-func (k *Core) Receive(now clock.Time, from session.Peer, renewals, commands []byte) {
+func (k *Core) Receive(now clock.Time, from nodeid.ID, renewals, commands []byte) {
 	k.ReceiveUnder(now, from, nil, renewals, commands)
 }
 
 // ReceiveUnder reads one frame of a peer. rights are those of the certificate of the connection on
 // which the frame came; nil means a full instance. The bytes belong to the core from then on.
-func (k *Core) ReceiveUnder(now clock.Time, from session.Peer, rights *capability.Capability, renewals,
+func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.Capability, renewals,
 	commands []byte) {
 	k.begin(now)
 	if from.IsZero() {

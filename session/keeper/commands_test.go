@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -17,7 +18,7 @@ func TestOneBlobPerTurn(t *testing.T) {
 	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
 	var all []byte
 	for i := range lockfsm.Number(5) {
-		for p, id := range map[session.Peer]lockfsm.SessionID{nodeidtest.ID(1): one} {
+		for p, id := range map[nodeid.ID]lockfsm.SessionID{nodeidtest.ID(1): one} {
 			frame := releaseCmd(id, 1, i+1).Append(acquireCmd(id, 1, i+1, "x").Append(nil))
 			all = append(all, frame...)
 			b.core.Receive(b.now, p, nil, frame)
@@ -74,7 +75,7 @@ func TestOnlyTheAttachedMaySpeak(t *testing.T) {
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))
 	for name, c := range map[string]struct {
-		from session.Peer
+		from nodeid.ID
 		cmd  lockfsm.Command
 	}{
 		"another peer":    {nodeidtest.ID(2), acquireCmd(id, 1, 1, "x")},

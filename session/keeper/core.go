@@ -5,6 +5,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -36,7 +37,7 @@ const (
 type Role struct {
 	Term    uint64
 	Leading bool
-	Leader  session.Target // itself if Leading; zero if no leader is known
+	Leader  nodeid.Endpoint // itself if Leading; zero if no leader is known
 }
 
 // Leadership is what a keeper needs when the first entry of its own term is applied.
@@ -58,7 +59,7 @@ type Core struct {
 	// full instance. It also reports whether the record with which the peer opens a session matches
 	// what the connection proves. Vouch is set before the first input; nil means zero and true. It
 	// must depend on the peer's connection alone.
-	Vouch func(from session.Peer, record []byte) (capability [32]byte, ok bool)
+	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
 
 	// Stamp returns the record with which a peer that has these rights opens a session, completed
 	// from its certificate. Nil leaves the record unchanged. It is not called for full instances.
@@ -82,7 +83,7 @@ type Core struct {
 	raiseDue            uint32     // likewise; zero means none
 	proposeAt           clock.Time // earliest next proposal, after a refusal
 	opens               map[lockfsm.Nonce]pendingOpen
-	opened              map[session.Peer]int // live sessions by the instance that opened them
+	opened              map[nodeid.ID]int // live sessions by the instance that opened them
 	queue               []piece
 	queued              int
 	blob                []piece // of the last proposal
@@ -100,16 +101,16 @@ type Core struct {
 	waiters, flying []*attachment // their renewal waits for a round to begin, or to be confirmed
 	round           uint64
 	roundAt         clock.Time
-	peers           map[session.Peer]*keptPeer
+	peers           map[nodeid.ID]*keptPeer
 	// All peers; the peers touched in this turn; the peers to which an end is still owed.
 	roll, touched, owing []*keptPeer
-	askers               []session.Peer
-	asking               map[session.Peer]struct{}
+	askers               []nodeid.ID
+	asking               map[nodeid.ID]struct{}
 }
 
 // NewCore returns a core without a leader.
 func NewCore() *Core {
-	return &Core{peers: make(map[session.Peer]*keptPeer), asking: make(map[session.Peer]struct{})}
+	return &Core{peers: make(map[nodeid.ID]*keptPeer), asking: make(map[nodeid.ID]struct{})}
 }
 
 // Role sets the role after a change of term, of leader, or of this voter's part. All queues are
@@ -132,7 +133,7 @@ func (k *Core) Role(now clock.Time, r Role) {
 		}
 		k.remember(p.id)
 	}
-	if !r.Leading && !r.Leader.Peer.IsZero() {
+	if !r.Leading && !r.Leader.ID.IsZero() {
 		k.tellAskers()
 	}
 }
@@ -150,7 +151,7 @@ func (k *Core) throwAway() (attached []*keptPeer) {
 	k.led, k.born, k.graceOver = false, false, false
 	k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, 0
 	k.adoptDue, k.raiseDue = nil, 0
-	k.opens, k.opened = make(map[lockfsm.Nonce]pendingOpen), make(map[session.Peer]int)
+	k.opens, k.opened = make(map[lockfsm.Nonce]pendingOpen), make(map[nodeid.ID]int)
 	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
 	k.entering = entering{}
 	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)

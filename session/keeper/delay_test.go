@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // expired opens a session that locks "k" with a delay, stops responding, and expires. It returns
@@ -55,7 +55,7 @@ func TestANewLeaderCountsADelayAnew(t *testing.T) {
 	const delay = 20 * time.Second
 	b.expired(delay)
 	b.pass(delay / 2)
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	b.term = 6
 	b.leads()
 	b.pass(delay - 2*tickEvery)

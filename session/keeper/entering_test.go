@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // newLead returns a bench whose keeper has just begun to lead a group with the given number of
@@ -33,7 +33,7 @@ func newLead(t *testing.T, sessions, step int) (b *bench, ids []lockfsm.SessionI
 func (b *bench) next(step int) {
 	b.term++
 	b.core.Step = step
-	b.core.Role(b.now, Role{Term: b.term, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: b.term, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	b.leads()
 }
 

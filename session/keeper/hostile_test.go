@@ -3,9 +3,9 @@ package keeper
 import (
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // This file tests members that send well-formed nonsense. Each test fails if the rule that it names
@@ -36,7 +36,7 @@ func TestAnothersSessionIsNotTaken(t *testing.T) {
 	b.renew(nodeidtest.ID(1), id, 1, 7)
 	b.step()
 	b.want(nodeidtest.ID(1), "renewed 7")
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	b.term = 6
 	b.leads()
 	b.turn()
@@ -109,7 +109,7 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 		t.Errorf("%d sessions", n)
 	}
 	b.open(nodeidtest.ID(2)) // other peers are not affected
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	b.term = 6
 	b.leads()
 	b.turn()
@@ -157,7 +157,7 @@ func TestFloodCostsOnlyItsSender(t *testing.T) {
 		}
 	}
 	k := &Keeper{wake: make(chan struct{}, 1)}
-	for p := range session.Peer(nodeidtest.ID(100)) {
+	for p := range nodeid.ID(nodeidtest.ID(100)) {
 		k.Receive(nodeidtest.ID(uint64(1+p)), nil, make([]byte, 7<<20))
 	}
 	if k.inbox.bytes > inboxBytes+100*inputBytes {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -24,7 +25,7 @@ type Config struct {
 	Clock clock.Clock
 	Outlets
 	// Vouch is Core.Vouch.
-	Vouch func(from session.Peer, record []byte) (capability [32]byte, ok bool)
+	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
 	// Stamp is Core.Stamp.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 }
@@ -56,7 +57,7 @@ type inbox struct {
 	results []lockfsm.Result
 	changes []lockfsm.Change
 	bytes   int // of frames
-	shares  map[session.Peer]share
+	shares  map[nodeid.ID]share
 }
 
 // share is one peer's part of an inbox.
@@ -84,7 +85,7 @@ const (
 // input is one event for a keeper.
 type input struct {
 	kind               inputKind
-	peer               session.Peer
+	peer               nodeid.ID
 	rights             *capability.Capability
 	renewals, commands []byte
 	term, round        uint64
@@ -137,20 +138,20 @@ func (k *Keeper) rouse() {
 }
 
 // Receive is ReceiveUnder for a full instance, which has all rights.
-func (k *Keeper) Receive(from session.Peer, renewals, commands []byte) {
+func (k *Keeper) Receive(from nodeid.ID, renewals, commands []byte) {
 	k.ReceiveUnder(from, nil, renewals, commands)
 }
 
 // ReceiveUnder accepts one frame of a peer, in the order in which the frames came. rights are those
 // of the certificate of the connection on which it came; nil means a full instance. The bytes
 // belong to the keeper afterwards.
-func (k *Keeper) ReceiveUnder(from session.Peer, rights *capability.Capability, renewals, commands []byte) {
+func (k *Keeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
 }
 
 // Down reports that the last stream to a peer has ended. It must come after everything received
 // from the peer.
-func (k *Keeper) Down(peer session.Peer) { k.post(input{kind: inputDown, peer: peer}) }
+func (k *Keeper) Down(peer nodeid.ID) { k.post(input{kind: inputDown, peer: peer}) }
 
 // Role reports a change of term, of leader, or of this voter's part.
 func (k *Keeper) Role(r Role) { k.post(input{kind: inputRole, role: &r}) }
@@ -200,9 +201,9 @@ func (b *inbox) applied(result *lockfsm.Result) {
 }
 
 // receive adds a frame, or notes once per turn that there was no room for a frame of that peer.
-func (b *inbox) receive(from session.Peer, rights *capability.Capability, renewals, commands []byte) {
+func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	if b.shares == nil {
-		b.shares = make(map[session.Peer]share)
+		b.shares = make(map[nodeid.ID]share)
 	}
 	s := b.shares[from]
 	if s.dropped {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -53,8 +54,8 @@ func TestRoundOfAnotherTermConfirmsNothing(t *testing.T) {
 	b.turn()
 	b.want(nodeidtest.ID(1), "")
 	round := b.round
-	b.core.Role(b.now, Role{Term: 6, Leader: session.Target{Peer: nodeidtest.ID(2)}})
-	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9)}})
+	b.core.Role(b.now, Role{Term: 6, Leader: nodeid.Endpoint{ID: nodeidtest.ID(2)}})
+	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9)}})
 	b.term = 7
 	b.leads()
 	b.turn()
@@ -167,7 +168,7 @@ func TestASessionIsNotStolen(t *testing.T) {
 	if e := b.machine.Entries(); len(e) != 1 || e[0].Token == 0 || e[0].Session != id {
 		t.Errorf("the lock is %+v", e)
 	}
-	b.core.Vouch = func(session.Peer, []byte) (capability [32]byte, ok bool) { return [32]byte{1}, true }
+	b.core.Vouch = func(nodeid.ID, []byte) (capability [32]byte, ok bool) { return [32]byte{1}, true }
 	b.send(holder, b.attachCmd(id, 2)) // the same instance with another capability
 	b.step()
 	b.want(holder, "attached 2 no session")
@@ -177,7 +178,7 @@ func TestASessionIsNotStolen(t *testing.T) {
 func TestARecordIsCheckedAtOpen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.core.Vouch = func(_ session.Peer, record []byte) (capability [32]byte, ok bool) {
+	b.core.Vouch = func(_ nodeid.ID, record []byte) (capability [32]byte, ok bool) {
 		return [32]byte{7}, string(record) == "true"
 	}
 	b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, TTL: benchTTL,
@@ -201,7 +202,7 @@ func TestNewLeaderGivesTheFullTTL(t *testing.T) {
 	id := b.open(nodeidtest.ID(1))
 	b.core.Down(b.now, nodeidtest.ID(1))
 	b.pass(benchTTL - time.Second)
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	b.term = 6
 	b.turn()
 	b.pass(500 * time.Millisecond)
@@ -308,7 +309,7 @@ func TestExpiryDiesWithItsTerm(t *testing.T) {
 	b.refuse = true
 	b.pass(benchTTL + tickEvery)
 	b.refuse = false
-	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	b.term = 7
 	b.turn()
 	b.leads()
@@ -354,7 +355,7 @@ func TestGraceIsCountedFromBornHere(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 2*time.Second)
 	b.core.AllBound(b.now) // before it leads: that holds for all terms
-	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	if b.turn(); len(b.kinds) != 0 {
 		t.Fatalf("proposed %v", b.kinds)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -12,7 +13,7 @@ import (
 // keptPeer is an instance that has sent something. It is kept while it has attachments, pending
 // commands or owed ends.
 type keptPeer struct {
-	id          session.Peer
+	id          nodeid.ID
 	rights      *capability.Capability // of the connection of the last frame; nil for a full instance
 	attachments []*attachment
 	opens       int      // proposed, not applied
@@ -57,11 +58,11 @@ type attachment struct {
 // PeerReplies are the replies to one peer in this turn: one frame, or more if there are very many.
 // The sender owns the bytes.
 type PeerReplies struct {
-	Peer   session.Peer
+	Peer   nodeid.ID
 	Frames [][]byte
 }
 
-func (k *Core) peer(id session.Peer) *keptPeer {
+func (k *Core) peer(id nodeid.ID) *keptPeer {
 	p := k.peers[id]
 	if p == nil {
 		p = &keptPeer{id: id, place: len(k.roll)}
@@ -126,7 +127,7 @@ func (k *Core) payOwed() {
 // Replied reports whether the transport accepted all frames for a peer. If not, the peer loses its
 // attachments, because the dropped frames may have contained something of each. Their clients
 // receive the ends when there is room again.
-func (k *Core) Replied(now clock.Time, id session.Peer, accepted bool) {
+func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 	p := k.peers[id]
 	if p == nil {
 		return
@@ -187,7 +188,7 @@ func (k *Core) strike(p *keptPeer) {
 
 // Dropped reports that a frame of the peer was not read, because too much waits. Its attachments
 // end.
-func (k *Core) Dropped(now clock.Time, id session.Peer) {
+func (k *Core) Dropped(now clock.Time, id nodeid.ID) {
 	k.begin(now)
 	if p := k.peers[id]; p != nil {
 		for len(p.attachments) > 0 {
@@ -198,11 +199,11 @@ func (k *Core) Dropped(now clock.Time, id session.Peer) {
 
 // Down reports that the last stream to a peer has ended. Its attachments are over; its sessions
 // live until their leases end.
-func (k *Core) Down(now clock.Time, id session.Peer) {
+func (k *Core) Down(now clock.Time, id nodeid.ID) {
 	k.begin(now)
 	if _, ok := k.asking[id]; ok {
 		delete(k.asking, id)
-		k.askers = slices.DeleteFunc(k.askers, func(a session.Peer) bool { return a == id })
+		k.askers = slices.DeleteFunc(k.askers, func(a nodeid.ID) bool { return a == id })
 	}
 	p := k.peers[id]
 	if p == nil {
@@ -244,14 +245,14 @@ func (k *Core) redirect(p *keptPeer) {
 		p.redirected = true
 		leader := k.role.Leader
 		k.reply(p, &session.Reply{
-			Kind: session.ReplyRedirect, Term: k.role.Term, Leader: leader.Peer, Addr: []byte(leader.Addr),
+			Kind: session.ReplyRedirect, Term: k.role.Term, Leader: leader.ID, Addr: []byte(leader.Addr),
 		})
 	}
 }
 
 // remember records a peer that asked for the leader. If there are too many, the oldest is
 // forgotten: it will ask again.
-func (k *Core) remember(id session.Peer) {
+func (k *Core) remember(id nodeid.ID) {
 	if _, ok := k.asking[id]; ok {
 		return
 	}

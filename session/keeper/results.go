@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -215,7 +216,7 @@ func (k *Core) gone(id lockfsm.SessionID) {
 		if s.expiring {
 			k.expiring--
 		}
-		if by := session.Peer(s.opener.Instance); k.opened[by] > 1 {
+		if by := nodeid.ID(s.opener.Instance); k.opened[by] > 1 {
 			k.opened[by]--
 		} else {
 			delete(k.opened, by)

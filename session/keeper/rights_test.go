@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -23,7 +24,7 @@ func granted(t *testing.T, rights ...string) *capability.Capability {
 }
 
 // sendUnder is send on a connection whose certificate has these rights.
-func (b *bench) sendUnder(from session.Peer, rights *capability.Capability, cmds ...lockfsm.Command) {
+func (b *bench) sendUnder(from nodeid.ID, rights *capability.Capability, cmds ...lockfsm.Command) {
 	var frame []byte
 	for _, c := range cmds {
 		frame = c.Append(frame)
@@ -32,7 +33,7 @@ func (b *bench) sendUnder(from session.Peer, rights *capability.Capability, cmds
 }
 
 // openUnder is open on such a connection.
-func (b *bench) openUnder(from session.Peer, rights *capability.Capability) lockfsm.SessionID {
+func (b *bench) openUnder(from nodeid.ID, rights *capability.Capability) lockfsm.SessionID {
 	b.t.Helper()
 	b.sendUnder(from, rights, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{from[15], 7}, TTL: benchTTL,
 		Record: []byte("r")})

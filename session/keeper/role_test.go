@@ -3,9 +3,9 @@ package keeper
 import (
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 func TestSilentUntilItsFirstEntryIsAppliedAndBorn(t *testing.T) {
@@ -22,7 +22,7 @@ func TestSilentUntilItsFirstEntryIsAppliedAndBorn(t *testing.T) {
 			t.Fatalf("%s: told %q, proposed %v", when, b.said(nodeidtest.ID(1)), b.kinds)
 		}
 	}
-	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	silent("before its first entry")
 	b.core.Applied(b.now, []lockfsm.Result{{Kind: lockfsm.Open, Code: lockfsm.Done, Session: 3, TTL: benchTTL}})
 	b.leads()
@@ -42,7 +42,7 @@ func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 	b.send(nodeidtest.ID(1), b.attachCmd(3, 1))
 	b.turn()
 	b.want(nodeidtest.ID(1), "redirect 0 0")
-	b.core.Role(b.now, Role{Term: 4, Leader: session.Target{Peer: nodeidtest.ID(2), Addr: "two"}})
+	b.core.Role(b.now, Role{Term: 4, Leader: nodeid.Endpoint{ID: nodeidtest.ID(2), Addr: "two"}})
 	b.turn()
 	b.want(nodeidtest.ID(1), "redirect 4 2")
 	if string(b.replies[nodeidtest.ID(1)][0].Addr) != "two" {
@@ -55,7 +55,7 @@ func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 	b.turn()
 	b.want(nodeidtest.ID(1), "redirect 5 0")
 	b.core.Down(b.now, nodeidtest.ID(1))
-	b.core.Role(b.now, Role{Term: 5, Leader: session.Target{Peer: nodeidtest.ID(3), Addr: "three"}})
+	b.core.Role(b.now, Role{Term: 5, Leader: nodeid.Endpoint{ID: nodeidtest.ID(3), Addr: "three"}})
 	b.turn()
 	b.want(nodeidtest.ID(1), "")
 	if s := b.core.Status(); s.Peers+s.Askers != 0 {
@@ -74,7 +74,7 @@ func TestAskersAreBounded(t *testing.T) {
 	if s := b.core.Status(); s.Askers != maxAskers || s.Peers != 0 {
 		t.Errorf("%+v", s)
 	}
-	b.core.Role(b.now, Role{Term: 4, Leader: session.Target{Peer: nodeidtest.ID(2), Addr: "two"}})
+	b.core.Role(b.now, Role{Term: 4, Leader: nodeid.Endpoint{ID: nodeidtest.ID(2), Addr: "two"}})
 	b.turn()
 	b.want(nodeidtest.ID(1), "")
 	b.want(nodeidtest.ID(3*maxAskers), "redirect 4 2")
@@ -87,7 +87,7 @@ func TestRoleChangeThrowsAllAway(t *testing.T) {
 	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
 	b.send(nodeidtest.ID(1), acquireCmd(one, 1, 1, "x"))
 	b.renew(nodeidtest.ID(2), two, 1, 1)
-	b.core.Role(b.now, Role{Term: 6, Leader: session.Target{Peer: nodeidtest.ID(3), Addr: "three"}})
+	b.core.Role(b.now, Role{Term: 6, Leader: nodeid.Endpoint{ID: nodeidtest.ID(3), Addr: "three"}})
 	b.turn()
 	if len(b.kinds) != 0 || b.round != 0 {
 		t.Fatalf("proposed %v, round %d", b.kinds, b.round)
@@ -98,7 +98,7 @@ func TestRoleChangeThrowsAllAway(t *testing.T) {
 		t.Errorf("left behind: %+v; want nothing but the two peers that will learn of the next leader", s)
 	}
 	b.core.Role(b.now, Role{Term: 7})
-	b.core.Role(b.now, Role{Term: 7, Leader: session.Target{Peer: nodeidtest.ID(4), Addr: "four"}})
+	b.core.Role(b.now, Role{Term: 7, Leader: nodeid.Endpoint{ID: nodeidtest.ID(4), Addr: "four"}})
 	b.turn()
 	b.want(nodeidtest.ID(1), "redirect 7 4")
 	b.want(nodeidtest.ID(2), "redirect 7 4")
@@ -114,7 +114,7 @@ func TestOwnAddressIsNoChange(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	b.open(nodeidtest.ID(1))
-	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "elsewhere"}})
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "elsewhere"}})
 	b.turn()
 	if s := b.core.Status(); s.Attachments != 1 || s.Leader.Addr != "elsewhere" {
 		t.Errorf("%+v", s)
@@ -125,7 +125,7 @@ func TestReelectedLeaderInvitesItsPeersWhenReady(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	b.term = 6
 	b.turn()
 	b.want(nodeidtest.ID(1), "")

@@ -8,9 +8,9 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // idleKeeper is a keeper without its goroutine: the test runs the turns.
@@ -18,7 +18,7 @@ func idleKeeper() *Keeper {
 	return &Keeper{core: NewCore(), wake: make(chan struct{}, 1), config: Config{
 		Clock: new(clock.Manual), Outlets: Outlets{Propose: func(uint64, []byte) bool { return true },
 			Confirm: func(uint64, uint64) {},
-			Reply:   func(session.Peer, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 }},
+			Reply:   func(nodeid.ID, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 }},
 	}}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -26,7 +27,7 @@ type office struct {
 	machine *lockfsm.Machine
 	index   uint64
 	rounds  int
-	replies map[session.Peer][]session.Reply
+	replies map[nodeid.ID][]session.Reply
 	refuses func(what string) bool // nil refuses nothing
 }
 
@@ -37,7 +38,7 @@ func newOffice(t *testing.T) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &office{t: t, machine: m, replies: make(map[session.Peer][]session.Reply)}
+	o := &office{t: t, machine: m, replies: make(map[nodeid.ID][]session.Reply)}
 	o.Keeper = New(Config{
 		Clock:   clock.Monotonic(),
 		Outlets: Outlets{Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: wall},
@@ -67,7 +68,7 @@ func (o *office) confirm(term, round uint64) {
 	o.Confirmed(term, round)
 }
 
-func (o *office) reply(to session.Peer, frame []byte) error {
+func (o *office) reply(to nodeid.ID, frame []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.refused("reply") {
@@ -87,7 +88,7 @@ func (o *office) reply(to session.Peer, frame []byte) error {
 
 // lead makes it the leader of a founded group.
 func (o *office) lead(term uint64) {
-	o.Role(Role{Term: term, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9)}})
+	o.Role(Role{Term: term, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9)}})
 	o.mu.Lock()
 	l := Leadership{Term: term, Sessions: o.machine.Sessions(), Born: o.machine.Born(),
 		GraceOver: o.machine.GraceOver()}
@@ -100,7 +101,7 @@ func (o *office) lead(term uint64) {
 }
 
 // told returns the kinds of the replies to a peer since the last call.
-func (o *office) told(to session.Peer) (kinds []session.ReplyKind) {
+func (o *office) told(to nodeid.ID) (kinds []session.ReplyKind) {
 	synctest.Wait()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,13 +112,13 @@ func (o *office) told(to session.Peer) (kinds []session.ReplyKind) {
 	return kinds
 }
 
-func (o *office) send(from session.Peer, c lockfsm.Command) {
+func (o *office) send(from nodeid.ID, c lockfsm.Command) {
 	o.Receive(from, nil, c.Append(nil))
 	synctest.Wait()
 }
 
 // enter opens a session for a peer and attaches it.
-func (o *office) enter(p session.Peer) lockfsm.SessionID {
+func (o *office) enter(p nodeid.ID) lockfsm.SessionID {
 	o.t.Helper()
 	o.send(p, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{7}, TTL: benchTTL, Record: []byte("r")})
 	o.mu.Lock()
@@ -157,7 +158,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 			}
 		},
 		"another leader": func(o *office, _ lockfsm.SessionID) {
-			o.Role(Role{Term: 6, Leader: session.Target{Peer: nodeidtest.ID(3)}})
+			o.Role(Role{Term: 6, Leader: nodeid.Endpoint{ID: nodeidtest.ID(3)}})
 			if told, s := o.told(peer), o.Status(); !slices.Contains(told, session.ReplyRedirect) || s.Leading ||
 				s.Term != 6 {
 				o.t.Errorf("the peer was told %v, %+v", told, s)
@@ -312,7 +313,7 @@ func TestShellVouchesAndStamps(t *testing.T) {
 		o.Keeper = New(Config{
 			Clock:   clock.Monotonic(),
 			Outlets: Outlets{Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: wall},
-			Vouch: func(_ session.Peer, record []byte) ([32]byte, bool) {
+			Vouch: func(_ nodeid.ID, record []byte) ([32]byte, bool) {
 				return [32]byte{},
 					string(record) != "false"
 			},

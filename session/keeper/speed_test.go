@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -16,7 +16,7 @@ func BenchmarkCores(b *testing.B) {
 	t := &testing.T{}
 	k := leadingBench(t)
 	c := client.NewCore(k.now, benchTTL)
-	c.Rebind(k.now, []byte("me"), []session.Target{{Peer: nodeidtest.ID(9), Addr: "self"}})
+	c.Rebind(k.now, []byte("me"), []nodeid.Endpoint{{ID: nodeidtest.ID(9), Addr: "self"}})
 	var released int
 	exchange := func() {
 		if c.WantsNonce() {

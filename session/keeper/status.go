@@ -1,12 +1,12 @@
 package keeper
 
-import "github.com/mortise-lock/mortise/session"
+import "github.com/mortise-lock/mortise/internal/nodeid"
 
 // Status describes a keeper at one moment, for people, programs and leak tests.
 type Status struct {
 	Term        uint64
 	Leading     bool // it leads and has applied the first entry of its term
-	Leader      session.Target
+	Leader      nodeid.Endpoint
 	Born        bool
 	GraceOver   bool
 	Sessions    int

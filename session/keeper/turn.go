@@ -2,7 +2,7 @@ package keeper
 
 import (
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Outlets carry out what the turns of a Core decide. All are required. The goroutine that owns the
@@ -16,7 +16,7 @@ type Outlets struct {
 	Confirm func(term, round uint64)
 	// Reply passes one frame of replies to the transport, or to the instance's own client. It owns
 	// the bytes afterwards. An error means that the frame will not be sent.
-	Reply func(to session.Peer, replies []byte) error
+	Reply func(to nodeid.ID, replies []byte) error
 	// WallUnixMS reads the wall clock. Only people read its values.
 	WallUnixMS func() int64
 }
