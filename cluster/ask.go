@@ -10,12 +10,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// put asks a question as soon as fewer than asksMax are under way and none to the same address.
+// put asks a question as soon as fewer than maxAsks are under way and none to the same address.
 // Each question has its own goroutine, so a silent address occupies one slot and delays nothing
 // else.
 func (c *Cluster) put(q founding.Question) {
 	o := &c.own
-	if o.busy >= asksMax || o.asking[q.Addr] {
+	if o.busy >= maxAsks || o.asking[q.Addr] {
 		o.backlog = append(o.backlog, q)
 		return
 	}

@@ -121,8 +121,8 @@ func (c *Cluster) Leave(ctx context.Context) {
 	}
 }
 
-// closeWaitMax is how long Close waits for a call to Host or Records that does not return.
-const closeWaitMax = 5 * time.Second
+// maxCloseWait is how long Close waits for a call to Host or Records that does not return.
+const maxCloseWait = 5 * time.Second
 
 // ErrHung is returned by Close if a call to Host or Records has not returned, for example because a
 // disk does not respond.
@@ -143,14 +143,14 @@ func (c *Cluster) Close() error {
 	defer close(c.closed)
 	c.in.close()
 	c.cancel()
-	limit := time.NewTimer(closeWaitMax)
+	limit := time.NewTimer(maxCloseWait)
 	defer limit.Stop()
 	select {
 	case <-c.done:
 	case <-limit.C:
 		c.hush()
 		c.hung = fmt.Errorf("%w: a call has not returned for %v; what waits for it ends when it does", ErrHung,
-			closeWaitMax)
+			maxCloseWait)
 	}
 	return c.hung
 }

@@ -85,20 +85,20 @@ func (cfg Config) withDefaults() Config {
 }
 
 // An address that Join may name fits into gossip's meta data; otherwise this does not compile.
-const _ = uint(gossip.AddrBytesMax - discovery.AddrBytesMax)
+const _ = uint(gossip.MaxAddrBytes - discovery.MaxAddrBytes)
 
 // check returns all errors in cfg.
 func (cfg *Config) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("cluster: "+format, args...)) }
-	if n := len(cfg.Name); n < 1 || n > gossip.NameBytesMax {
-		wrong("Name has %d bytes, want 1 to %d", n, gossip.NameBytesMax)
+	if n := len(cfg.Name); n < 1 || n > gossip.MaxNameBytes {
+		wrong("Name has %d bytes, want 1 to %d", n, gossip.MaxNameBytes)
 	}
 	if n := len(cfg.Label); n < 1 || n > 255 {
 		wrong("Label has %d bytes, want 1 to 255", n)
 	}
-	if n := len(cfg.Zone); n > gossip.ZoneBytesMax {
-		wrong("Zone has %d bytes, want at most %d", n, gossip.ZoneBytesMax)
+	if n := len(cfg.Zone); n > gossip.MaxZoneBytes {
+		wrong("Zone has %d bytes, want at most %d", n, gossip.MaxZoneBytes)
 	}
 	if err := discovery.CheckAddr(cfg.Advertise); err != nil {
 		wrong("Advertise: %v", err)

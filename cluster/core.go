@@ -26,7 +26,7 @@ type Sight interface {
 }
 
 const (
-	asksMax   = 8 // questions under way at a time
+	maxAsks   = 8 // questions under way at a time
 	askWithin = time.Second
 )
 

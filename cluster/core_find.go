@@ -10,7 +10,7 @@ const (
 	rejoinEvery = 5 * time.Second // plus up to the same again at random
 	rejoinPause = 5 * time.Second // between two attempts at an address that has answered a question
 	rejoinMany  = 4               // attempts under way
-	addrsMax    = 256             // addresses of former members that are remembered
+	maxAddrs    = 256             // addresses of former members that are remembered
 )
 
 // finder decides which addresses to gossip with besides those that gossip sees. memberlist forgets
@@ -44,7 +44,7 @@ func (f *finder) remember(addr string) {
 	if addr == "" || addr == f.self || slices.Contains(f.known, addr) {
 		return
 	}
-	if len(f.known) >= addrsMax {
+	if len(f.known) >= maxAddrs {
 		f.known = slices.Delete(f.known, 0, 1)
 	}
 	f.known = append(f.known, addr)

@@ -17,7 +17,7 @@ const (
 	announceTries = 4
 	announcePause = time.Second
 	strayPause    = time.Second // between two announcements to one stray
-	straysMax     = 64          // strays that are remembered
+	maxStrays     = 64          // strays that are remembered
 	idle          = time.Hour   // no work is due
 )
 
@@ -165,7 +165,7 @@ func (c *Core) tell(now time.Duration) time.Duration {
 		})
 	}
 	s.announcements = later
-	for s.telling < asksMax && len(s.attached) > 0 {
+	for s.telling < maxAsks && len(s.attached) > 0 {
 		v := s.attached[0]
 		s.attached = s.attached[1:]
 		s.telling++
@@ -234,7 +234,7 @@ func (c *Core) behind() bool {
 type Strays struct{ told map[nodeid.ID]time.Duration }
 
 // Due reports whether a stray is to be told now, and records it. Each is due at most once a second,
-// and at most straysMax in a second.
+// and at most maxStrays in a second.
 func (s *Strays) Due(instance nodeid.ID, now time.Duration) bool {
 	if last, known := s.told[instance]; known && now-last < strayPause {
 		return false
@@ -247,7 +247,7 @@ func (s *Strays) Due(instance nodeid.ID, now time.Duration) bool {
 			delete(s.told, id)
 		}
 	}
-	if len(s.told) >= straysMax {
+	if len(s.told) >= maxStrays {
 		return false
 	}
 	s.told[instance] = now

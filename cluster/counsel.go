@@ -49,7 +49,7 @@ func (c *Cluster) Advise(q Consultation) (Advice, bool) {
 			return nil
 		}
 		a := c.own.core.Advise(c.now(), q, c.id())
-		if a.Counsel == nil && len(a.Addr) > gossip.AddrBytesMax {
+		if a.Counsel == nil && len(a.Addr) > gossip.MaxAddrBytes {
 			a = Advice{}
 		}
 		return &a

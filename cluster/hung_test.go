@@ -38,7 +38,7 @@ func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 				} else if err != nil {
 					t.Error(err)
 				}
-			case <-time.After(closeWaitMax + 3*time.Second):
+			case <-time.After(maxCloseWait + 3*time.Second):
 				t.Errorf("Close of %s has not returned after %v", n.cfg.Name, time.Since(began))
 			}
 		}

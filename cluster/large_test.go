@@ -61,7 +61,7 @@ func TestAColdStartOfManyInstances(t *testing.T) {
 						t.Errorf("instance %d gossips: %v", i, !founds)
 					}
 					n.port.mu.Lock()
-					if n.port.most[kindWhoIs] > asksMax || n.port.double > 1 {
+					if n.port.most[kindWhoIs] > maxAsks || n.port.double > 1 {
 						t.Errorf("instance %d had %d questions under way, %d of them to one address", i,
 							n.port.most[kindWhoIs], n.port.double)
 					}
@@ -91,9 +91,9 @@ func TestQuestionsUnderWayAreBounded(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		n.port.mu.Lock()
 		defer n.port.mu.Unlock()
-		if most := n.port.most[kindWhoIs]; most != asksMax || n.port.double > 1 {
+		if most := n.port.most[kindWhoIs]; most != maxAsks || n.port.double > 1 {
 			t.Errorf("%d questions were under way, %d of them to one address; want %d and 1", most, n.port.double,
-				asksMax)
+				maxAsks)
 		}
 	})
 }
@@ -176,7 +176,7 @@ func TestTheLeaderTellsAFewAtATime(t *testing.T) {
 		}
 		g.leader.port.mu.Lock()
 		defer g.leader.port.mu.Unlock()
-		if most := g.leader.port.most[kindAnnounce]; told != 47 || most > asksMax {
+		if most := g.leader.port.most[kindAnnounce]; told != 47 || most > maxAsks {
 			t.Errorf("%d of 47 were told, up to %d at a time", told, most)
 		}
 	})

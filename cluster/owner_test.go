@@ -126,12 +126,12 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				net := &scriptedNet{answer: answer}
 				c := idleOwner(t, net)
-				const addrs, twice = 2*asksMax + 3, 2
+				const addrs, twice = 2*maxAsks + 3, 2
 				for round := 1; round <= 4; round++ {
 					for i := range addrs * twice {
 						c.put(founding.Question{ID: uint64(i), Addr: addrOf(i % addrs)})
 					}
-					c.pass(addrs * twice / asksMax * 2 * askWithin)
+					c.pass(addrs * twice / maxAsks * 2 * askWithin)
 					if o := &c.own; o.busy != 0 || len(o.asking)+len(o.backlog) != 0 {
 						t.Fatalf("round %d leaves %d places taken, %v and %d questions", round, o.busy, o.asking,
 							len(o.backlog))
@@ -142,9 +142,9 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 						}
 					}
 				}
-				if net.most != asksMax || net.double != 1 {
+				if net.most != maxAsks || net.double != 1 {
 					t.Errorf("%d questions were under way, %d of them to one address; want %d and 1", net.most,
-						net.double, asksMax)
+						net.double, maxAsks)
 				}
 			})
 		})
@@ -160,7 +160,7 @@ func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 		lives := map[nodeid.ID]bool{c.own.key.ID(): true}
 		for range 4 {
 			c.own.back = true
-			for i := range 2 * asksMax {
+			for i := range 2 * maxAsks {
 				c.put(founding.Question{ID: uint64(i), Addr: addrOf(i)})
 			}
 			late := false
@@ -271,7 +271,7 @@ func TestNothingIsSaidAfterClose(t *testing.T) {
 					closed := make(chan error, 1)
 					d.host.close = func() {
 						go func() { closed <- n.Close() }()
-						time.Sleep(closeWaitMax + time.Second)
+						time.Sleep(maxCloseWait + time.Second)
 					}
 					n.in.post(func() {}) // n.Cluster is set
 					f.raft(3 * time.Second)

@@ -61,10 +61,10 @@ func TestFinderTriesAllInTurnAndForgetsNoneSoon(t *testing.T) {
 	if got := f.due(now+rejoinPause/2, nil, nil, 0); len(got) != 0 {
 		t.Errorf("tried again at once: %v", got)
 	}
-	for i := range 2 * addrsMax {
+	for i := range 2 * maxAddrs {
 		f.remember(fmt.Sprintf("more-%d:1", i))
 	}
-	if len(f.known) != addrsMax {
-		t.Errorf("%d addresses are remembered, want %d", len(f.known), addrsMax)
+	if len(f.known) != maxAddrs {
+		t.Errorf("%d addresses are remembered, want %d", len(f.known), maxAddrs)
 	}
 }

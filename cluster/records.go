@@ -40,8 +40,8 @@ var ErrDirectory = errors.New("cluster: this directory cannot be used")
 // need not detect damage.
 const (
 	recordVersion  = 1
-	recordBytesMax = 2 << 20
-	labelBytesMax  = 255
+	maxRecordBytes = 2 << 20
+	maxLabelBytes  = 255
 	idMagic        = 'i' // an identity is no message of founding
 )
 
@@ -54,7 +54,7 @@ func seal(content []byte) []byte {
 }
 
 func unseal(name string, b []byte) ([]byte, error) {
-	if len(b) < 5 || len(b) > recordBytesMax || castagnoli(b[:len(b)-4]) != binary.BigEndian.Uint32(b[len(b)-4:]) {
+	if len(b) < 5 || len(b) > maxRecordBytes || castagnoli(b[:len(b)-4]) != binary.BigEndian.Uint32(b[len(b)-4:]) {
 		return nil, damaged(name)
 	}
 	if b[0] != recordVersion {
@@ -95,7 +95,7 @@ func decodeIdentity(b []byte) (identity, error) {
 		return id, damaged(recordIdentity)
 	}
 	id.Life, b = life, b[1+n:]
-	limits := [...]int{labelBytesMax, gossip.NameBytesMax}
+	limits := [...]int{maxLabelBytes, gossip.MaxNameBytes}
 	for i, field := range [...]*string{&id.Label, &id.Name} {
 		size, n := binary.Uvarint(b)
 		if n <= 0 || size > uint64(limits[i]) || size > uint64(len(b)-n) {

@@ -292,8 +292,8 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 			n.Stray(nodeidtest.ID(1<<30+i), addrOf(70))
 		}
 		time.Sleep(10 * time.Millisecond)
-		if told := f.net.played(kindAnnounce, "", ""); len(told) == 0 || len(told) > straysMax ||
-			len(n.strays.told.told) > straysMax {
+		if told := f.net.played(kindAnnounce, "", ""); len(told) == 0 || len(told) > maxStrays ||
+			len(n.strays.told.told) > maxStrays {
 			t.Errorf("of a thousand strays at once %d were told and %d are remembered", len(told),
 				len(n.strays.told.told))
 		}

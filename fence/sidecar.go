@@ -117,13 +117,13 @@ func syncDir(dir string) error {
 // context.
 const (
 	pauseMin = time.Millisecond
-	pauseMax = 20 * time.Millisecond
+	maxPause = 20 * time.Millisecond
 )
 
 // lockFile waits for the system lock on the file at path, which it creates if needed and never
 // removes. If a process removed it, it and a waiter could lock two different files of that name.
 func lockFile(ctx context.Context, path string, perm os.FileMode) (unlock func() error, err error) {
-	for wait := pauseMin; ; wait = min(2*wait, pauseMax) {
+	for wait := pauseMin; ; wait = min(2*wait, maxPause) {
 		f, err := tryLockFile(path, perm|0o600)
 		if err != nil {
 			return nil, err

@@ -6,12 +6,12 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// contextMax bounds Member.Context.
-const contextMax = 1 << 10
+// maxContext bounds Member.Context.
+const maxContext = 1 << 10
 
-// membersMax bounds a configuration. It is far above any use, and keeps the envelope of a snapshot
+// maxMembers bounds a configuration. It is far above any use, and keeps the envelope of a snapshot
 // small.
-const membersMax = 1 << 10
+const maxMembers = 1 << 10
 
 // Member is one replica of a group.
 type Member struct {
@@ -84,7 +84,7 @@ func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
 	if ch.Add != nil {
 		m := *ch.Add
 		alone := len(ch.Promote)+len(ch.Demote)+len(ch.Remove) == 0
-		if !alone || !validID(m.ID) || c.has(m.ID) || len(m.Context) > contextMax || len(c.Members) >= membersMax {
+		if !alone || !validID(m.ID) || c.has(m.ID) || len(m.Context) > maxContext || len(c.Members) >= maxMembers {
 			return nil, false
 		}
 		return &raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode, m.ID), Context: added(m)},

@@ -138,7 +138,7 @@ func (c *Core) Stored() {
 		c.due = append(c.due, it.responses...)
 	}
 	clear(items)
-	if cap(items) <= recycleMax {
+	if cap(items) <= maxRecycle {
 		c.appends.spare = items[:0]
 	}
 }

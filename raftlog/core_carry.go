@@ -7,9 +7,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// turnRoundsMax bounds the outputs carried out in one turn, so that messages are sent and ticks
+// maxTurnRounds bounds the outputs carried out in one turn, so that messages are sent and ticks
 // pass during a long replay.
-const turnRoundsMax = 32
+const maxTurnRounds = 32
 
 // Shell carries out the Outputs of a Core. An error retires the replica.
 type Shell interface {
@@ -28,10 +28,10 @@ type Shell interface {
 	Save(Batch) (done bool, err error)
 }
 
-// Carry carries out outputs until none is left or turnRoundsMax is reached. It reports whether none
+// Carry carries out outputs until none is left or maxTurnRounds is reached. It reports whether none
 // is left.
 func (c *Core) Carry(s Shell) (idle bool, err error) {
-	for range turnRoundsMax {
+	for range maxTurnRounds {
 		out := c.Turn()
 		if out.Idle() {
 			return true, nil

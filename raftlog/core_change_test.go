@@ -118,7 +118,7 @@ func TestNonsenseIsNotProposed(t *testing.T) {
 	c.join(4)
 	c.change(l, add(4))
 	last := l.core.last
-	long := &Member{9, make([]byte, contextMax+1)}
+	long := &Member{9, make([]byte, maxContext+1)}
 	for _, ch := range []Change{
 		{}, {Add: &Member{}}, {Add: &Member{ID: ^uint64(0)}}, {Add: &Member{ID: 4}}, {Add: &Member{ID: 1}}, {Add: long},
 		{Add: &Member{ID: 9}, Promote: []uint64{4}}, {Add: &Member{ID: 9}, Demote: []uint64{1}},

@@ -196,7 +196,7 @@ func TestBadEnvelope(t *testing.T) {
 		"more":  enclose(1, testMembers(1, 2, 3, 4), nil), "twice": enclose(1, testMembers(1, 2, 2, 3), nil),
 		"no order":      enclose(1, testMembers(2, 1, 3), nil),
 		"of the future": enclose(2, testMembers(1, 2, 3), nil), "of no index": enclose(0, testMembers(1, 2, 3), nil),
-		"long": enclose(1, []Member{{1, nil}, {2, make([]byte, contextMax+1)}, {3, nil}}, nil),
+		"long": enclose(1, []Member{{1, nil}, {2, make([]byte, maxContext+1)}, {3, nil}}, nil),
 	}
 	for name, data := range bad {
 		snap := proto.CloneOf(good)
@@ -223,7 +223,7 @@ func TestBadEnvelope(t *testing.T) {
 		}
 	}
 	for _, context := range [][]byte{{1}, {2}, added(Member{}), added(Member{ID: ^uint64(0)}),
-		append(added(Member{ID: 7}), 0), added(Member{7, make([]byte, contextMax+1)})} {
+		append(added(Member{ID: 7}), 0), added(Member{7, make([]byte, maxContext+1)})} {
 		if who, err := whoIsAdded(context); err == nil {
 			t.Errorf("%x adds %+v", context, who)
 		}

@@ -41,9 +41,9 @@ func (c *Core) Turn() Output {
 	return out
 }
 
-// recycleMax is the largest slice of an Output whose memory is reused: a burst must not pin its
+// maxRecycle is the largest slice of an Output whose memory is reused: a burst must not pin its
 // memory forever.
-const recycleMax = 256
+const maxRecycle = 256
 
 // recycle takes back the memory of the last Output, which the owner has carried out.
 func (c *Core) recycle() {
@@ -51,10 +51,10 @@ func (c *Core) recycle() {
 	clear(c.done.Messages)
 	clear(c.done.Duplicates)
 	events, messages := c.done.Events[:0], c.done.Messages[:0]
-	if cap(events) > recycleMax {
+	if cap(events) > maxRecycle {
 		events = nil
 	}
-	if cap(messages) > recycleMax {
+	if cap(messages) > maxRecycle {
 		messages = nil
 	}
 	duplicates := c.done.Duplicates[:0] // few, see maxDuplicatesPerTick

@@ -37,7 +37,7 @@ func takeMember(b []byte) (m Member, rest []byte, err error) {
 	m.ID = binary.BigEndian.Uint64(b)
 	n := int(binary.BigEndian.Uint16(b[8:]))
 	b = b[10:]
-	if n > contextMax || n > len(b) || !validID(m.ID) {
+	if n > maxContext || n > len(b) || !validID(m.ID) {
 		return m, nil, fmt.Errorf("%w: member %x has a context of %d bytes, only %d are left",
 			errEnvelope, m.ID, n, len(b))
 	}
@@ -95,7 +95,7 @@ func open(s *raftpb.Snapshot) (Configuration, []byte, error) {
 		return Configuration{}, nil, fmt.Errorf("%w: snapshot begins with %x", errEnvelope, b[:min(len(b), 11)])
 	}
 	index, n := binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint16(b[9:])
-	if index == 0 || index > meta.GetIndex() || n > membersMax {
+	if index == 0 || index > meta.GetIndex() || n > maxMembers {
 		return Configuration{}, nil, fmt.Errorf("%w: %d members of configuration %d in a snapshot at %d", errEnvelope, n,
 			index, meta.GetIndex())
 	}

@@ -16,7 +16,7 @@ import (
 func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 	var ids []uint64
 	for _, v := range voters {
-		if !validID(v.ID) || slices.Contains(ids, v.ID) || len(v.Context) > contextMax || len(ids) == membersMax {
+		if !validID(v.ID) || slices.Contains(ids, v.ID) || len(v.Context) > maxContext || len(ids) == maxMembers {
 			return fmt.Errorf("raftlog: voter %x of %d, with %d bytes of context, is invalid or listed twice",
 				v.ID, len(voters), len(v.Context))
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// closeWaitMax is how long Close waits for a store or an Applier that does not return.
-const closeWaitMax = 5 * time.Second
+// maxCloseWait is how long Close waits for a store or an Applier that does not return.
+const maxCloseWait = 5 * time.Second
 
 // end is the last act of the owner. It stops the inbox, answers the transfers that wait, and calls
 // Retired unless the log was closed.
@@ -100,15 +100,15 @@ func (l *Log) Close() error {
 	return l.closeErr
 }
 
-// finish waits for all goroutines, then closes the store, all within closeWaitMax.
+// finish waits for all goroutines, then closes the store, all within maxCloseWait.
 func (l *Log) finish() error {
-	limit := time.NewTimer(closeWaitMax)
+	limit := time.NewTimer(maxCloseWait)
 	defer limit.Stop()
 	for _, done := range []chan struct{}{l.owner, l.appender, l.aside} {
 		select {
 		case <-done:
 		case <-limit.C:
-			return fmt.Errorf("%w: it has not returned after %v", ErrHung, closeWaitMax)
+			return fmt.Errorf("%w: it has not returned after %v", ErrHung, maxCloseWait)
 		}
 	}
 	stored := make(chan error, 1)
@@ -117,6 +117,6 @@ func (l *Log) finish() error {
 	case err := <-stored:
 		return err
 	case <-limit.C:
-		return fmt.Errorf("%w: the store's Close has not returned after %v", ErrHung, closeWaitMax)
+		return fmt.Errorf("%w: the store's Close has not returned after %v", ErrHung, maxCloseWait)
 	}
 }

@@ -207,7 +207,7 @@ func TestHungDiskHandsOverOrRetires(t *testing.T) {
 				t.Fatalf("retired with %v", l.Status().Retired)
 			}
 			before := time.Now()
-			if err := l.Close(); !errors.Is(err, ErrHung) || time.Since(before) != closeWaitMax {
+			if err := l.Close(); !errors.Is(err, ErrHung) || time.Since(before) != maxCloseWait {
 				t.Errorf("Close with a store that hangs: %v after %v", err, time.Since(before))
 			}
 			if disks[id].closed != 0 {
@@ -375,7 +375,7 @@ func TestLogCloseDoesNotWaitForTheStore(t *testing.T) {
 		l := p.start(1, store, nil)
 		began := time.Now()
 		if err := l.Close(); !errors.Is(err, ErrHung) || !strings.Contains(err.Error(), "store's Close") ||
-			time.Since(began) > closeWaitMax {
+			time.Since(began) > maxCloseWait {
 			t.Errorf("%v, after %v", err, time.Since(began))
 		}
 		close(store.free)

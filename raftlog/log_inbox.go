@@ -9,9 +9,9 @@ import (
 
 // Bounds of the inbox. What exceeds them is dropped, as on a network; raft sends it again.
 const (
-	stepMessagesMax = 4096
-	stepBytesMax    = 64 << 20
-	unreachableMax  = 256
+	maxStepMessages = 4096
+	maxStepBytes    = 64 << 20
+	maxUnreachable  = 256
 )
 
 // maxGathers bounds how often the owner yields before a turn.
@@ -181,7 +181,7 @@ func (l *Log) StepDuplicate(m *raftpb.Message) { l.arrive(arrival{m, true}) }
 func (l *Log) arrive(a arrival) {
 	size := messageBytes(a.message)
 	l.put(func(in *inbox) {
-		if len(in.messages) >= stepMessagesMax || in.stepBytes > 0 && in.stepBytes+size > stepBytesMax {
+		if len(in.messages) >= maxStepMessages || in.stepBytes > 0 && in.stepBytes+size > maxStepBytes {
 			l.status.Dropped++
 			return
 		}
@@ -203,7 +203,7 @@ func messageBytes(m *raftpb.Message) int {
 // connection ended. Entries in flight are sent again once it answers.
 func (l *Log) Unreachable(id uint64) {
 	l.put(func(in *inbox) {
-		if len(in.unreachable) < unreachableMax && !slices.Contains(in.unreachable, id) {
+		if len(in.unreachable) < maxUnreachable && !slices.Contains(in.unreachable, id) {
 			in.unreachable = append(in.unreachable, id)
 		}
 	})
@@ -214,7 +214,7 @@ func (l *Log) Unreachable(id uint64) {
 // again once it answers. If it led, the others need not wait for an election timeout.
 func (l *Log) Gone(id uint64) {
 	l.put(func(in *inbox) {
-		if len(in.gone) < unreachableMax && !slices.Contains(in.gone, id) {
+		if len(in.gone) < maxUnreachable && !slices.Contains(in.gone, id) {
 			in.gone = append(in.gone, id)
 		}
 	})

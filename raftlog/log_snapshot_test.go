@@ -258,7 +258,7 @@ func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 		batchOf(l)
 		synctest.Wait()
 		began := time.Now()
-		if err := l.Close(); !errors.Is(err, ErrHung) || time.Since(began) != closeWaitMax || d.closed != 0 {
+		if err := l.Close(); !errors.Is(err, ErrHung) || time.Since(began) != maxCloseWait || d.closed != 0 {
 			t.Errorf("Close: %v after %v, store closed %d times", err, time.Since(began), d.closed)
 		}
 		close(hang)

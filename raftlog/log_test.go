@@ -381,7 +381,7 @@ func TestStepIsBounded(t *testing.T) {
 		d.set(func(d *disk) { d.gate = gate })
 		l.Step(app(2, nil)) // the owner is blocked in Save
 		synctest.Wait()
-		big := make([]byte, stepBytesMax/2)
+		big := make([]byte, maxStepBytes/2)
 		for range 3 {
 			l.Step(app(3, big))
 		}
@@ -394,8 +394,8 @@ func TestStepIsBounded(t *testing.T) {
 			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)),
 				Term: new(uint64(1))})
 		}
-		if got := l.Status().Dropped; got != 3+5000-(stepMessagesMax-1) {
-			t.Errorf("%d messages dropped, want all but %d", got, stepMessagesMax)
+		if got := l.Status().Dropped; got != 3+5000-(maxStepMessages-1) {
+			t.Errorf("%d messages dropped, want all but %d", got, maxStepMessages)
 		}
 		for id := range uint64(1000) {
 			for range 2 { // both count as one report
@@ -403,10 +403,10 @@ func TestStepIsBounded(t *testing.T) {
 				l.Gone(id)
 			}
 		}
-		if l.mu.Lock(); len(l.in.unreachable) != unreachableMax || len(l.in.gone) != unreachableMax ||
-			l.in.gone[unreachableMax-1] != unreachableMax-1 || l.in.unreachable[unreachableMax-1] != unreachableMax-1 {
+		if l.mu.Lock(); len(l.in.unreachable) != maxUnreachable || len(l.in.gone) != maxUnreachable ||
+			l.in.gone[maxUnreachable-1] != maxUnreachable-1 || l.in.unreachable[maxUnreachable-1] != maxUnreachable-1 {
 			t.Errorf("%d peers reported unreachable and %d gone, want the first %d of each", len(l.in.unreachable),
-				len(l.in.gone), unreachableMax)
+				len(l.in.gone), maxUnreachable)
 		}
 		l.mu.Unlock()
 		dropped := l.Status().Dropped

@@ -120,7 +120,7 @@ func (l *Log) send() {
 		l.cfg.SendDuplicates(l.duplicates)
 	}
 	clear(l.out)
-	if cap(l.out) > recycleMax {
+	if cap(l.out) > maxRecycle {
 		l.out = nil
 	}
 	clear(l.duplicates)

@@ -47,7 +47,7 @@ func wantHandled(t *testing.T, l *Log) {
 		}
 	}
 	if slices.ContainsFunc(l.out[:cap(l.out)], func(m *raftpb.Message) bool { return m != nil }) ||
-		cap(l.out) > recycleMax {
+		cap(l.out) > maxRecycle {
 		t.Errorf("messages that were sent are held, or room for %d", cap(l.out))
 	}
 	if l.queued != 0 {
@@ -64,24 +64,24 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 			LogTerm: new(uint64(1)), Entries: []*raftpb.Entry{{Index: new(uint64(2)), Term: new(uint64(1)),
 				Data: data}}}
 	}
-	large := make([]byte, stepBytesMax*2/3)
+	large := make([]byte, maxStepBytes*2/3)
 	batch := make([]byte, 3<<20)
 	refused := 0
 	for name, bring := range map[string]func(l *Log){
 		"bytes of messages": func(l *Log) { l.Step(stale(large)) },
 		// otherwise it would never be sent
-		"a message above the bound": func(l *Log) { l.Step(stale(make([]byte, stepBytesMax+1))) },
+		"a message above the bound": func(l *Log) { l.Step(stale(make([]byte, maxStepBytes+1))) },
 		"a snapshot in messages": func(l *Log) {
 			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)),
 				Term: new(uint64(1)), Snapshot: &raftpb.Snapshot{Data: large}})
 		},
 		"messages": func(l *Log) {
-			for range stepMessagesMax * 2 / 3 {
+			for range maxStepMessages * 2 / 3 {
 				l.Step(stale(nil))
 			}
 		},
 		"lost replicas": func(l *Log) {
-			for id := range uint64(unreachableMax * 2) {
+			for id := range uint64(maxUnreachable * 2) {
 				l.Unreachable(id + 10)
 				l.Gone(id + 10)
 			}
@@ -225,7 +225,7 @@ func TestManyRoundsWaitForNoTick(t *testing.T) {
 		l.Campaign()
 		synctest.Wait()
 		goOn := held(t, l, app)
-		const batches = turnRoundsMax + 8
+		const batches = maxTurnRounds + 8
 		data := make([]byte, 600<<10) // each has an entry of its own
 		for range batches {
 			if !l.Propose(l.Status().Term, data) {

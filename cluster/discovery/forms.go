@@ -50,7 +50,7 @@ func parseJoin(entry string) (form, string, error) {
 		return 0, "", fmt.Errorf("%q has two slashes where three belong, %s; %s", clip(entry),
 			clip(scheme+":///"+rest), joinForms)
 	case scheme == "file":
-		if name == "" || strings.ContainsRune(name, 0) || len(name) > pathBytesMax {
+		if name == "" || strings.ContainsRune(name, 0) || len(name) > maxPathBytes {
 			return 0, "", fmt.Errorf("%q names no file; %s", clip(entry), joinForms)
 		}
 		return formFile, localPath(rest), nil
@@ -67,8 +67,8 @@ func parseJoin(entry string) (form, string, error) {
 	return formHost, name, nil
 }
 
-// pathBytesMax is the longest path that systems accept.
-const pathBytesMax = 4096
+// maxPathBytes is the longest path that systems accept.
+const maxPathBytes = 4096
 
 // localPath returns the path after file://, taken literally: nothing in it is an escape. With drive
 // letters the form is /C:/x.
@@ -81,8 +81,8 @@ func localPath(path string) string {
 
 // checkListed returns what is wrong with a host:port in Join or a list.
 func checkListed(addr string) error {
-	if len(addr) > AddrBytesMax {
-		return fmt.Errorf("%q has %d bytes, more than %d", clip(addr), len(addr), AddrBytesMax)
+	if len(addr) > MaxAddrBytes {
+		return fmt.Errorf("%q has %d bytes, more than %d", clip(addr), len(addr), MaxAddrBytes)
 	}
 	if err := CheckAddr(addr); err != nil {
 		return err
@@ -94,8 +94,8 @@ func checkListed(addr string) error {
 	return nil
 }
 
-// AddrBytesMax is the length of the longest accepted address.
-const AddrBytesMax = 200
+// MaxAddrBytes is the length of the longest accepted address.
+const MaxAddrBytes = 200
 
 // CheckAddr returns what is wrong with a host:port, or nil.
 func CheckAddr(addr string) error {
@@ -103,7 +103,7 @@ func CheckAddr(addr string) error {
 	if err != nil {
 		return fmt.Errorf("%q is not host:port", addr)
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" || len(addr) > AddrBytesMax {
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" || len(addr) > MaxAddrBytes {
 		return fmt.Errorf("%q is not host:port with a host and a port from 1 to 65535", addr)
 	}
 	return nil

@@ -73,7 +73,7 @@ func TestListsAreReadWholeOrNotAtAll(t *testing.T) {
 		strings.Repeat("\xff\n\x01", 99): "line 1",
 	} {
 		got, err := parseList([]byte(text))
-		if err == nil || got != nil && len(got) <= listAddrsMax || !strings.Contains(err.Error(), want) {
+		if err == nil || got != nil && len(got) <= maxListAddrs || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %q, %v; want an error that says %q", text, got, err, want)
 		}
 	}
@@ -86,7 +86,7 @@ func FuzzList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		addrs, err := parseList(text)
 		if err != nil {
-			if len(err.Error()) > 2*errorBytesMax || strings.ContainsAny(err.Error(), "\n\x00") {
+			if len(err.Error()) > 2*maxErrorBytes || strings.ContainsAny(err.Error(), "\n\x00") {
 				t.Fatalf("the error is no line for people: %q", err)
 			}
 			return
@@ -145,8 +145,8 @@ func write(t *testing.T, path, text string) {
 
 func TestFileTroubleIsAnErrorAndNeverAList(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "huge"), strings.Repeat("#", listBytesMax+1))
-	write(t, filepath.Join(dir, "most"), strings.Repeat("#", listBytesMax))
+	write(t, filepath.Join(dir, "huge"), strings.Repeat("#", maxListBytes+1))
+	write(t, filepath.Join(dir, "most"), strings.Repeat("#", maxListBytes))
 	write(t, filepath.Join(dir, "binary"), "\x7fELF\x00\x00")
 	for path, want := range map[string]string{
 		dir: "is a directory", filepath.Join(dir, "none"): "none",

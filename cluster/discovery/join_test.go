@@ -118,7 +118,7 @@ func TestAFailureKeepsWhatWasKnown(t *testing.T) {
 			"[]", true},
 		{"it is back", found{lines: []foundLine{a, b}}, "[10.0.0.1:1 10.0.0.2:2]", "", "[10.0.0.2:2]", true},
 		{"the name has gone", found{err: gone}, "[]", "", "[]", true},
-		{"too many", found{lines: []foundLine{{host: "c", port: "3", addrs: hosts(listAddrsMax + 1)}}}, "[]",
+		{"too many", found{lines: []foundLine{{host: "c", port: "3", addrs: hosts(maxListAddrs + 1)}}}, "[]",
 			"1025 addresses are more than 1024", "[]", false},
 	} {
 		now += time.Minute

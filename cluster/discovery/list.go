@@ -12,8 +12,8 @@ import (
 
 // Limits of a list of addresses. A larger fleet lists some of its instances, or uses a service.
 const (
-	listBytesMax = 64 << 10
-	listAddrsMax = 1024
+	maxListBytes = 64 << 10
+	maxListAddrs = 1024
 	listSettles  = 200 * time.Millisecond // how long a changed file must stay unchanged before it counts
 )
 
@@ -54,8 +54,8 @@ func checkList(list []string) ([]string, error) {
 // checkMany rejects more addresses than are ever asked. Dropping some could drop an instance that
 // belongs to a group.
 func checkMany(n int) error {
-	if n > listAddrsMax {
-		return fmt.Errorf("%d addresses are more than %d", n, listAddrsMax)
+	if n > maxListAddrs {
+		return fmt.Errorf("%d addresses are more than %d", n, maxListAddrs)
 	}
 	return nil
 }
@@ -105,8 +105,8 @@ func readSmall(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, listBytesMax+1))
-	if err == nil && len(text) > listBytesMax {
+	text, err := io.ReadAll(io.LimitReader(file, maxListBytes+1))
+	if err == nil && len(text) > maxListBytes {
 		err = errTooLong(path)
 	}
 	return text, err
@@ -118,14 +118,14 @@ func checkRegular(path string, info os.FileInfo) error {
 		return fmt.Errorf("%s is a directory", path)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file", path)
-	case info.Size() > listBytesMax:
+	case info.Size() > maxListBytes:
 		return errTooLong(path)
 	}
 	return nil
 }
 
 func errTooLong(path string) error {
-	return fmt.Errorf("%s has more than %d bytes", path, listBytesMax)
+	return fmt.Errorf("%s has more than %d bytes", path, maxListBytes)
 }
 
 // pause waits for d, or returns the error of ctx.
@@ -149,11 +149,11 @@ func clipped(err error) error {
 		}
 		return r
 	}, text)
-	if len(text) > errorBytesMax {
-		text = append(bytes.ToValidUTF8(text[:errorBytesMax], nil), "..."...)
+	if len(text) > maxErrorBytes {
+		text = append(bytes.ToValidUTF8(text[:maxErrorBytes], nil), "..."...)
 	}
 	return errors.New(string(text))
 }
 
-// errorBytesMax is how much of an error goes into Status and the log.
-const errorBytesMax = 300
+// maxErrorBytes is how much of an error goes into Status and the log.
+const maxErrorBytes = 300

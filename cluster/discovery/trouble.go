@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// troublesMax is how many entries of Join a text lists.
-const troublesMax = 3
+// maxTroubles is how many entries of Join a text lists.
+const maxTroubles = 3
 
 // headless is the remedy for the most common of these problems.
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is ready before the " +
@@ -35,8 +35,8 @@ func (j *Join) Trouble(waiting string) string {
 	if alone {
 		texts = append(texts, "Join leads to no instance but this one")
 	}
-	if more := len(texts) - troublesMax; more > 0 {
-		texts = append(texts[:troublesMax], "and "+strconv.Itoa(more)+" more entries of Join")
+	if more := len(texts) - maxTroubles; more > 0 {
+		texts = append(texts[:maxTroubles], "and "+strconv.Itoa(more)+" more entries of Join")
 	}
 	if len(texts) == 0 {
 		return ""

@@ -26,7 +26,7 @@ func (c *Core) remember(group uint64) {
 	if slices.Contains(c.refused, group) {
 		return
 	}
-	if len(c.refused) >= answeredMax {
+	if len(c.refused) >= maxAnswered {
 		c.refused = slices.Delete(c.refused, 0, 1)
 	}
 	c.refused = append(c.refused, group)

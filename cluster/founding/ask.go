@@ -80,8 +80,8 @@ func mix(x uint64) uint64 {
 	return x ^ (x >> 31)
 }
 
-// whyMax limits the length of a stored reason, which may quote bytes from an unknown program.
-const whyMax = 400
+// maxWhy limits the length of a stored reason, which may quote bytes from an unknown program.
+const maxWhy = 400
 
 // deadline returns when Tick has to examine the present phase even if no input arrives.
 func (c *Core) deadline() time.Duration {
@@ -115,7 +115,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	p := c.places[at]
 	p.pending, p.tried, p.ended, p.mute, p.why = 0, true, now, outcome == Silent, ""
 	if outcome == Silent {
-		p.why = string(answer[:min(len(answer), whyMax)])
+		p.why = string(answer[:min(len(answer), maxWhy)])
 	}
 	if outcome != Silent {
 		c.cleared(p)
@@ -126,7 +126,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	}
 	s := sighting{outcome: outcome, asked: asked, got: now}
 	if outcome == Foreign {
-		s.why = string(answer[:min(len(answer), whyMax)])
+		s.why = string(answer[:min(len(answer), maxWhy)])
 	}
 	if outcome == Answered {
 		who, err := decodeWho(answer)

@@ -42,13 +42,13 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 		},
 		"a voter prepares in a term that no group has": func(c *Core) {
 			if c.Ask(c.now, c.wall, aVoter(), AppendPrepare(nil, Prepare{
-				To: c.Instance(), Group: 99, Raft: 77, Term: atMax + 1, At: 11, Voters: configuration(0x11),
+				To: c.Instance(), Group: 99, Raft: 77, Term: maxAt + 1, At: 11, Voters: configuration(0x11),
 			})) != nil {
 				t.Error("an impossible term is answered")
 			}
 		},
 		"a voter tells a number that no log has": func(c *Core) {
-			if c.Ask(c.now, c.wall, aVoter(), announce(c, atMax+1)) != nil {
+			if c.Ask(c.now, c.wall, aVoter(), announce(c, maxAt+1)) != nil {
 				t.Error("an impossible number is answered")
 			}
 		},

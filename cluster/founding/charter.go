@@ -140,7 +140,7 @@ func (c *Charter) listed(instance nodeid.ID) int {
 // malformed returns a fault that no honest proposer could have made, or "". The result does not
 // depend on the reader.
 func (c *Charter) malformed() string {
-	if c.Group == 0 || len(c.List) == 0 || len(c.List) > listMax || c.FoundedUnixMS < 0 || c.FoundedUnixMS > wallMax {
+	if c.Group == 0 || len(c.List) == 0 || len(c.List) > maxList || c.FoundedUnixMS < 0 || c.FoundedUnixMS > maxWall {
 		return "it has no group ID, no list or no founding time"
 	}
 	addrs := make(map[string]bool, len(c.List))

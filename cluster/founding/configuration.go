@@ -18,7 +18,7 @@ func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	if c.group != group || c.phase == Newborn || c.take(at, voters) {
 		return
 	}
-	if at != c.at || len(voters) > votersMax || (c.phase == Bound && !c.durable) {
+	if at != c.at || len(voters) > maxVoters || (c.phase == Bound && !c.durable) {
 		return
 	}
 	if !slices.Equal(c.voters, voters) {
@@ -45,7 +45,7 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 // names this instance's replica and the new one does not, the replica was removed. A replica that
 // was only prepared is in no configuration yet, so its absence means nothing.
 func (c *Core) take(at uint64, voters []Voter) bool {
-	if len(voters) == 0 || len(voters) > votersMax { // no configuration has had so many, and none could be sent
+	if len(voters) == 0 || len(voters) > maxVoters { // no configuration has had so many, and none could be sent
 		return false
 	}
 	named := c.named()

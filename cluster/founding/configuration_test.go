@@ -64,7 +64,7 @@ func TestInquire(t *testing.T) {
 	if out = c.Tick(c.now+5*time.Second, c.wall, Random{}); len(out.Questions) != 0 {
 		t.Error("it goes on asking")
 	}
-	for i := range 3 * knocksMax { // nothing there ever answers
+	for i := range 3 * maxKnocks { // nothing there ever answers
 		c.now += time.Second
 		c.Inquire(c.now, "y"+groupName(uint64(i))+":1")
 		c.Tick(c.now, c.wall, Random{})
@@ -106,7 +106,7 @@ func TestPlacesReturn(t *testing.T) {
 			t.Errorf("the first %d bytes were accepted", n)
 		}
 	}
-	if long := AppendPlace(nil, Voter{Instance: nodeidtest.ID(1<<64 - 1), Addr: strings.Repeat("a", addrBytesMax),
+	if long := AppendPlace(nil, Voter{Instance: nodeidtest.ID(1<<64 - 1), Addr: strings.Repeat("a", maxAddrBytes),
 		Life: 1<<64 - 1}); len(long) > 1024 {
 		t.Errorf("%d bytes", len(long))
 	}

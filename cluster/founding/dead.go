@@ -170,7 +170,7 @@ func (c *Core) triedSince(v Voter) bool {
 }
 
 // configurations returns the newest known configuration and those that live voters have applied, at
-// most votersMax.
+// most maxVoters.
 func (c *Core) configurations(after time.Duration) []Configuration {
 	var list []Configuration
 	add := func(g Configuration) {
@@ -178,7 +178,7 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 		switch {
 		case at >= 0 && g.told && !list[at].told:
 			list[at] = g
-		case at < 0 && len(g.Voters) > 0 && len(list) < votersMax:
+		case at < 0 && len(g.Voters) > 0 && len(list) < maxVoters:
 			list = append(list, g)
 		}
 	}
@@ -209,7 +209,7 @@ func (c *Core) later(after time.Duration) (list []Configuration) {
 		if !ok || who.Phase != Member || who.Group != c.group || who.Standing == nil || who.Standing.Raft == 0 {
 			continue
 		}
-		if g := who.Standing.Applied; g.At > c.at && len(list) < votersMax {
+		if g := who.Standing.Applied; g.At > c.at && len(list) < maxVoters {
 			list = append(list, g)
 		}
 	}

@@ -202,10 +202,10 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 			t.Errorf("a voter that says %+v makes %v, want %d to be told", q, kinds(out.Events), want)
 		}
 	}
-	for i := range uint64(2 * placesMax) {
+	for i := range uint64(2 * maxPlaces) {
 		c.alive(nodeidtest.ID(1000+i), 1, "x:1", true)
 	}
-	if len(c.lives) > placesMax {
+	if len(c.lives) > maxPlaces {
 		t.Errorf("%d lives are remembered", len(c.lives))
 	}
 }

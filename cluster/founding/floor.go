@@ -10,7 +10,7 @@ import (
 // this instance founds later starts above it. The floor never falls and survives a restart in
 // place; with a directory it is stored. Each rise costs a save, so call it rarely.
 func (c *Core) Floor(unixMS int64) {
-	if unixMS = min(unixMS, wallMax); unixMS > c.floor {
+	if unixMS = min(unixMS, maxWall); unixMS > c.floor {
 		c.floor = unixMS
 		c.revision++
 	}
@@ -21,7 +21,7 @@ func above(floor int64) int64 {
 	if floor == 0 {
 		return 0
 	}
-	return min(floor+1, wallMax)
+	return min(floor+1, maxWall)
 }
 
 // tooHigh returns, as text, that an instance on the list has seen tokens so far ahead of a clock

@@ -50,15 +50,15 @@ const (
 	maxSample   = 16 // other addresses behind Join that a founder asks for a living group
 	maxSettle   = 3  // addresses behind Join that a resumed instance waits for
 	maxMet      = 16 // founders that an answer names
-	tipsMax     = 64
-	rivalsMax   = 8
+	maxTips     = 64
+	maxRivals   = 8
 	lifeJump    = 1 << 20   // starts of one directory that others have not learned of; a larger jump is malformed
-	wallMax     = 1<<42 - 1 // the last millisecond for which a token fits: in the year 2109
-	usedMax     = 128       // raft IDs of one life that are remembered when they are over
-	gaveUpMax   = 16        // groups given up that are remembered
-	fatesMax    = 64
-	calledMax   = 256  // names of instances that are remembered
-	placesMax   = 1024 // addresses asked at a time
-	knocksMax   = 256
-	answeredMax = 64 // remembered refused charters; older ones fail by their founding time and their dead proposer
+	maxWall     = 1<<42 - 1 // the last millisecond for which a token fits: in the year 2109
+	maxUsed     = 128       // raft IDs of one life that are remembered when they are over
+	maxGaveUp   = 16        // groups given up that are remembered
+	maxFates    = 64
+	maxCalled   = 256  // names of instances that are remembered
+	maxPlaces   = 1024 // addresses asked at a time
+	maxKnocks   = 256
+	maxAnswered = 64 // remembered refused charters; older ones fail by their founding time and their dead proposer
 )

@@ -24,7 +24,7 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 	}
 	at := slices.IndexFunc(c.lives, func(p presence) bool { return p.instance == instance })
 	if at < 0 {
-		if len(c.lives) >= placesMax {
+		if len(c.lives) >= maxPlaces {
 			c.lives = slices.Delete(c.lives, 0, 1)
 		}
 		c.lives = append(c.lives, presence{instance: instance, life: life, addr: addr})
@@ -128,7 +128,7 @@ func (c *Core) Inquire(now time.Duration, addr string) {
 		return
 	}
 	c.knocked(addr)
-	c.suspects = c.note(c.suspects, addr, knocksMax)
+	c.suspects = c.note(c.suspects, addr, maxKnocks)
 }
 
 // suspected reports whether the place has to be asked in any phase.

@@ -26,9 +26,9 @@ func appendWho(b []byte, w Who) []byte {
 	b = binary.AppendUvarint(b, w.Group)
 	b = appendSettings(b, w.Settings)
 	b = binary.AppendUvarint(b, uint64(w.Rules))
-	b = binary.AppendUvarint(b, uint64(min(max(w.WallUnixMS, 0), wallMax)))
+	b = binary.AppendUvarint(b, uint64(min(max(w.WallUnixMS, 0), maxWall)))
 	b = appendVoters(b, w.Voters)
-	b = appendText(b, cut(w.Obstacle, textBytesMax))
+	b = appendText(b, cut(w.Obstacle, maxTextBytes))
 	b = binary.AppendUvarint(b, w.Life)
 	b = appendBool(b, w.Durable)
 	b = appendBool(b, w.Resuming)
@@ -36,7 +36,7 @@ func appendWho(b []byte, w Who) []byte {
 	b = appendText(b, w.AskerAddr)
 	b = binary.AppendUvarint(b, w.At)
 	b = appendIDs(b, w.Supersedes)
-	b = binary.AppendUvarint(b, uint64(min(max(w.FloorUnixMS, 0), wallMax)))
+	b = binary.AppendUvarint(b, uint64(min(max(w.FloorUnixMS, 0), maxWall)))
 	met := w.Met[:min(len(w.Met), maxMet)]
 	b = binary.AppendUvarint(b, uint64(len(met)))
 	for _, addr := range met {
@@ -48,15 +48,15 @@ func appendWho(b []byte, w Who) []byte {
 func decodeWho(b []byte) (Who, error) {
 	r := open(b, kindWho)
 	w := Who{
-		Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax), Phase: Phase(r.upTo(uint64(Member))),
+		Name: r.text(maxNameBytes), Addr: r.text(maxAddrBytes), Phase: Phase(r.upTo(uint64(Member))),
 		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(),
 		Rules:      uint32(r.upTo(1<<32 - 1)),
-		WallUnixMS: int64(r.upTo(wallMax)), Voters: r.voters(), Obstacle: r.text(textBytesMax),
-		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(addrBytesMax),
-		At: r.upTo(atMax), Supersedes: r.ids(supersedesMax), FloorUnixMS: int64(r.upTo(wallMax)),
+		WallUnixMS: int64(r.upTo(maxWall)), Voters: r.voters(), Obstacle: r.text(maxTextBytes),
+		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(maxAddrBytes),
+		At: r.upTo(maxAt), Supersedes: r.ids(maxSupersedes), FloorUnixMS: int64(r.upTo(maxWall)),
 	}
 	for range r.length(maxMet, 1) {
-		w.Met = append(w.Met, r.text(addrBytesMax))
+		w.Met = append(w.Met, r.text(maxAddrBytes))
 	}
 	w.Standing = r.standing()
 	if (w.Phase == Newborn) != (w.Group == 0) {
@@ -73,7 +73,7 @@ func appendProposal(b []byte, p proposal) []byte {
 
 func appendCharter(b []byte, c *Charter) []byte {
 	b = binary.AppendUvarint(b, c.Group)
-	b = binary.AppendUvarint(b, uint64(min(max(c.FoundedUnixMS, 0), wallMax)))
+	b = binary.AppendUvarint(b, uint64(min(max(c.FoundedUnixMS, 0), maxWall)))
 	b = appendSettings(b, c.Settings)
 	b = binary.AppendUvarint(b, uint64(c.Rules))
 	b = binary.AppendUvarint(b, uint64(len(c.List)))
@@ -93,12 +93,12 @@ func decodeProposal(b []byte) (proposal, error) {
 
 func (r *reader) charter() Charter {
 	var c Charter
-	c.Group, c.FoundedUnixMS, c.Settings, c.Rules = r.uint(), int64(r.upTo(wallMax)), r.settings(),
+	c.Group, c.FoundedUnixMS, c.Settings, c.Rules = r.uint(), int64(r.upTo(maxWall)), r.settings(),
 		uint32(r.upTo(1<<32-1))
-	for range r.length(listMax, 3) {
-		c.List = append(c.List, Listed{Instance: r.instance(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax)})
+	for range r.length(maxList, 3) {
+		c.List = append(c.List, Listed{Instance: r.instance(), Name: r.text(maxNameBytes), Addr: r.text(maxAddrBytes)})
 	}
-	c.Voters, c.Supersedes = r.voters(), r.ids(supersedesMax)
+	c.Voters, c.Supersedes = r.voters(), r.ids(maxSupersedes)
 	return c
 }
 
@@ -106,13 +106,13 @@ func appendVerdict(b []byte, v verdict) []byte {
 	b = header(b, kindVerdict)
 	b = binary.AppendUvarint(b, v.Group)
 	b = append(b, byte(v.Refusal))
-	return appendText(b, cut(v.Detail, textBytesMax))
+	return appendText(b, cut(v.Detail, maxTextBytes))
 }
 
 func decodeVerdict(b []byte) (verdict, error) {
 	r := open(b, kindVerdict)
 	// An unknown refusal of a newer version is still a refusal.
-	v := verdict{Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(textBytesMax)}
+	v := verdict{Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(maxTextBytes)}
 	return v, r.done()
 }
 
@@ -130,10 +130,10 @@ func appendSettings(b []byte, s Settings) []byte {
 
 func (r *reader) settings() Settings {
 	s := Settings{Replicas: int(r.upTo(1 << 30))}
-	for range r.length(listMax, 1) {
-		s.Founders = append(s.Founders, r.text(nameBytesMax))
+	for range r.length(maxList, 1) {
+		s.Founders = append(s.Founders, r.text(maxNameBytes))
 	}
-	s.Voters, s.SessionTTL, s.Grace, s.Solo = int(r.upTo(votersMax)), r.duration(), r.duration(), r.bool()
+	s.Voters, s.SessionTTL, s.Grace, s.Solo = int(r.upTo(maxVoters)), r.duration(), r.duration(), r.bool()
 	return s.normal()
 }
 
@@ -151,8 +151,8 @@ func appendVoters(b []byte, voters []Voter) []byte {
 
 func (r *reader) voters() []Voter {
 	var voters []Voter
-	for range r.length(votersMax, 5) {
-		voters = append(voters, Voter{Raft: r.uint(), Instance: r.instance(), Addr: r.text(addrBytesMax),
+	for range r.length(maxVoters, 5) {
+		voters = append(voters, Voter{Raft: r.uint(), Instance: r.instance(), Addr: r.text(maxAddrBytes),
 			Life: r.uint(), Learner: r.bool()})
 	}
 	return voters

@@ -129,7 +129,7 @@ type knock struct {
 }
 
 // knocked remembers the asker of a question as a place to ask.
-func (c *Core) knocked(addr string) { c.knocks = c.note(c.knocks, addr, knocksMax) }
+func (c *Core) knocked(addr string) { c.knocks = c.note(c.knocks, addr, maxKnocks) }
 
 // note adds an address to a list of addresses worth asking, or renews it there.
 func (c *Core) note(list []knock, addr string, most int) []knock {
@@ -196,7 +196,7 @@ type kept struct {
 // keep adds one address to the places, with the earlier results about it. It skips this instance's
 // own address: no other instance can answer there.
 func (c *Core) keep(old []*place, addr string, why kept) {
-	if addr == "" || addr == c.addr || (why.entry == "" && len(c.places) >= placesMax) {
+	if addr == "" || addr == c.addr || (why.entry == "" && len(c.places) >= maxPlaces) {
 		return
 	}
 	at, found := find(c.places, addr)

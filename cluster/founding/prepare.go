@@ -56,7 +56,7 @@ func AppendPrepare(b []byte, p Prepare) []byte {
 func decodePrepare(b []byte) (Prepare, error) {
 	r := open(b, kindPrepare)
 	p := Prepare{To: r.instance(), Group: r.uint(), Raft: r.uint(), Term: r.uint(), At: r.uint(), Voters: r.voters()}
-	if p.To.IsZero() || p.Group == 0 || p.Raft == 0 || p.At == 0 || p.At > atMax || p.Term > atMax || !whole(p.Voters) {
+	if p.To.IsZero() || p.Group == 0 || p.Raft == 0 || p.At == 0 || p.At > maxAt || p.Term > maxAt || !whole(p.Voters) {
 		r.fail()
 	}
 	return p, r.done()
@@ -65,7 +65,7 @@ func decodePrepare(b []byte) (Prepare, error) {
 func appendPrepared(b []byte, a PrepareAnswer) []byte {
 	b = header(b, kindPrepared)
 	b = binary.AppendUvarint(b, a.Raft)
-	return appendText(append(b, byte(a.State)), cut(a.Detail, textBytesMax))
+	return appendText(append(b, byte(a.State)), cut(a.Detail, maxTextBytes))
 }
 
 // DecodePrepared decodes the answer to a Prepare. It counts only if Instance and Raft are those
@@ -73,7 +73,7 @@ func appendPrepared(b []byte, a PrepareAnswer) []byte {
 func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	r := open(b, kindPrepared)
 	a := PrepareAnswer{
-		Instance: from, Raft: r.uint(), State: PreparedState(r.upTo(uint64(Declined))), Detail: r.text(textBytesMax),
+		Instance: from, Raft: r.uint(), State: PreparedState(r.upTo(uint64(Declined))), Detail: r.text(maxTextBytes),
 	}
 	if r.done() != nil {
 		return PrepareAnswer{}, ErrMalformed
@@ -94,7 +94,7 @@ func AppendAnnounce(b []byte, a Announce) []byte {
 func decodeAnnounce(b []byte) (Announce, error) {
 	r := open(b, kindAnnounce)
 	a := Announce{To: r.instance(), Group: r.uint(), At: r.uint(), Voters: r.voters()}
-	if a.To.IsZero() || a.Group == 0 || a.At == 0 || a.At > atMax || !whole(a.Voters) {
+	if a.To.IsZero() || a.Group == 0 || a.At == 0 || a.At > maxAt || !whole(a.Voters) {
 		r.fail()
 	}
 	return a, r.done()
@@ -120,7 +120,7 @@ func AppendPlace(b []byte, v Voter) []byte {
 // DecodePlace decodes what AppendPlace wrote. The caller sets Raft and Learner.
 func DecodePlace(b []byte) (Voter, error) {
 	r := open(b, kindPlace)
-	v := Voter{Instance: r.instance(), Addr: r.text(addrBytesMax), Life: r.uint()}
+	v := Voter{Instance: r.instance(), Addr: r.text(maxAddrBytes), Life: r.uint()}
 	if r.done() != nil || v.Instance.IsZero() || v.Addr == "" {
 		return Voter{}, ErrMalformed
 	}

@@ -43,7 +43,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 			"; wait until all instances of it reach that leader")
 	}
 	if !slices.Contains(c.gaveUp, group) {
-		if len(c.gaveUp) >= gaveUpMax {
+		if len(c.gaveUp) >= maxGaveUp {
 			c.gaveUp = slices.Delete(c.gaveUp, 0, 1)
 		}
 		c.gaveUp = append(c.gaveUp, group)
@@ -99,5 +99,5 @@ func sorted(ids []uint64) []uint64 {
 // union returns the union of two sets of IDs, cut to what a charter can carry.
 func union(a, b []uint64) []uint64 {
 	all := sorted(slices.Concat(a, b))
-	return all[:min(len(all), supersedesMax)]
+	return all[:min(len(all), maxSupersedes)]
 }

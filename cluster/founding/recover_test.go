@@ -66,8 +66,8 @@ func TestRecoverConditions(t *testing.T) {
 		}
 	}
 	c := settled(Member)
-	c.gaveUp = make([]uint64, gaveUpMax)
-	if err := c.Recover(c.now, 99); err != nil || len(c.gaveUp) != gaveUpMax || c.gaveUp[gaveUpMax-1] != 99 {
+	c.gaveUp = make([]uint64, maxGaveUp)
+	if err := c.Recover(c.now, 99); err != nil || len(c.gaveUp) != maxGaveUp || c.gaveUp[maxGaveUp-1] != 99 {
 		t.Errorf("%v, it remembers %v", err, c.gaveUp)
 	}
 }
@@ -216,7 +216,7 @@ func TestFloor(t *testing.T) {
 	for _, tc := range []struct{ own, others, want int64 }{
 		{0, 0, 1_000_000}, {999_999, 0, 1_000_000}, {1_000_000, 0, 1_000_001}, {0, 1_000_500, 1_000_501},
 		{1_000_000 + slackMS - 1, 0, 1_000_000 + slackMS}, {0, 1_000_000 + slackMS, 0}, {1_000_000 + slackMS, 0, 0},
-		{wallMax + 9, 0, 0},
+		{maxWall + 9, 0, 0},
 	} {
 		c, _ := pair()
 		c.gaveUp = []uint64{9, 3}

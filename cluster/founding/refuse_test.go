@@ -98,7 +98,7 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		{"clock just within half the grace", func(_ *Core, ch *Charter) { ch.FoundedUnixMS += 1000 }, Accepted},
 		{"founded too late", func(_ *Core, ch *Charter) { ch.FoundedUnixMS += 1001 }, RefusedClock},
 		{"founded too early", func(_ *Core, ch *Charter) { ch.FoundedUnixMS -= 1001 }, RefusedClock},
-		{"founded in the far future", func(_ *Core, ch *Charter) { ch.FoundedUnixMS = wallMax }, RefusedClock},
+		{"founded in the far future", func(_ *Core, ch *Charter) { ch.FoundedUnixMS = maxWall }, RefusedClock},
 		{"an answer too old", func(c *Core, _ *Charter) { c.now += freshFor + 1 }, RefusedSilence},
 		{"a Join address never answered", func(c *Core, _ *Charter) { c.joinToo("z:1") }, RefusedSilence},
 		{"a Join name not resolved", func(c *Core, _ *Charter) { c.join[0].Failed = "timeout" }, RefusedSilence},

@@ -45,7 +45,7 @@ func (c *Core) spend() uint64 {
 	raft := c.raft
 	c.raft = 0
 	c.revision++
-	if len(c.used) >= usedMax {
+	if len(c.used) >= maxUsed {
 		c.usedAt = max(c.usedAt, c.used[0].At)
 		c.used = slices.Delete(c.used, 0, 1)
 	}

@@ -274,11 +274,11 @@ func (c *Core) learn(p *place, who *Who) {
 		return
 	}
 	for _, addr := range who.Met {
-		c.tips = c.note(c.tips, addr, tipsMax)
+		c.tips = c.note(c.tips, addr, maxTips)
 	}
 	for _, v := range who.Voters {
 		if !v.Learner && who.Phase == Member {
-			c.tips = c.note(c.tips, v.Addr, tipsMax)
+			c.tips = c.note(c.tips, v.Addr, maxTips)
 		}
 	}
 }
@@ -352,7 +352,7 @@ func (c *Core) consult() {
 func (c *Core) rival(p *place, who *Who) {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool { return addr == p.addr })
 	other := who.Phase == Member && who.Leader && !who.Settings.Solo && who.Group != c.group
-	if other && c.phase == Member && c.leader && len(c.rivals) < rivalsMax {
+	if other && c.phase == Member && c.leader && len(c.rivals) < maxRivals {
 		c.rivals = append(c.rivals, p.addr)
 	}
 }

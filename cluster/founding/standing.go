@@ -60,7 +60,7 @@ func (l Log) ahead(of Log) bool {
 // Applied records the configuration that this instance's replica has applied, with both halves.
 func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
 	c.now = now
-	if c.group != group || c.phase == Newborn || len(applied.Voters) > votersMax {
+	if c.group != group || c.phase == Newborn || len(applied.Voters) > maxVoters {
 		return
 	}
 	applied.Voters = slices.Clone(applied.Voters)
@@ -121,7 +121,7 @@ func (c *Core) follow(voters []Voter) {
 			f.voter.Addr = v.Addr
 			continue
 		}
-		if len(c.fates) >= fatesMax {
+		if len(c.fates) >= maxFates {
 			c.fates = slices.Delete(c.fates, 0, 1)
 		}
 		c.fates = append(c.fates, &fate{voter: v, known: c.now})
@@ -188,7 +188,7 @@ func (c *Core) call(instance nodeid.ID, name string) {
 	if name == "" || instance.IsZero() || c.nameOf(instance) != "" {
 		return
 	}
-	if len(c.names) >= calledMax {
+	if len(c.names) >= maxCalled {
 		c.names = slices.Delete(c.names, 0, 1)
 	}
 	c.names = append(c.names, called{instance, name})
@@ -215,7 +215,7 @@ func appendStanding(b []byte, s *Standing) []byte {
 		return b // like the answer of a build without standings
 	}
 	b = binary.AppendUvarint(b, s.Raft)
-	names := s.Names[:min(len(s.Names), votersMax)]
+	names := s.Names[:min(len(s.Names), maxVoters)]
 	b = binary.AppendUvarint(b, uint64(len(names)))
 	for _, name := range names {
 		b = appendText(b, name)
@@ -235,11 +235,11 @@ func (r *reader) standing() *Standing {
 		return nil
 	}
 	s := &Standing{Raft: r.uint()}
-	for range r.length(votersMax, 1) {
-		s.Names = append(s.Names, r.text(nameBytesMax))
+	for range r.length(maxVoters, 1) {
+		s.Names = append(s.Names, r.text(maxNameBytes))
 	}
-	s.Applied = Configuration{At: r.upTo(atMax), Voters: r.voters(), Incoming: r.ids(votersMax),
-		Outgoing: r.ids(votersMax)}
+	s.Applied = Configuration{At: r.upTo(maxAt), Voters: r.voters(), Incoming: r.ids(maxVoters),
+		Outgoing: r.ids(maxVoters)}
 	s.Applied.told = s.Applied.At > 0
 	s.Log = Log{Term: r.uint(), LastTerm: r.uint(), LastIndex: r.uint()}
 	return s

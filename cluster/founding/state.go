@@ -42,8 +42,8 @@ func (s *State) Append(b []byte) []byte {
 		b = appendCharter(b, s.Charter)
 	}
 	b = appendSettings(b, s.Settings)
-	b = appendText(b, cut(s.Addr, addrBytesMax))
-	b = appendText(b, cut(s.Refused, reasonBytesMax))
+	b = appendText(b, cut(s.Addr, maxAddrBytes))
+	b = appendText(b, cut(s.Refused, maxReasonBytes))
 	for _, n := range [...]uint64{s.At, s.Raft, s.Term, s.Lingers, s.UsedAt, uint64(len(s.Used))} {
 		b = binary.AppendUvarint(b, n)
 	}
@@ -61,14 +61,14 @@ func (s *State) Append(b []byte) []byte {
 // state decodes the fields of Append after the settings, the address and the refusal.
 func (r *reader) state(s *State) {
 	s.At, s.Raft, s.Term, s.Lingers, s.UsedAt = r.uint(), r.uint(), r.uint(), r.uint(), r.uint()
-	for range r.length(usedMax, 2) {
+	for range r.length(maxUsed, 2) {
 		s.Used = append(s.Used, Used{Raft: r.uint(), At: r.uint()})
 	}
-	s.Supersedes = r.ids(supersedesMax)
-	for range r.length(gaveUpMax, 1) {
+	s.Supersedes = r.ids(maxSupersedes)
+	for range r.length(maxGaveUp, 1) {
 		s.GaveUp = append(s.GaveUp, r.uint())
 	}
-	s.FloorUnixMS = int64(r.upTo(wallMax))
+	s.FloorUnixMS = int64(r.upTo(maxWall))
 }
 
 // DecodeState decodes what Append wrote, and rejects states that no core can have had. DecodeVoters
@@ -80,7 +80,7 @@ func DecodeState(b []byte) (State, error) {
 		ch := r.charter()
 		s.Charter = &ch
 	}
-	s.Settings, s.Addr, s.Refused = r.settings(), r.text(addrBytesMax), r.text(reasonBytesMax)
+	s.Settings, s.Addr, s.Refused = r.settings(), r.text(maxAddrBytes), r.text(maxReasonBytes)
 	r.state(&s)
 	if err := r.done(); err != nil {
 		return State{}, err

@@ -216,7 +216,7 @@ func TestPrepareConditions(t *testing.T) {
 // No raft ID gets a second life, even if more were used than are remembered.
 func TestMoreIDsThanAreRemembered(t *testing.T) {
 	c := plain(false)
-	for raft := uint64(100); raft < 100+usedMax+20; raft++ {
+	for raft := uint64(100); raft < 100+maxUsed+20; raft++ {
 		at := 11 + (raft-100)*2
 		if state, detail := c.bring(t, raft, 1, at, configuration()); state != Running {
 			t.Fatalf("%d: %v %s", raft, state, detail)
@@ -226,17 +226,17 @@ func TestMoreIDsThanAreRemembered(t *testing.T) {
 			c.Retired(c.now, raft)
 		}
 	}
-	if len(c.used) != usedMax {
+	if len(c.used) != maxUsed {
 		t.Errorf("%d IDs are remembered", len(c.used))
 	}
 	c.Retired(c.now, c.Raft())
-	for raft := uint64(100); raft < 100+usedMax+20; raft++ {
+	for raft := uint64(100); raft < 100+maxUsed+20; raft++ {
 		if state, _ := c.bring(t, raft, 1, 11+(raft-100)*2, configuration()); state == Running {
 			t.Errorf("%d has begun anew", raft)
 		}
 	}
 	st := c.State()
-	if got, err := DecodeState(st.Append(nil)); err != nil || len(got.Used) != usedMax || got.UsedAt != st.UsedAt {
+	if got, err := DecodeState(st.Append(nil)); err != nil || len(got.Used) != maxUsed || got.UsedAt != st.UsedAt {
 		t.Errorf("the State does not return: %v", err)
 	}
 }

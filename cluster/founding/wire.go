@@ -28,15 +28,15 @@ const (
 	kindAnnounce = 9
 	kindPlace    = 10 // in a configuration of the log only
 
-	messageBytesMax = 1 << 20
-	nameBytesMax    = 128
-	addrBytesMax    = 300
-	textBytesMax    = 256
-	reasonBytesMax  = 1024
-	listMax         = 1024
-	votersMax       = 16
-	supersedesMax   = 256
-	atMax           = 1<<56 - 1 // no log gets that long; a higher number would make every true configuration look old
+	maxMessageBytes = 1 << 20
+	maxNameBytes    = 128
+	maxAddrBytes    = 300
+	maxTextBytes    = 256
+	maxReasonBytes  = 1024
+	maxList         = 1024
+	maxVoters       = 16
+	maxSupersedes   = 256
+	maxAt           = 1<<56 - 1 // no log gets that long; a higher number would make every true configuration look old
 )
 
 // ErrMalformed is returned for bytes that are not a message of this version.
@@ -76,7 +76,7 @@ func orderly(ids []uint64) bool {
 		}
 		last = id
 	}
-	return len(ids) <= supersedesMax
+	return len(ids) <= maxSupersedes
 }
 
 // cut shortens a text to limit bytes at the border of a character.
@@ -99,7 +99,7 @@ type reader struct {
 
 // open starts to read a message of the kind.
 func open(b []byte, kind byte) *reader {
-	if len(b) < 2 || len(b) > messageBytesMax || b[0] != wireVersion || b[1] != kind {
+	if len(b) < 2 || len(b) > maxMessageBytes || b[0] != wireVersion || b[1] != kind {
 		return &reader{bad: true}
 	}
 	return &reader{b: b[2:]}

@@ -79,8 +79,8 @@ func TestMessagesReturn(t *testing.T) {
 			t.Errorf("% x was accepted in another version", b)
 		}
 	}
-	long := Who{Instance: nodeidtest.ID(1), Obstacle: strings.Repeat("ä", textBytesMax)}
-	if w, err := decodeWho(appendWho(nil, long)); err != nil || len(w.Obstacle) > textBytesMax ||
+	long := Who{Instance: nodeidtest.ID(1), Obstacle: strings.Repeat("ä", maxTextBytes)}
+	if w, err := decodeWho(appendWho(nil, long)); err != nil || len(w.Obstacle) > maxTextBytes ||
 		!strings.HasPrefix(long.Obstacle, w.Obstacle) {
 		t.Errorf("a long text came back with %d bytes, %v", len(w.Obstacle), err)
 	}

@@ -16,7 +16,7 @@ type aliases struct {
 	real map[string]string // ip:port → host:port, for names only
 }
 
-const aliasesMax = 4096
+const maxAliases = 4096
 
 // ip returns the IP address and port that represent addr in memberlist, and remembers how to
 // translate them back.
@@ -42,7 +42,7 @@ func (a *aliases) ip(addr string) (net.IP, int, error) {
 	if a.real == nil {
 		a.real = make(map[string]string)
 	}
-	if key := net.JoinHostPort(ip.String(), port); a.real[key] == "" && len(a.real) < aliasesMax {
+	if key := net.JoinHostPort(ip.String(), port); a.real[key] == "" && len(a.real) < maxAliases {
 		a.real[key] = addr
 	}
 	return ip, int(n), nil

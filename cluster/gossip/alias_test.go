@@ -23,11 +23,11 @@ func TestAliasesLeadBack(t *testing.T) {
 			t.Errorf("%s stands for %v, which is not in the discard prefix", addr, ip)
 		}
 	}
-	for i := range 2 * aliasesMax {
+	for i := range 2 * maxAliases {
 		_, _, _ = a.ip(fmt.Sprintf("n%d:1", i))
 	}
-	if len(a.real) > aliasesMax {
-		t.Errorf("%d aliases are kept, want at most %d", len(a.real), aliasesMax)
+	if len(a.real) > maxAliases {
+		t.Errorf("%d aliases are kept, want at most %d", len(a.real), maxAliases)
 	}
 }
 

@@ -71,7 +71,7 @@ const (
 // Start starts to tell others about this instance. Close must end it. It reaches no other instance
 // before Join does, or another instance's Join.
 func Start(cfg Config, first Meta) (*Gossip, error) {
-	g := &Gossip{news: cfg.News, logger: cfg.Logger, roster: newRoster(membersMax)}
+	g := &Gossip{news: cfg.News, logger: cfg.Logger, roster: newRoster(maxMembers)}
 	g.setMeta(first)
 	wire, err := newWire(cfg.Net, cfg.Label, cfg.Advertise)
 	if err != nil {
@@ -182,7 +182,7 @@ func (e events) pass(n *memberlist.Node, here bool) {
 
 // NotifyAlive decides which members memberlist accepts. memberlist calls it under its own lock.
 func (e events) NotifyAlive(n *memberlist.Node) error {
-	if len(n.Name) > memberNameMax || len(n.Meta) > metaBytesMax || len(n.Addr) > 16 {
+	if len(n.Name) > maxMemberName || len(n.Meta) > maxMetaBytes || len(n.Addr) > 16 {
 		return errBadMember
 	}
 	now := time.Now()
@@ -195,7 +195,7 @@ func (e events) NotifyAlive(n *memberlist.Node) error {
 	e.g.rosterMu.Unlock()
 	if warn {
 		e.g.logger.Warn("gossip has reached its limit of members and ignores further ones; if the fleet is smaller, "+
-			"a process with the secret invents members: rotate the secret", "limit", membersMax)
+			"a process with the secret invents members: rotate the secret", "limit", maxMembers)
 	}
 	if full {
 		return errRosterFull

@@ -144,7 +144,7 @@ func TestGhostsAreBounded(t *testing.T) {
 		defer w.stop()
 		w.crowd(3)
 		attacker := w.listen(addrOf(65))
-		const ghosts = 3 * membersMax
+		const ghosts = 3 * maxMembers
 		for i := 0; i < ghosts; i += 4 {
 			var parts [][]byte
 			for n := i; n < i+4; n++ {
@@ -171,10 +171,10 @@ func TestGhostsAreBounded(t *testing.T) {
 				real++
 			}
 		}
-		if len(members) > membersMax || len(members) < membersMax/2 || real != 3 {
+		if len(members) > maxMembers || len(members) < maxMembers/2 || real != 3 {
 			t.Errorf("%d members, %d of them real", len(members), real)
 		}
-		if known := i.list.NumMembers(); known > membersMax {
+		if known := i.list.NumMembers(); known > maxMembers {
 			t.Errorf("memberlist knows %d", known)
 		}
 	})
@@ -193,7 +193,7 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		lie := append(text([]byte{0x81}, "Name"), 0xdb, 0x7f, 0xff, 0xff, 0xff, 'x')
 		for _, attack := range [][]byte{
-			header(1<<20, 0), header(1, 20<<20), append(header(exchangeNodesMax, 0), lie...),
+			header(1<<20, 0), header(1, 20<<20), append(header(maxExchangeNodes, 0), lie...),
 			append(header(1, 0), exchanged(0xa1, 1)...),
 		} {
 			for range 16 {

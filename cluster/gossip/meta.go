@@ -10,13 +10,13 @@ import (
 // Limits of what an instance says about itself by gossip. memberlist panics above 512 bytes and
 // sends every byte again and again. So the limits are small, and everything fits together.
 const (
-	NameBytesMax = 128 // of Meta.Name
-	ZoneBytesMax = 128 // of Meta.Zone
-	AddrBytesMax = 200 // of Meta.Addr
+	MaxNameBytes = 128 // of Meta.Name
+	MaxZoneBytes = 128 // of Meta.Zone
+	MaxAddrBytes = 200 // of Meta.Addr
 
 	metaVersion  = 2
-	metaBytesMax = 512
-	atMax        = 1<<56 - 1 // of eight bytes: no log gets that long
+	maxMetaBytes = 512
+	maxAt        = 1<<56 - 1 // of eight bytes: no log gets that long
 )
 
 var errMeta = errors.New("cluster: malformed gossip meta data")
@@ -27,9 +27,9 @@ type Meta struct {
 	Group    uint64 // zero means none
 	At       uint64 // index of the newest configuration of Group that it knows
 	Leader   bool   // it knows a leader of Group
-	Name     string // at most NameBytesMax
-	Zone     string // at most ZoneBytesMax
-	Addr     string // host:port at which it is reached, at most AddrBytesMax
+	Name     string // at most MaxNameBytes
+	Zone     string // at most MaxZoneBytes
+	Addr     string // host:port at which it is reached, at most MaxAddrBytes
 }
 
 // append encodes m: a version byte, the ID, two uvarints, a flag byte, and three texts with their
@@ -37,7 +37,7 @@ type Meta struct {
 func (m Meta) append(b []byte) []byte {
 	b = append(b, metaVersion)
 	b = append(b, m.Instance[:]...)
-	for _, v := range [...]uint64{m.Group, min(m.At, atMax)} {
+	for _, v := range [...]uint64{m.Group, min(m.At, maxAt)} {
 		b = binary.AppendUvarint(b, v)
 	}
 	flag := byte(0)
@@ -61,13 +61,13 @@ func (m Meta) append(b []byte) []byte {
 func (m Meta) padded(turn uint64) []byte {
 	b := m.append(nil)
 	pad := int((uint64(m.Instance[0]) + 7*turn) % 16)
-	return append(b, make([]byte, max(min(pad, metaBytesMax-len(b)), 0))...)
+	return append(b, make([]byte, max(min(pad, maxMetaBytes-len(b)), 0))...)
 }
 
 // decodeMeta decodes what append wrote. It ignores bytes behind that, for later versions.
 func decodeMeta(b []byte) (Meta, error) {
 	var m Meta
-	if len(b) < 1 || len(b) > metaBytesMax || b[0] != metaVersion {
+	if len(b) < 1 || len(b) > maxMetaBytes || b[0] != metaVersion {
 		return Meta{}, errMeta
 	}
 	if len(b) < 1+nodeid.Size {
@@ -81,11 +81,11 @@ func decodeMeta(b []byte) (Meta, error) {
 		}
 		*field, b = v, b[n:]
 	}
-	if len(b) < 1 || b[0] > 1 || m.Instance.IsZero() || m.At > atMax {
+	if len(b) < 1 || b[0] > 1 || m.Instance.IsZero() || m.At > maxAt {
 		return Meta{}, errMeta
 	}
 	m.Leader, b = b[0] == 1, b[1:]
-	limits := [...]int{NameBytesMax, ZoneBytesMax, AddrBytesMax}
+	limits := [...]int{MaxNameBytes, MaxZoneBytes, MaxAddrBytes}
 	for i, field := range [...]*string{&m.Name, &m.Zone, &m.Addr} {
 		size, n := binary.Uvarint(b)
 		if n <= 0 || size > uint64(limits[i]) || size > uint64(len(b)-n) {

@@ -9,13 +9,13 @@ import (
 
 func TestMetaFitsAndReturns(t *testing.T) {
 	m := Meta{
-		Instance: nodeidtest.ID(1<<64 - 1), Group: 1<<64 - 1, At: atMax, Leader: true,
-		Name: strings.Repeat("n", NameBytesMax), Zone: strings.Repeat("z", ZoneBytesMax),
-		Addr: strings.Repeat("a", AddrBytesMax),
+		Instance: nodeidtest.ID(1<<64 - 1), Group: 1<<64 - 1, At: maxAt, Leader: true,
+		Name: strings.Repeat("n", MaxNameBytes), Zone: strings.Repeat("z", MaxZoneBytes),
+		Addr: strings.Repeat("a", MaxAddrBytes),
 	}
 	b := m.append(nil)
-	if len(b) > metaBytesMax {
-		t.Fatalf("the largest meta data has %d bytes, and memberlist panics above %d", len(b), metaBytesMax)
+	if len(b) > maxMetaBytes {
+		t.Fatalf("the largest meta data has %d bytes, and memberlist panics above %d", len(b), maxMetaBytes)
 	}
 	for _, m := range []Meta{m, {Instance: nodeidtest.ID(1)}} {
 		if got, err := decodeMeta(m.append(nil)); err != nil || got != m {
@@ -33,7 +33,7 @@ func TestMetaFitsAndReturns(t *testing.T) {
 		small := Meta{Instance: nodeidtest.ID(1 << 40), Name: "n", Addr: "a:1"}
 		p := small.padded(turn)
 		lengths[len(p)] = true
-		if got, err := decodeMeta(p); err != nil || got != small || len(m.padded(turn)) > metaBytesMax {
+		if got, err := decodeMeta(p); err != nil || got != small || len(m.padded(turn)) > maxMetaBytes {
 			t.Errorf("padded it came back as %+v, %v", got, err)
 		}
 	}

@@ -1,7 +1,7 @@
 package gossip
 
-// memberFieldsMax is how many fields a member in an exchange may have; memberlist's have seven.
-const memberFieldsMax = 15
+// maxMemberFields is how many fields a member in an exchange may have; memberlist's have seven.
+const maxMemberFields = 15
 
 // judgeMember reads one member of an exchange: a msgpack map whose values are numbers and texts.
 // memberlist reads six protocol versions from the field Vsn if it is not empty. Before v0.7.0 it
@@ -11,10 +11,10 @@ func (e *exchange) judgeMember() error {
 	if err != nil {
 		return err
 	}
-	if fields[0]&0xf0 != 0x80 { // a map of at most memberFieldsMax
+	if fields[0]&0xf0 != 0x80 { // a map of at most maxMemberFields
 		return errUnsound
 	}
-	for range fields[0] & memberFieldsMax {
+	for range fields[0] & maxMemberFields {
 		name, isText, err := e.value()
 		if err != nil {
 			return err
@@ -27,7 +27,7 @@ func (e *exchange) judgeMember() error {
 		if versions && (!isText || len(value) > 0 && len(value) < 6) {
 			return errUnsound
 		}
-		if len(e.head) > packetBytesMax {
+		if len(e.head) > maxPacketBytes {
 			return errUnsound
 		}
 	}
@@ -66,7 +66,7 @@ func (e *exchange) value() (text []byte, isText bool, err error) {
 	default:
 		return nil, false, errUnsound
 	}
-	if size > packetBytesMax {
+	if size > maxPacketBytes {
 		return nil, false, errUnsound
 	}
 	text, err = e.more(size)

@@ -16,9 +16,9 @@ import (
 // dropped here.
 
 const (
-	packetBytesMax   = 4 << 10        // in a packet; memberlist's own have at most 1,400 bytes and the label
-	exchangeBytesMax = 4 << 20        // in one byte stream; a full exchange of 4,096 members has 1 to 3 MiB
-	exchangeNodesMax = 2 * membersMax // members in one exchange: those present, and those that have left
+	maxPacketBytes   = 4 << 10        // in a packet; memberlist's own have at most 1,400 bytes and the label
+	maxExchangeBytes = 4 << 20        // in one byte stream; a full exchange of 4,096 members has 1 to 3 MiB
+	maxExchangeNodes = 2 * maxMembers // members in one exchange: those present, and those that have left
 )
 
 // Types of memberlist's messages.
@@ -36,7 +36,7 @@ const (
 // sound reports whether an instance of mortise may have sent the packet: it is short, not
 // compressed, and has at most one level of nested messages.
 func sound(b []byte) bool {
-	if len(b) > packetBytesMax {
+	if len(b) > maxPacketBytes {
 		return false
 	}
 	if len(b) > 2 && b[0] == msgLabel {
@@ -70,7 +70,7 @@ func plain(kind byte) bool { return kind < msgPushPull || kind == msgNack }
 var errUnsound = errors.New("cluster: a byte stream of gossip that no instance of mortise sends")
 
 // exchange is the reading side of a byte stream of gossip. It passes nothing on before it has
-// judged the head of the message, and at most exchangeBytesMax in all.
+// judged the head of the message, and at most maxExchangeBytes in all.
 type exchange struct {
 	net.Conn
 	in      *bufio.Reader // of Conn
@@ -82,7 +82,7 @@ type exchange struct {
 }
 
 func newExchange(conn net.Conn) *exchange {
-	return &exchange{Conn: conn, in: bufio.NewReader(conn), left: exchangeBytesMax}
+	return &exchange{Conn: conn, in: bufio.NewReader(conn), left: maxExchangeBytes}
 }
 
 // Read is net.Conn's. One goroutine reads.
@@ -148,7 +148,7 @@ func (e *exchange) judge() error {
 	}
 	switch kind[0] {
 	case msgPing, msgAck, msgError:
-		e.left = min(e.left, packetBytesMax)
+		e.left = min(e.left, maxPacketBytes)
 		return nil
 	case msgPushPull:
 		return e.judgeExchange()
@@ -165,7 +165,7 @@ func (e *exchange) judgeExchange() error {
 	if fields[0] != 0x83 {
 		return errUnsound
 	}
-	most := map[string]uint64{"Nodes": exchangeNodesMax, "UserStateLen": 0, "Join": 1}
+	most := map[string]uint64{"Nodes": maxExchangeNodes, "UserStateLen": 0, "Join": 1}
 	for range 3 {
 		size, err := e.more(1)
 		if err != nil {

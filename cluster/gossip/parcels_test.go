@@ -74,7 +74,7 @@ func TestUnsoundPackets(t *testing.T) {
 		"an empty part":          {compound(alive, nil), false},
 		"cut":                    {compound(alive, alive)[:len(alive)], false},
 		"cut in its lengths":     {[]byte{msgCompound, 200, 0, 1}, false},
-		"long":                   {append(alive, make([]byte, packetBytesMax)...), false},
+		"long":                   {append(alive, make([]byte, maxPacketBytes)...), false},
 		"a label cut short":      {[]byte{msgLabel, 200, 1, 2}, false},
 	} {
 		if got := sound(c.packet); got != c.want {
@@ -100,7 +100,7 @@ func TestUnsoundStreams(t *testing.T) {
 		"an exchange":             {header(0, 0), true},
 		"with a label":            {append([]byte{msgLabel, 1, 'x'}, header(0, 0)...), true},
 		"a probe":                 {[]byte("\x00\x82\xa5SeqNo\x07\xa4Node\xa1x"), true},
-		"too many members":        {header(exchangeNodesMax+1, 0), false},
+		"too many members":        {header(maxExchangeNodes+1, 0), false},
 		"a million members":       {header(1<<20, 0), false},
 		"a state of another kind": {header(1, 20<<20), false},
 		"compressed":              {[]byte{9, 0x82}, false},
@@ -123,7 +123,7 @@ func TestUnsoundStreams(t *testing.T) {
 		}
 		near.Close()
 	}
-	largest := header(exchangeNodesMax, 0)
+	largest := header(maxExchangeNodes, 0)
 	near, far := net.Pipe()
 	go func() { _, _ = far.Write(largest) }()
 	if _, err := io.ReadFull(newExchange(near), make([]byte, len(largest))); err != nil {
@@ -139,7 +139,7 @@ func TestUnsoundStreams(t *testing.T) {
 	}()
 	n, err := io.Copy(io.Discard, newExchange(near))
 	near.Close()
-	if n != exchangeBytesMax || !errors.Is(err, errUnsound) {
+	if n != maxExchangeBytes || !errors.Is(err, errUnsound) {
 		t.Errorf("an endless stream: %d bytes, %v", n, err)
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// membersMax is how many members gossip knows at most, including those that left a short while ago.
+// maxMembers is how many members gossip knows at most, including those that left a short while ago.
 // An entry costs each instance about 0.6 KB, and packets to spread. The largest tested fleet has a
 // quarter as many. This instance ignores further members, which costs only hints.
-const membersMax = 4096
+const maxMembers = 4096
 
-// memberNameMax is the longest name of a member: mortise makes names of 24 bytes.
-const memberNameMax = 64
+// maxMemberName is the longest name of a member: mortise makes names of 24 bytes.
+const maxMemberName = 64
 
 var (
 	errRosterFull = errors.New("gossip has reached its limit of members")

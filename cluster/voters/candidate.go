@@ -92,7 +92,7 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 		for _, m := range list {
 			if s.rivals(r, m.who, r.Instance, m.Instance) {
 				if m.fit() {
-					if r.Instance != m.Instance && m.Active && m.voter && len(s.namesakes) < namesakesMax {
+					if r.Instance != m.Instance && m.Active && m.voter && len(s.namesakes) < maxNamesakes {
 						s.namesakes = append(s.namesakes,
 							fmt.Sprintf("%q at %s gets no vote beside %s at %s, which has its name: give each "+
 								"instance a Name of its own", r.Name, r.Addr, m.label(), m.Addr))

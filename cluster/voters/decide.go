@@ -15,8 +15,8 @@ const (
 	maxNamed = 10
 	// again is when to look again if a step has had no effect.
 	again = time.Second
-	// namesakesMax is how many instances with a voter's name a text lists.
-	namesakesMax = 3
+	// maxNamesakes is how many instances with a voter's name a text lists.
+	maxNamesakes = 3
 )
 
 // decide returns the next step, and whether one is due even if none can be taken now.

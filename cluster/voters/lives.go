@@ -23,8 +23,8 @@ const (
 	probeEvery = 100 * time.Millisecond
 	// probePatience is when a probe without an answer is given up, here and by the caller.
 	probePatience = 1500 * time.Millisecond
-	// retiredMax bounds how many retired replicas are remembered.
-	retiredMax = 64
+	// maxRetired bounds how many retired replicas are remembered.
+	maxRetired = 64
 )
 
 // watch returns the replicas with LifeOver set where their life is known to be over. It starts or
@@ -146,7 +146,7 @@ func (s *Steward) Probed(now time.Duration, id nodeid.ReplicaID, over bool) {
 // though its instance may continue.
 func (s *Steward) Retired(id nodeid.ReplicaID) {
 	if !slices.Contains(s.retired, id) {
-		s.retired = append(s.retired[max(0, len(s.retired)-retiredMax+1):], id)
+		s.retired = append(s.retired[max(0, len(s.retired)-maxRetired+1):], id)
 	}
 }
 

@@ -169,8 +169,8 @@ func span(name string, seconds *float64, fallback time.Duration) (time.Duration,
 
 func (d *door) open(r *http.Request, a asked) (any, error) {
 	ttl, err := span("ttl_seconds", a.TTL, leaseTTL)
-	if err == nil && (ttl < leaseTTLMin || ttl > leaseTTLMax) {
-		err = bad("ttl %v is not between %v and %v", ttl, leaseTTLMin, leaseTTLMax)
+	if err == nil && (ttl < leaseTTLMin || ttl > maxLeaseTTL) {
+		err = bad("ttl %v is not between %v and %v", ttl, leaseTTLMin, maxLeaseTTL)
 	}
 	if err != nil {
 		return nil, err

@@ -147,14 +147,14 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	defer greedy.CloseIdleConnections()
 	conn := new(int) // stands for the connection
 	for i := range leasesEach {
-		if _, err := all.open(conn, "", leaseTTLMax); err != nil {
+		if _, err := all.open(conn, "", maxLeaseTTL); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	if _, err := all.open(conn, "", leaseTTLMax); err != errTooMuch {
+	if _, err := all.open(conn, "", maxLeaseTTL); err != errTooMuch {
 		t.Errorf("one more: %v", err)
 	}
-	if l, err := all.open(new(int), "", leaseTTLMax); err != nil || !all.drop(l.id, "") {
+	if l, err := all.open(new(int), "", maxLeaseTTL); err != nil || !all.drop(l.id, "") {
 		t.Error(err)
 	}
 	code := http.StatusOK

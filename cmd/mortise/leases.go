@@ -19,7 +19,7 @@ const (
 	leasesEach  = 1_000 // for each client: a derived secret, a token, or else a connection
 	leaseTTL    = 10 * time.Second
 	leaseTTLMin = time.Second
-	leaseTTLMax = 10 * time.Minute
+	maxLeaseTTL = 10 * time.Minute
 )
 
 var (

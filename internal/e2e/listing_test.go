@@ -161,7 +161,7 @@ func TestThePictureIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		var sessions []*mortise.Session
-		for i := range 3 * replica.PageMax {
+		for i := range 3 * replica.MaxPage {
 			sessions = append(sessions, f.session(i%3, 2*time.Second))
 		}
 		time.Sleep(time.Second) // fake time: until the leader has looked
@@ -176,7 +176,7 @@ func TestThePictureIsBounded(t *testing.T) {
 		if list := f.members(1, ""); len(list) != 3 {
 			t.Errorf("%d members, want 3", len(list))
 		}
-		if all, err := f.nodes[1].Sessions(brief(t)); err != nil || len(all) != 3*replica.PageMax+3 {
+		if all, err := f.nodes[1].Sessions(brief(t)); err != nil || len(all) != 3*replica.MaxPage+3 {
 			t.Errorf("%d sessions, %v", len(all), err)
 		}
 		for _, s := range sessions {

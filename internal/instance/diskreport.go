@@ -34,8 +34,8 @@ type FaultyDisk struct {
 const (
 	diskReportFor  = 3*diskLookEvery + diskAskLimit // validity of a report
 	diskAskLimit   = 2 * time.Second
-	diskReportsMax = 64
-	diskTextMax    = 512
+	maxDiskReports = 64
+	maxDiskText    = 512
 )
 
 // diskReports are the faults that other instances have reported.
@@ -58,7 +58,7 @@ func (d *diskReports) keep(now clock.Time, from nodeid.ID, f *DiskFault) {
 	switch {
 	case f == nil:
 		delete(d.list, from)
-	case known || len(d.list) < diskReportsMax:
+	case known || len(d.list) < maxDiskReports:
 		if d.list == nil {
 			d.list = map[nodeid.ID]diskReport{}
 		}
@@ -89,7 +89,7 @@ func (d *diskReports) all(now clock.Time) map[nodeid.ID]DiskFault {
 
 // shortText escapes and shortens a text from another instance.
 func shortText(s string) string {
-	return plain.Text(strings.ToValidUTF8(s[:min(len(s), diskTextMax)], ""))
+	return plain.Text(strings.ToValidUTF8(s[:min(len(s), maxDiskText)], ""))
 }
 
 // faultyDisks returns the instances with a disk fault that this instance knows, sorted by name.
@@ -298,7 +298,7 @@ func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk 
 	defer cancel()
 	a, _ := n.askable(voters[at]).Disks(ctx, &query.DisksRequest{}) // without an answer the list is empty
 	list := a.GetDisks()
-	for _, f := range list[:min(len(list), diskReportsMax)] {
+	for _, f := range list[:min(len(list), maxDiskReports)] {
 		fault := diskFaultIn(f.Fault)
 		if fault == nil || slices.ContainsFunc(mine, func(m FaultyDisk) bool { return m.Instance == f.Instance }) {
 			continue

@@ -34,8 +34,8 @@ type otherSetting struct {
 	More  int      // number of names that are left out
 }
 
-// differMax limits the instance names that are shown for one value.
-const differMax = 10
+// maxDiffer limits the instance names that are shown for one value.
+const maxDiffer = 10
 
 // agreement is the result of a comparison. adopt is what the group should have, and blob its
 // encoding if it is new. differ is for operators.
@@ -204,24 +204,24 @@ func (a *agreement) disagree(i setting, group Settings, registered *census, why 
 // add adds the names of the instances that have one content.
 func (o *otherSetting) add(t *tally) {
 	o.More += len(t.names)
-	for _, n := range t.names[:min(len(t.names), differMax)] {
+	for _, n := range t.names[:min(len(t.names), maxDiffer)] {
 		o.Names = append(o.Names, cmp.Or(n.name, "?"))
 	}
 }
 
-// count keeps the first differMax names of all, which are among the first ones of each content.
+// count keeps the first maxDiffer names of all, which are among the first ones of each content.
 func (o *otherSetting) count() {
 	o.Names = Unique(o.Names)
-	o.Names = o.Names[:min(len(o.Names), differMax)]
+	o.Names = o.Names[:min(len(o.Names), maxDiffer)]
 	o.More -= len(o.Names)
-	if len(o.Names) < differMax {
+	if len(o.Names) < maxDiffer {
 		o.More = 0 // names that are in several contents
 	}
 }
 
 // foundersText returns a list of founders by their names if they are few and known, else text.
 func foundersText(text string, founders []string) string {
-	if len(founders) == 0 || len(founders) > differMax {
+	if len(founders) == 0 || len(founders) > maxDiffer {
 		return text
 	}
 	return "[" + strings.Join(founders, ", ") + "]"

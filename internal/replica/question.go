@@ -11,14 +11,14 @@ import (
 const (
 	QuestionTime = 2 * time.Second // for one attempt
 	WatchTime    = 2 * time.Second // how long a watch waits for an event
-	PageMax      = 100             // locks or sessions in an answer
+	MaxPage      = 100             // locks or sessions in an answer
 
-	questionsMax  = 64      // on a leader at a time; others fail with ErrBusy
-	watchersMax   = 1024    // on a leader at a time
-	eventsMax     = 512     // in one answer
+	maxQuestions  = 64      // on a leader at a time; others fail with ErrBusy
+	maxWatchers   = 1024    // on a leader at a time
+	maxEvents     = 512     // in one answer
 	pageBudget    = 1000    // locks or sessions visited for a page: a fraction of a millisecond
-	peekQueueMax  = 1000    // requests of a queue in an answer to Peek
-	listQueueMax  = 3       // requests of each queue in an answer to List
+	maxPeekQueue  = 1000    // requests of a queue in an answer to Peek
+	maxListQueue  = 3       // requests of each queue in an answer to List
 	QuestionRound = 1 << 63 // set in the number of a round that belongs to a question
 )
 

@@ -52,9 +52,9 @@ func (a *Asked) Answer() (*Answer, error) { return &a.answer, a.err }
 func (s *Questions) Ask(q Question) (*Asked, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limit := questionsMax
+	limit := maxQuestions
 	if q.Op == OpWatch { // after an event all watchers ask again at once
-		limit = watchersMax - s.Watching()
+		limit = maxWatchers - s.Watching()
 	}
 	if len(s.waiting) >= limit {
 		return nil, ErrBusy
@@ -132,11 +132,11 @@ func (s *Questions) see(number uint64, m *lockfsm.Machine) {
 	}
 	switch q, a := &one.question, &one.answer; q.Op {
 	case OpPeek:
-		if l, ok := m.Inspect(q.Key, peekQueueMax); ok {
+		if l, ok := m.Inspect(q.Key, maxPeekQueue); ok {
 			a.Locks = append(a.Locks, l)
 		}
 	case OpList:
-		a.Locks, a.Next, a.More = m.Walk(q.Next, q.Key, PageMax, listQueueMax, pageBudget)
+		a.Locks, a.Next, a.More = m.Walk(q.Next, q.Key, MaxPage, maxListQueue, pageBudget)
 	case OpCheck:
 		a.Held = m.Holds(q.Key, lockfsm.Token(q.Token))
 	case OpGet:
@@ -144,15 +144,15 @@ func (s *Questions) see(number uint64, m *lockfsm.Machine) {
 			a.Data = &l.Data
 		}
 	case OpSessions, OpMembers:
-		a.Sessions, a.From, a.More = m.WalkSessions(q.From, PageMax, pageBudget)
+		a.Sessions, a.From, a.More = m.WalkSessions(q.From, MaxPage, pageBudget)
 	case OpNames:
 	case OpEnds:
 		a.Events = m.Ends()
 	case OpWalk:
-		a.Locks, a.Next, a.More = m.Walk(q.Next, q.Key, PageMax, peekQueueMax, pageBudget)
+		a.Locks, a.Next, a.More = m.Walk(q.Next, q.Key, MaxPage, maxPeekQueue, pageBudget)
 		a.Leader, a.Position = s.leader, m.Position()
 	case OpHolders:
-		if l, ok := m.Holders(q.Key, lockfsm.Revision(q.After), peekQueueMax); ok {
+		if l, ok := m.Holders(q.Key, lockfsm.Revision(q.After), maxPeekQueue); ok {
 			a.Locks = append(a.Locks, l)
 		}
 		a.Leader, a.Position = s.leader, m.Position()
@@ -189,7 +189,7 @@ func (s *Questions) changed(result *lockfsm.Result) {
 // tell answers a watch if there is an event for it, or if events were missed.
 func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	q, a := &one.question, &one.answer
-	events, upTo, known := m.Since(q.After, q.Key, eventsMax)
+	events, upTo, known := m.Since(q.After, q.Key, maxEvents)
 	a.Events, a.Position, a.Missed, a.Leader, a.More = events, upTo, !known, s.leader, upTo != m.Position()
 	return len(events) > 0 || !known
 }

@@ -123,7 +123,7 @@ func TestAWatchWaitsForItsKey(t *testing.T) {
 func TestQuestionsAreBounded(t *testing.T) {
 	_, q, _ := leading(t)
 	var all []*Asked
-	for range questionsMax {
+	for range maxQuestions {
 		all = append(all, ask(t, q, Question{Op: OpPeek}))
 	}
 	if _, err := q.Ask(Question{Op: OpPeek}); !errors.Is(err, ErrBusy) {
@@ -131,7 +131,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 	q.Drop(all[3])
 	ask(t, q, Question{Op: OpPeek})
-	for range watchersMax - questionsMax {
+	for range maxWatchers - maxQuestions {
 		ask(t, q, Question{Op: OpWatch})
 	}
 	if _, err := q.Ask(Question{Op: OpWatch}); !errors.Is(err, ErrBusy) {

@@ -40,10 +40,10 @@ const (
 	probeName  = "probe"
 
 	segmentBytesMin = 16 << 10
-	segmentBytesMax = 1 << 30
+	maxSegmentBytes = 1 << 30
 
-	// closeWaitMax is how long Close waits for another method, and then for the log.
-	closeWaitMax = 5 * time.Second
+	// maxCloseWait is how long Close waits for another method, and then for the log.
+	maxCloseWait = 5 * time.Second
 )
 
 // Dir is the directory in which an instance keeps what must outlive its process: the log of one
@@ -94,9 +94,9 @@ type Dir struct {
 // Open opens a directory, and creates it if it does not exist. The caller must close it.
 func Open(cfg Config) (_ *Dir, err error) {
 	cfg.SegmentBytes = cmp.Or(cfg.SegmentBytes, 8<<20)
-	if cfg.Path == "" || cfg.SegmentBytes < segmentBytesMin || cfg.SegmentBytes > segmentBytesMax {
+	if cfg.Path == "" || cfg.SegmentBytes < segmentBytesMin || cfg.SegmentBytes > maxSegmentBytes {
 		return nil, fmt.Errorf("storage: a Dir needs a Path, and SegmentBytes from %d to %d, not %q and %d",
-			segmentBytesMin, segmentBytesMax, cfg.Path, cfg.SegmentBytes)
+			segmentBytesMin, maxSegmentBytes, cfg.Path, cfg.SegmentBytes)
 	}
 	if cfg.Files == nil {
 		cfg.Files = OSFS()
@@ -215,8 +215,8 @@ func (d *Dir) errClosed() error {
 // raftlog.ErrHung. The directory then stays locked until the process ends, because the hanging
 // write may still happen.
 func (d *Dir) Close() error {
-	hangs := fmt.Errorf("%w: the disk of %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, closeWaitMax)
-	if !d.mu.lockWithin(closeWaitMax) {
+	hangs := fmt.Errorf("%w: the disk of %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, maxCloseWait)
+	if !d.mu.lockWithin(maxCloseWait) {
 		return hangs
 	}
 	if d.closed {
@@ -230,7 +230,7 @@ func (d *Dir) Close() error {
 	if log != nil {
 		err = log.Close() // it locks mu
 	}
-	if !d.mu.lockWithin(closeWaitMax) {
+	if !d.mu.lockWithin(maxCloseWait) {
 		return hangs
 	}
 	defer d.mu.unlock()

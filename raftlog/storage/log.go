@@ -25,8 +25,8 @@ type logRecord struct {
 	state logState
 }
 
-// logRecordsMax bounds how many logs a directory remembers; the oldest are forgotten.
-const logRecordsMax = 256
+// maxLogRecords bounds how many logs a directory remembers; the oldest are forgotten.
+const maxLogRecords = 256
 
 // Log opens the log of a replica, or creates an empty one. Any other log in the directory ends: its
 // files are reused, and Log of its ID fails with ErrEnded from then on. One log can be open at a
@@ -140,7 +140,7 @@ func (d *Dir) admit(want raftlog.Identity, l listing) error {
 		m.end(want)
 		if rec == nil {
 			m.logs = append(m.logs, logRecord{want, logMade})
-			m.logs = m.logs[max(0, len(m.logs)-logRecordsMax):]
+			m.logs = m.logs[max(0, len(m.logs)-maxLogRecords):]
 		}
 	})
 }

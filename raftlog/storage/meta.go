@@ -146,8 +146,8 @@ func openMeta(path string) (*meta, error) {
 // put changes records of other packages.
 func (m *meta) put(records map[string][]byte) error {
 	for name := range records {
-		if name == "" || len(name) > metaNameMax {
-			return fmt.Errorf("storage: a record's name must be 1 to %d bytes long, not %d", metaNameMax, len(name))
+		if name == "" || len(name) > maxMetaName {
+			return fmt.Errorf("storage: a record's name must be 1 to %d bytes long, not %d", maxMetaName, len(name))
 		}
 	}
 	return m.change(func(s *metaState) {
@@ -170,9 +170,9 @@ func (m *meta) change(f func(*metaState)) error {
 	}
 	f(&next)
 	value := next.encode()
-	if len(value) > metaBytesMax {
+	if len(value) > maxMetaBytes {
 		return fmt.Errorf("storage: the records in %s would take %d bytes, more than %d", m.path, len(value),
-			metaBytesMax)
+			maxMetaBytes)
 	}
 	for range 2 {
 		if err := m.commit(value); err != nil {

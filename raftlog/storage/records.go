@@ -12,8 +12,8 @@ import (
 
 const (
 	metaMagic    = "mortiseM"
-	metaBytesMax = 4 << 20
-	metaNameMax  = 255
+	maxMetaBytes = 4 << 20
+	maxMetaName  = 255
 )
 
 // encode returns the content of meta.db:

@@ -261,8 +261,8 @@ func (w *wal) keepBuffer(frame []byte) {
 
 // write appends one frame and makes it durable.
 func (w *wal) write(frame []byte) error {
-	if len(frame) > frameBytesMax {
-		return fmt.Errorf("a batch of %d bytes exceeds the largest frame, %d", len(frame), frameBytesMax)
+	if len(frame) > maxFrameBytes {
+		return fmt.Errorf("a batch of %d bytes exceeds the largest frame, %d", len(frame), maxFrameBytes)
 	}
 	if err := w.reserve(int64(len(frame))); err != nil {
 		return err

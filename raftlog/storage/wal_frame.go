@@ -23,8 +23,8 @@ const (
 	frameHeadBytes = 32
 	frameAlign     = 8
 
-	// frameBytesMax bounds a frame, and so the memory for reading one.
-	frameBytesMax = 1 << 30
+	// maxFrameBytes bounds a frame, and so the memory for reading one.
+	maxFrameBytes = 1 << 30
 )
 
 // castagnoli returns the table of CRC32C, which the standard library caches.
