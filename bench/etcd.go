@@ -25,7 +25,7 @@ func etcdPeer(name string, durable, remote bool) Peer {
 		Missing: func() string { return "" },
 	}
 	if !durable {
-		p.Promise += "; nothing is synced, so a machine that loses its power may forget"
+		p.Promise = "as etcd, but nothing is synced, so a machine that loses its power may forget"
 	}
 	p.Member = func(_ context.Context, dir string, addresses []string, i int) (Member, error) {
 		return startEtcd(etcdConfig(dir, addresses, i, durable), remote)

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // A goal is one row of what a merge may not fall below (must) and where it shall get (reach).
 type goal struct {
@@ -39,7 +35,7 @@ func showPlainly(v float64) string { return shortNumber(v) }
 func goals() []goal {
 	var list []goal
 	versus := func(ours, theirs, workload string, must, reach float64) {
-		g := goal{about: workloadTitle(workload) + ", " + theirs, workload: workload, ours: ours, theirs: theirs,
+		g := goal{about: workloadTitle(workload), workload: workload, ours: ours, theirs: theirs,
 			value: rate, must: must, reach: reach, show: showRate}
 		if workload == "serial" || workload == "relock" {
 			g.value, g.lower, g.show, g.about = halfTime, true, showTime, g.about+", median of Lock"
@@ -103,30 +99,48 @@ func goals() []goal {
 	return list
 }
 
-// verdict says how a goal stands: the cells of its row after the first.
-func (g goal) verdict(r Record) []string {
-	ours, have := r.find(g.ours, g.workload)
-	if !have {
-		return []string{g.limit(g.must), g.limit(g.reach), "", "", "", "not measured"}
+// Verdicts of a goal.
+const (
+	reached     = "reach"
+	met         = "must"
+	missed      = "missed"
+	below       = "below reach"
+	notMeasured = "not measured"
+)
+
+// measured is what stands in the table: the ratio to the peer, or the value itself.
+func (g goal) measured(r Record) string {
+	v, ok := g.compared(r)
+	if !ok {
+		return ""
 	}
-	value := g.value(ours)
-	plain := ""
-	if other, ok := r.find(strings.TrimSuffix(g.ours, "-tls"), g.workload); ok {
-		plain = g.show(g.value(other))
+	return g.limit(v)
+}
+
+// verdict says how a goal stands.
+func (g goal) verdict(r Record) string {
+	v, ok := g.compared(r)
+	if !ok {
+		return notMeasured
 	}
-	cells := []string{g.limit(g.must), g.limit(g.reach), g.show(value), plain}
-	if g.theirs == "" {
-		return append(cells, "", g.judge(value))
+	return g.judge(v)
+}
+
+// compared is what the limits are compared with, and whether it was measured.
+func (g goal) compared(r Record) (float64, bool) {
+	ours, ok := r.find(g.ours, g.workload)
+	if !ok || g.theirs == "" {
+		return g.value(ours), ok
 	}
-	theirs, have := r.find(g.theirs, g.workload)
-	if !have {
-		return append(cells, "", "not measured")
+	theirs, ok := r.find(g.theirs, g.workload)
+	if !ok {
+		return 0, false
 	}
-	ratio := value / g.value(theirs)
+	ratio := g.value(ours) / g.value(theirs)
 	if g.lower {
 		ratio = 1 / ratio
 	}
-	return append(cells, fmt.Sprintf("%s, %s", shortRatio(ratio), g.show(g.value(theirs))), g.judge(ratio))
+	return ratio, true
 }
 
 // judge compares with the limits; ratios are such that more is better. A limit of 0 does not exist.
@@ -139,13 +153,13 @@ func (g goal) judge(v float64) string {
 	}
 	switch {
 	case g.reach > 0 && meets(g.reach):
-		return "**reach**"
+		return reached
 	case g.must > 0 && meets(g.must):
-		return "must"
+		return met
 	case g.must > 0:
-		return "*missed*"
+		return missed
 	}
-	return "below reach"
+	return below
 }
 
 func (g goal) limit(v float64) string {

@@ -22,7 +22,7 @@ func mortisePeer(name string, durable, encrypted bool) Peer {
 		Missing: func() string { return "" },
 	}
 	if !durable {
-		p.Promise += "; with the majority all locks are lost"
+		p.Promise = "as mortise-dir, but with the majority all locks are lost"
 	}
 	p.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
 		c := mortiseConfig(encrypted, addresses, i)
@@ -49,7 +49,7 @@ func soonPeer() Peer {
 		return soonMember{m.(mortiseMember)}, nil
 	}
 	p.Open = func(ctx context.Context, dir string) (Cluster, error) { return openMembers(ctx, p, dir) }
-	same := "as mortise: nothing is unlocked meanwhile"
+	same := "as mortise"
 	p.Lacks = map[string]string{"held": same, "kill": same}
 	for _, w := range workloads() {
 		if w.Fleet {

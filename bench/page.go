@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,14 +11,15 @@ import (
 func page(r Record) string {
 	var b strings.Builder
 	b.WriteString("# How fast it is, beside others\n\n")
-	b.WriteString("Written by `cd bench && go run . -out ../docs`, which measures all of it again; [bench/doc.go](../bench/doc.go) says how, and what is fair.\n")
-	b.WriteString("Figures hold for one machine and one hour: compare within a table, not between pages.\n\n")
+	b.WriteString("Written by `cd bench && go run . -out ../docs`, which measures all of it again, as\n" +
+		"[bench/doc.go](../bench/doc.go) explains. Figures hold for one machine and one hour: compare within\n" +
+		"a table, not between pages.\n\n")
 	b.WriteString("![Pairs of Lock and Unlock a second, and hand-overs a second, of all peers](speed.svg)\n\n")
 	writeMachine(&b, r)
 	writeGoals(&b, r)
 	b.WriteString("## Everything measured\n\n")
-	b.WriteString("A cell is pairs of Lock and Unlock a second (median / 99th percentile of Lock), × is the " +
-		"ratio to in-process etcd of the same table.\n\n")
+	b.WriteString("[bench/workload.go](../bench/workload.go) defines the columns. A cell is pairs of Lock and Unlock a\n" +
+		"second (median, 99th percentile of Lock).\n\n")
 	for _, durable := range []bool{true, false} {
 		writeRates(&b, r, durable)
 	}
@@ -35,32 +37,35 @@ func writeMachine(b *strings.Builder, r Record) {
 	m := r.Machine
 	fmt.Fprintf(b, "%s: %d cores (%s), %s, %s, %s", m.When, m.Cores, m.CPU, m.Kernel, m.Go, m.Disk)
 	if m.Sync > 0 {
-		fmt.Fprintf(b, " (one fdatasync: %s)", shortTime(m.Sync))
+		fmt.Fprintf(b, "\n(one fdatasync: %s)", shortTime(m.Sync))
 	}
-	fmt.Fprintf(b, ".\n%s, %s for each measurement; the peers take turns. ", r.medians(), shortTime(r.Duration))
+	fmt.Fprintf(b, ". %s, %s for each measurement; the peers take turns.\n", r.medians(), shortTime(r.Duration))
 	others, most := r.others()
 	fmt.Fprintf(b, "Others kept %.2f cores busy meanwhile (median; %.2f in the worst run).\n", others, most)
 	if others > quietCores {
-		b.WriteString("**That is much: the figures are rough, and a peer that was measured while others were " +
+		b.WriteString("**That is much: the figures are rough, and a peer that was measured while others were\n" +
 			"busier looks worse than it is.**\n")
 	}
 	if r.Quick {
-		b.WriteString("**A quick run: a tenth of the held locks, waiters, instances and sessions, so that not all " +
+		b.WriteString("**A quick run: a tenth of the held locks, waiters, instances and sessions, so that not all\n" +
 			"goals are about the same.**\n")
 	}
 	b.WriteString("\n")
-	if len(r.Warnings) > 0 {
-		b.WriteString("[What failed](#what-failed) stands at the end.\n\n")
-	}
 }
 
-// writeFailures says what could not be measured as it should.
+// writeFailures says what could not be measured as it should, unless a cell of a table says it.
 func writeFailures(b *strings.Builder, r Record) {
-	if len(r.Warnings) == 0 {
+	warnings := slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool {
+		return slices.ContainsFunc(r.Results, func(x Result) bool {
+			return x.Failed != "" && strings.HasPrefix(w, x.Peer+", "+x.Workload+", round ") &&
+				strings.HasSuffix(w, ": "+x.Failed)
+		})
+	})
+	if len(warnings) == 0 {
 		return
 	}
 	b.WriteString("## What failed\n\n")
-	for _, w := range r.Warnings {
+	for _, w := range warnings {
 		fmt.Fprintf(b, "- %s\n", strings.ReplaceAll(w, "\n", " "))
 	}
 }
@@ -89,14 +94,57 @@ func (r Record) others() (usual, most float64) {
 }
 
 func writeGoals(b *strings.Builder, r Record) {
-	b.WriteString("## Goals\n\nmortise with TLS, against its goals: *must* is what no change may fall below, " +
-		"*reach* is where it shall get. × says how many times as good as the peer.\n\n")
-	head := []string{"", "must", "reach", "mortise", "without TLS", "peer", "verdict"}
+	b.WriteString("## Goals\n\nFor mortise with TLS: *must* is what no change may fall below, *reach* is where it " +
+		"shall get.\n**Bold** figures reach it, *italic* ones miss their must.\n\n")
+	writeRatios(b, r)
 	var rows [][]string
 	for _, g := range goals() {
-		rows = append(rows, append([]string{g.about}, g.verdict(r)...))
+		if g.theirs == "" {
+			must, reach, value, verdict := g.limit(g.must), g.limit(g.reach), g.measured(r), g.verdict(r)
+			rows = append(rows, []string{g.about, must, reach, marked(value, verdict)})
+		}
+	}
+	writeTable(b, []string{"", "must", "reach", "mortise"}, rows)
+}
+
+// writeRatios writes the goals that compare: a row for each workload, a column for each peer.
+func writeRatios(b *strings.Builder, r Record) {
+	b.WriteString("How many times as good as others (must, reach), on disk against etcd, in memory against the " +
+		"rest:\n\n")
+	head := []string{""}
+	var rows [][]string
+	for _, g := range goals() {
+		if g.theirs == "" {
+			continue
+		}
+		if !slices.Contains(head, g.theirs) {
+			head = append(head, g.theirs)
+		}
+		if !slices.ContainsFunc(rows, func(row []string) bool { return row[0] == g.about }) {
+			rows = append(rows, []string{g.about})
+		}
+	}
+	for i := range rows {
+		rows[i] = append(rows[i], make([]string, len(head)-1)...)
+		for _, g := range goals() {
+			if g.theirs != "" && g.about == rows[i][0] {
+				rows[i][slices.Index(head, g.theirs)] = fmt.Sprintf("%s (%s, %s)", marked(g.measured(r), g.verdict(r)),
+					cmp.Or(g.limit(g.must), "–"), cmp.Or(g.limit(g.reach), "–"))
+			}
+		}
 	}
 	writeTable(b, head, rows)
+}
+
+// marked is a figure as its verdict has it.
+func marked(figure, verdict string) string {
+	switch verdict {
+	case reached:
+		return "**" + figure + "**"
+	case missed:
+		return "*" + figure + "*"
+	}
+	return cmp.Or(figure, verdict)
 }
 
 // writeTable writes a table in Markdown, without columns that are empty.

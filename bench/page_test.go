@@ -72,23 +72,22 @@ func TestVerdicts(t *testing.T) {
 		goal         goal
 		want         string
 	}{
-		{100, 10, goal{value: rate, must: 5, reach: 10}, "**reach**"},
-		{99, 10, goal{value: rate, must: 5, reach: 10}, "must"},
-		{49, 10, goal{value: rate, must: 5, reach: 10}, "*missed*"},
-		{49, 10, goal{value: rate, reach: 10}, "below reach"},
-		{10, 20, goal{value: halfTime, lower: true, must: 1.5, reach: 2}, "**reach**"},
-		{10, 16, goal{value: halfTime, lower: true, must: 1.5, reach: 2}, "must"},
-		{10, 14, goal{value: halfTime, lower: true, must: 1.5, reach: 2}, "*missed*"},
-		{10, 0, goal{value: halfTime, lower: true, must: 20, reach: 9}, "must"},
-		{21, 0, goal{value: halfTime, lower: true, must: 20, reach: 9}, "*missed*"},
+		{100, 10, goal{value: rate, must: 5, reach: 10}, reached},
+		{99, 10, goal{value: rate, must: 5, reach: 10}, met},
+		{49, 10, goal{value: rate, must: 5, reach: 10}, missed},
+		{49, 10, goal{value: rate, reach: 10}, below},
+		{10, 20, goal{value: halfTime, lower: true, must: 1.5, reach: 2}, reached},
+		{10, 16, goal{value: halfTime, lower: true, must: 1.5, reach: 2}, met},
+		{10, 14, goal{value: halfTime, lower: true, must: 1.5, reach: 2}, missed},
+		{10, 0, goal{value: halfTime, lower: true, must: 20, reach: 9}, met},
+		{21, 0, goal{value: halfTime, lower: true, must: 20, reach: 9}, missed},
 	} {
 		g := c.goal
 		g.ours, g.workload, g.show = "a", "w", showPlainly
 		if c.theirs > 0 {
 			g.theirs = "b"
 		}
-		cells := g.verdict(record(c.ours, c.theirs))
-		if got := cells[len(cells)-1]; got != c.want {
+		if got := g.verdict(record(c.ours, c.theirs)); got != c.want {
 			t.Errorf("%v against %v, must %v, reach %v: %s, want %s", c.ours, c.theirs, g.must, g.reach, got, c.want)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // postgresPeer is advisory locks of one PostgreSQL server, whose tables are not used: nothing of a
 // lock is on disk.
 func postgresPeer() Peer {
-	const connection = "a lock that is held or waited for needs a connection of its own"
+	const connection = "a connection for each"
 	return Peer{
 		Name: "postgres", Kind: "postgres",
 		Promise: "one server: its loss is the loss of all locks; no order is promised; no fencing token; a loss " +

@@ -18,11 +18,11 @@ import (
 func redisPeer(name string, servers int, durable bool) Peer {
 	p := Peer{
 		Name: name, Kind: "redis", Durable: durable,
-		Promise: "the caller that polls at the right moment (every 5 ms here) gets it; no fencing token; nothing renews " +
-			"the lock, and no caller is told of a loss",
+		Promise: "the caller that polls at the right moment (every 5 ms here) gets it; no fencing token; no renewal, " +
+			"and no caller is told of a loss",
 		Missing: needs("redis-server"),
 		Lacks: map[string]string{"idle": "no instances of its own", "kill": "no leader",
-			"waiters": "10,000 callers that poll every 5 ms are no queue"},
+			"waiters": "callers that poll are no queue"},
 	}
 	if servers == 1 {
 		p.Promise = "one server: its loss is the loss of all locks; " + p.Promise

@@ -2,14 +2,15 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 func writeRates(b *strings.Builder, r Record, durable bool) {
 	columns := []string{"serial", "relock", "parallel64", "parallel1024", "parallel8192", "zipf"}
-	head, base := []string{"on disk before it counts"}, "etcd"
+	head := []string{"on disk before it counts"}
 	if !durable {
-		head, base = []string{"in memory, or not synced"}, "etcd-nosync"
+		head = []string{"in memory, or not synced"}
 	}
 	for _, c := range columns {
 		head = append(head, workloadTitle(c))
@@ -21,7 +22,7 @@ func writeRates(b *strings.Builder, r Record, durable bool) {
 		}
 		row := []string{p.Name}
 		for _, c := range columns {
-			row = append(row, rateCell(r, p, c, base))
+			row = append(row, rateCell(r, p, c))
 		}
 		rows = append(rows, row)
 	}
@@ -30,18 +31,17 @@ func writeRates(b *strings.Builder, r Record, durable bool) {
 	}
 }
 
-// rateCell shows rate, latency and the ratio to another peer.
-func rateCell(r Record, p PeerRecord, workload, base string) string {
+// rateCell shows rate and latency.
+func rateCell(r Record, p PeerRecord, workload string) string {
 	x, ok := r.find(p.Name, workload)
 	if !ok {
 		return r.whyNot(p, workload)
 	}
-	cell := fmt.Sprintf("%s (%s / %s)", shortNumber(x.Rate), shortTime(x.P50), shortTime(x.P99))
-	if to, ok := r.find(base, workload); ok && p.Name != base {
-		cell += " " + shortRatio(x.Rate/to.Rate)
-	}
-	return cell
+	return fmt.Sprintf("%s (%s)", shortNumber(x.Rate), lockTimes(x))
 }
+
+// lockTimes shows the median and the 99th percentile.
+func lockTimes(x Result) string { return shortTime(x.P50) + ", " + shortTime(x.P99) }
 
 func writeHandovers(b *strings.Builder, r Record) {
 	columns := []string{"handover3", "handover64"}
@@ -49,31 +49,25 @@ func writeHandovers(b *strings.Builder, r Record) {
 	if len(peers) == 0 {
 		return
 	}
-	b.WriteString("Hand-overs a second (median / 99th percentile of the gap from one holder's call of Unlock " +
-		"to the next holder's return from Lock), and the\n")
-	b.WriteString("turns of the waiter that had fewest and of the one that had most:\n\n")
+	b.WriteString("Hand-overs a second (median, 99th percentile of the time from the call of Unlock to the next\n" +
+		"holder's return from Lock), and the fewest and the most turns of a waiter:\n\n")
 	head := []string{"", "3 waiters", "turns", "64 waiters", "turns"}
 	var rows [][]string
 	for _, p := range peers {
-		base := "etcd"
-		if !p.Durable {
-			base = "etcd-nosync"
-		}
 		row := []string{p.Name}
 		for _, c := range columns {
 			turns := ""
 			if x, ok := r.find(p.Name, c); ok {
-				turns = fmt.Sprintf("%s to %s", shortNumber(x.Least), shortNumber(x.Most))
+				turns = fmt.Sprintf("%s–%s", shortNumber(x.Least), shortNumber(x.Most))
 			}
-			row = append(row, rateCell(r, p, c, base), turns)
+			row = append(row, rateCell(r, p, c), turns)
 		}
 		rows = append(rows, row)
 	}
 	writeTable(b, head, rows)
-	b.WriteString("etcd's 30 hand-overs a second with few waiters come from its 100 ms cycle for watchers that " +
-		"have fallen behind: a waiter begins to watch its predecessor at a\n")
-	b.WriteString("revision that is already past, and such watchers are served on that cycle. With 64 waiters " +
-		"most have long been watching when their turn comes.\n\n")
+	b.WriteString("etcd's 30 hand-overs a second with few waiters come from its 100 ms cycle for watchers of a past\n" +
+		"revision, which is what a new waiter begins with. With 64 waiters most have long been watching when\n" +
+		"their turn comes.\n\n")
 }
 
 func writeCounts(b *strings.Builder, r Record) {
@@ -81,10 +75,9 @@ func writeCounts(b *strings.Builder, r Record) {
 		return
 	}
 	peers := r.measured("serial", "held", "waiters", "kill") // those too that can do none of the three
-	b.WriteString("Locks that are taken and kept (how many in which time; what the heap of the process grows " +
-		"by for each: all three members and the handles, where they are\n")
-	b.WriteString("in it), a long queue for one key that is served once through, and kill -9 of the leading " +
-		"process to the next grant in another (median / worst):\n\n")
+	b.WriteString("Locks that are taken and kept, and by how much the heap of all three members and the handles grows\n" +
+		"for each; a queue for one key; kill -9 of the leading process to the next grant in another (median,\n" +
+		"worst):\n\n")
 	var rows [][]string
 	for _, p := range peers {
 		row := []string{p.Name, r.whyNot(p, "held"), "", r.whyNot(p, "waiters"), r.whyNot(p, "kill")}
@@ -98,7 +91,7 @@ func writeCounts(b *strings.Builder, r Record) {
 			row[3] = fmt.Sprintf("%s in %s", shortNumber(x.Count), shortTime(x.Took))
 		}
 		if x, ok := r.find(p.Name, "kill"); ok {
-			row[4] = fmt.Sprintf("%s / %s", shortTime(x.P50), shortTime(x.P99))
+			row[4] = lockTimes(x)
 		}
 		rows = append(rows, row)
 	}
@@ -124,57 +117,72 @@ func writeIdle(b *strings.Builder, r Record) {
 			}
 			percent := 100 * x.CPU.Seconds()
 			rows = append(rows, []string{p.Name, shortNumber(x.Count),
-				fmt.Sprintf("%s%% (%s%% each)", threeDigits(percent), threeDigits(percent/x.Count)),
-				fmt.Sprintf("%s (%s each)", shortBytes(x.Wire), shortBytes(x.Wire/x.Count)), shortBytes(x.Heap),
+				fmt.Sprintf("%s%% (%s%%)", threeDigits(percent), threeDigits(percent/x.Count)),
+				fmt.Sprintf("%s (%s)", shortBytes(x.Wire), shortBytes(x.Wire/x.Count)), shortBytes(x.Heap),
 				shortNumber(x.Sockets)})
 		}
 	}
-	writeTable(b, []string{"", "instances", "of one core", "over loopback, a second", "heap of each",
-		"sockets of each, both ends"}, rows)
+	writeTable(b, []string{"", "instances", "of one core (each)", "over loopback, a second (each)",
+		"heap of each", "sockets of each, both ends"}, rows)
 }
 
 func writeFleet(b *strings.Builder, r Record) {
-	rows := [][]string{}
-	for _, w := range []string{"coldstart100", "coldstart1000", "beside1000", "sessions", "storm", "line"} {
-		for _, p := range r.measured(w) {
-			x, _ := r.find(p.Name, w)
-			row := []string{p.Name, fleetTitle(w), shortNumber(x.Count), "", "", "", ""}
-			if x.Took > 0 {
-				row[3] = shortTime(x.Took)
+	list := fleet()
+	var names []string
+	for _, f := range list {
+		names = append(names, f.workload)
+	}
+	peers := r.measured(names...)
+	head, rows := []string{""}, [][]string{}
+	for _, p := range peers {
+		head = append(head, p.Name)
+	}
+	for _, f := range list {
+		row, count := []string{""}, ""
+		for _, p := range peers {
+			x, ok := r.find(p.Name, f.workload)
+			if !ok {
+				row = append(row, "")
+				continue
 			}
-			switch w {
-			case "beside1000", "storm":
-				row[4] = fmt.Sprintf("%s / %s", shortTime(x.P50), shortTime(x.P99))
-			case "sessions":
-				row[5] = fmt.Sprintf("%s each, %s%% of a core", shortBytes(x.Heap), threeDigits(100*x.CPU.Seconds()))
-			case "line":
-				row[6] = shortNumber(x.Rate)
-			}
+			row, count = append(row, f.show(x)), shortNumber(x.Count)
+		}
+		if row[0] = strings.ReplaceAll(f.about, "#", count); count != "" {
 			rows = append(rows, row)
 		}
 	}
 	if len(rows) == 0 {
 		return
 	}
-	b.WriteString("Many instances, and many sessions on one leader. A session here is a port that does not " +
-		"listen and a client; to the leader it is what a\n")
-	b.WriteString("member is. The leader's memory is its heap and stacks.\n\n")
-	writeTable(b, []string{"", "", "how many", "took", "Lock", "leader at rest", "hand-overs a second"}, rows)
+	b.WriteString("Many instances in one process, and many sessions on one leader. A session here is a client and a\n" +
+		"port that does not listen; to the leader it is what a member is.\n\n")
+	writeTable(b, head, rows)
 }
 
-// fleetTitle is what the table says of a workload.
-func fleetTitle(name string) string {
-	switch name {
-	case "coldstart100", "coldstart1000":
-		return "instances in one process, from nothing to all ready"
-	case "beside1000":
-		return "one caller beside idle instances"
-	case "sessions":
-		return "sessions, begun one after the other and at rest"
-	case "storm":
-		return "sessions whose leader is killed, until all are attached again; Lock of those that are"
+// A fleetRow is a row about many instances or sessions. # in its title is how many.
+type fleetRow struct {
+	workload, about string
+	show            func(Result) string
+}
+
+func fleet() []fleetRow {
+	took := func(x Result) string { return shortTime(x.Took) }
+	return []fleetRow{
+		{"coldstart100", "# instances, from nothing to all ready", took},
+		{"coldstart1000", "# instances, from nothing to all ready", took},
+		{"beside1000", "Lock beside # idle instances; its 99th percentile against alone", func(x Result) string {
+			return lockTimes(x) + "; " + shortRatio(timesAlone(x))
+		}},
+		{"sessions", "# sessions begun one after the other", took},
+		{"sessions", "the leader at rest: heap and stacks for each, share of a core", func(x Result) string {
+			return fmt.Sprintf("%s, %s%%", shortBytes(x.Heap), threeDigits(100*x.CPU.Seconds()))
+		}},
+		{"storm", "kill -9 of their leader, until all are attached again", took},
+		{"storm", "Lock of those that are", lockTimes},
+		{"line", "# waiters on 1,000 keys, served in order", func(x Result) string {
+			return fmt.Sprintf("%s, %s/s", took(x), shortNumber(x.Rate))
+		}},
 	}
-	return "waiters on 1,000 keys, served in order"
 }
 
 func writeCosts(b *strings.Builder, r Record) {
@@ -198,8 +206,7 @@ func writeCosts(b *strings.Builder, r Record) {
 	if len(rows) == 0 {
 		return
 	}
-	b.WriteString("Processor time and allocations for one pair, of the callers and all three members together, " +
-		"where all are in one process:\n\n")
+	b.WriteString("Processor time and allocations for one pair, of the callers and all three members together:\n\n")
 	writeTable(b, []string{"", "serial", "64 callers", "1,024 callers", "8,192 callers"}, rows)
 }
 
@@ -210,6 +217,11 @@ func writePromises(b *strings.Builder, r Record) {
 		version := p.Version
 		if p.Missing != "" {
 			version = "skipped: " + p.Missing
+		}
+		same := func(row []string) bool { return row[1] == version && row[2] == p.Promise }
+		if i := slices.IndexFunc(rows, same); i >= 0 {
+			rows[i][0] += ", " + p.Name
+			continue
 		}
 		rows = append(rows, []string{p.Name, version, p.Promise})
 	}
