@@ -14,16 +14,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// complaints collects the mistakes of a Config, one error each.
-type complaints []error
+// configErrors collects the mistakes of a Config, one error each.
+type configErrors []error
 
-func (cs *complaints) add(field, format string, args ...any) {
+func (cs *configErrors) add(field, format string, args ...any) {
 	*cs = append(*cs, fmt.Errorf("Config.%s: %s", field, fmt.Sprintf(format, args...)))
 }
 
 // validate reports every mistake of a Config with defaults, by field name, or nil.
 func (c Config) validate() error {
-	var wrong complaints
+	var wrong configErrors
 	wrong.checkEach(c)
 	wrong.checkBind(c)
 	wrong.checkSecurity(c)
@@ -43,7 +43,7 @@ func (c Config) validate() error {
 const minSessionTTL = time.Second
 
 // checkEach checks each field by itself, so it also works on a Config that is not complete yet.
-func (cs *complaints) checkEach(c Config) {
+func (cs *configErrors) checkEach(c Config) {
 	cs.checkText("Name", c.Name, 1, 128)
 	cs.checkText("Cluster", c.Cluster, 1, 128)
 	cs.checkText("Zone", c.Zone, 0, 64)
@@ -87,13 +87,13 @@ const (
 	maxBudget = 1 << 40
 )
 
-func (cs *complaints) checkBudget(field string, bytes int64) {
+func (cs *configErrors) checkBudget(field string, bytes int64) {
 	if bytes < minBudget || bytes > maxBudget {
 		cs.add(field, "%d is not between %d (1 MiB) and %d (1 TiB)", bytes, int64(minBudget), int64(maxBudget))
 	}
 }
 
-func (cs *complaints) checkText(field, text string, least, most int) {
+func (cs *configErrors) checkText(field, text string, least, most int) {
 	switch {
 	case len(text) < least:
 		cs.add(field, "is empty, and no default could be found; set it")
@@ -104,7 +104,7 @@ func (cs *complaints) checkText(field, text string, least, most int) {
 	}
 }
 
-func (cs *complaints) checkBind(c Config) {
+func (cs *configErrors) checkBind(c Config) {
 	if checkAddress(c.Bind, false) != nil {
 		return // checkEach has reported it
 	}
@@ -116,7 +116,7 @@ func (cs *complaints) checkBind(c Config) {
 }
 
 // checkSecurity reports a choice of more than one kind of security, and the mistakes within one.
-func (cs *complaints) checkSecurity(c Config) {
+func (cs *configErrors) checkSecurity(c Config) {
 	chosen := 0
 	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != TLSFiles{}, c.Insecure} {
 		if set {
@@ -147,7 +147,7 @@ func (cs *complaints) checkSecurity(c Config) {
 	}
 }
 
-func (cs *complaints) checkAdvertise(address string) {
+func (cs *configErrors) checkAdvertise(address string) {
 	if err := checkAddress(address, true); err != nil {
 		cs.add("Advertise", "%v", err)
 		return
@@ -157,7 +157,7 @@ func (cs *complaints) checkAdvertise(address string) {
 	}
 }
 
-func (cs *complaints) checkFounding(c Config) {
+func (cs *configErrors) checkFounding(c Config) {
 	switch {
 	case c.alone() && (c.Replicas != 0 || len(c.Founders) != 0):
 		cs.add("Join", "is empty, but Replicas or Founders is set: list the addresses of the other instances, or drop "+
@@ -170,7 +170,7 @@ func (cs *complaints) checkFounding(c Config) {
 	}
 }
 
-func (cs *complaints) checkFounders(founders []string) {
+func (cs *configErrors) checkFounders(founders []string) {
 	if len(founders) > replica.MaxFounders {
 		cs.add("Founders", "has %d names, more than %d", len(founders), replica.MaxFounders)
 	}

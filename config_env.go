@@ -173,7 +173,7 @@ func (e environment) check(c Config) {
 		old = "OLD_SECRETS_FILE"
 	}
 	full := c.withDefaults()
-	var wrong complaints
+	var wrong configErrors
 	wrong.checkEach(full)
 	if c.Secret != "" {
 		if _, err := full.credentials(nil, nil); err != nil {

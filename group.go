@@ -51,7 +51,7 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err
 	}
-	counsel, err := n.engine.Consult(ctx)
+	counsel, err := n.engine.QueryStatus(ctx)
 	if err != nil {
 		return Health{}, n.explain("ask for the state of the voters", err)
 	}
@@ -62,7 +62,7 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 // health turns a report of the leader into a Health with names.
 func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, remarks []string,
 	disks []instance.FaultyDisk) Health {
-	c, people := &p.Cluster, p.People
+	c, people := &p.Cluster, p.Names
 	h := Health{
 		Leader: people.Name(leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due,
 		Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks),

@@ -261,7 +261,7 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 			return nil, n.explain(doing, &client.WaitError{Err: client.ContextError(ctx)})
 		}
 		asking, cancel := context.WithTimeout(ctx, queries.Time(q))
-		a, err := instance.LookOnce(asking, n.engine, method, q)
+		a, err := instance.QueryOnce(asking, n.engine, method, q)
 		cancel()
 		if err == nil || errors.Is(err, ErrNotAllowed) {
 			return a, ownError(err)

@@ -348,7 +348,7 @@ func (n *Node) Ready(ctx context.Context) error {
 func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	why = "no leader has reported within " + settleTime.String() + " that the voters are settled"
 	for ctx.Err() == nil {
-		counsel, err := n.engine.Consult(ctx)
+		counsel, err := n.engine.QueryStatus(ctx)
 		switch {
 		case err != nil:
 			return why

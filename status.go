@@ -99,7 +99,7 @@ func (n *Node) Status() Status {
 	}
 	s.fillSessions(p)
 	if p.Started {
-		s.fill(&p.Cluster, p.Leader, p.People, p.Linked)
+		s.fill(&p.Cluster, p.Leader, p.Names, p.Linked)
 		if p.Report != nil {
 			h := n.health(p, *p.Report, p.ID, p.Remarks, p.Disks)
 			s.Health = &h
@@ -170,7 +170,7 @@ func (c *Config) votersWanted() int {
 }
 
 // fill adds the state of the cluster part.
-func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people instance.People, linked func(nodeid.ID) bool) {
+func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people instance.InstanceNames, linked func(nodeid.ID) bool) {
 	s.Phase, s.Waiting, s.Namesake = Phase(c.Phase.String()), plain.Text(c.Waiting), plain.Text(c.Namesake)
 	if c.Group != 0 {
 		s.Group = nodeid.Hex(c.Group)

@@ -107,13 +107,13 @@ func eventsOf(list *query.EventList) (all []Event) {
 func eventOf(e *query.Event) Event {
 	told := Event{
 		Position: e.Position, Key: string(e.Key), Token: Token(e.Token),
-		What: map[lockfsm.Happening]EventKind{
+		What: map[lockfsm.EventKind]EventKind{
 			lockfsm.Began: EventHeld, lockfsm.Left: EventLeft, lockfsm.Ended: EventFreed, lockfsm.Wrote: EventData,
-		}[lockfsm.Happening(e.What)],
+		}[lockfsm.EventKind(e.What)],
 		Cause: map[lockfsm.Cause]Cause{
 			lockfsm.Released: CauseReleased, lockfsm.Expired: CauseExpired, lockfsm.Closed: CauseClosed,
 			lockfsm.Evicted: CauseForced,
-			lockfsm.TakenUp: CauseResumed,
+			lockfsm.Resumed: CauseResumed,
 		}[lockfsm.Cause(e.Cause)],
 	}
 	if e.At != 0 {

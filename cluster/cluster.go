@@ -25,8 +25,8 @@ type Cluster struct {
 	gossip *gossip.Gossip // nil if it does not gossip; safe for concurrent use
 	left   atomic.Bool
 
-	looking atomic.Bool // the owner has yet to process a Look
-	strays  strays
+	looking      atomic.Bool // the owner has yet to process a Look
+	removedPeers strays
 
 	closing atomic.Bool   // Close was called
 	closed  chan struct{} // closed when the first Close is about to return
@@ -148,15 +148,15 @@ func (c *Cluster) Close() error {
 	select {
 	case <-c.done:
 	case <-limit.C:
-		c.hush()
+		c.endGossip()
 		c.hung = fmt.Errorf("%w: a call has not returned for %v; what waits for it ends when it does", ErrHung,
 			maxCloseWait)
 	}
 	return c.hung
 }
 
-// hush ends gossip: when the owner ends, or in its place if the owner hangs.
-func (c *Cluster) hush() {
+// endGossip ends gossip: when the owner ends, or in its place if the owner hangs.
+func (c *Cluster) endGossip() {
 	if c.gossip != nil && c.quiet.CompareAndSwap(false, true) {
 		c.gossip.Close()
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Sight is what a Core sees of its own instance. The core calls its methods during its own calls.
-// They only read, and must not call the core.
-type Sight interface {
+// OwnState is what a Core sees of its own instance. The core calls its methods during its own
+// calls. They only read, and must not call the core.
+type OwnState interface {
 	// Facts returns what the replica here sees if it leads the group and has applied an entry of
 	// its own term, and that term.
 	Facts() (f voters.Facts, term uint64, leads bool)
@@ -43,7 +43,7 @@ type CoreConfig struct {
 	Founding founding.Config
 	Zone     string
 	Gossips  bool // it is a founder
-	Sight    Sight
+	OwnState OwnState
 }
 
 // Core makes all decisions of one instance as a part of the cluster. It joins the cores of founding
@@ -68,7 +68,7 @@ type Core struct {
 	peers     map[string]gossip.Meta   // by memberlist's name: what gossip sees, including this instance
 	moved     bool                     // join or peers have changed since Founding.Places
 	rivals    map[string]time.Duration // since when an address hints at another group with a leader
-	rival     founding.Who             // a member of such a group that has confirmed it. Zero means none
+	rival     founding.InstanceInfo    // a member of such a group that has confirmed it. Zero means none
 	find      finder
 	spread    spreading
 	lead      lead.Lead
@@ -105,7 +105,7 @@ func (c *Core) Voter(raft uint64) (Voter, bool) { return c.book.Find(raft) }
 
 // Rival returns a member of another group that has a leader, while this instance's group has one
 // too. The two can never merge.
-func (c *Core) Rival() (who founding.Who, two bool) { return c.rival, c.rival.Group != 0 }
+func (c *Core) Rival() (who founding.InstanceInfo, two bool) { return c.rival, c.rival.Group != 0 }
 
 // settled reports whether this instance takes part in a group that is born.
 func (c *Core) settled() bool {
@@ -170,7 +170,7 @@ func (c *Core) follow(now time.Duration, e founding.Event) {
 // forget drops what the core knows about its group, at the end of a life.
 func (c *Core) forget() {
 	c.raft, c.book, c.spread, c.lead = 0, founding.Book{}, spreading{}, lead.Lead{}
-	c.acts, c.rival, c.report = Acts{}, founding.Who{}, nil
+	c.acts, c.rival, c.report = Acts{}, founding.InstanceInfo{}, nil
 	c.linger(0)
 	for _, q := range c.inquiries {
 		q.asking, q.due = false, 0 // answers to questions of an earlier life are ignored
@@ -180,7 +180,7 @@ func (c *Core) forget() {
 // Acts are the actions of a turn besides the host's events. All may be carried out concurrently.
 type Acts struct {
 	Carry     []lead.Carry  // steps for the log
-	Errands   []Errand      // questions, whose outcomes go to Done
+	Tasks     []Task        // questions, whose outcomes go to Done
 	Gossip    []string      // addresses to gossip with, whose outcomes go to Gossiped
 	Told      []Told        // answers to inquiries
 	Dismissed uint64        // a removed replica that may stop now. Zero means none
@@ -191,7 +191,7 @@ type Acts struct {
 // step of a turn. fresh is a raft ID that was never used; word is random.
 func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	next := c.govern(now, fresh)
-	next = min(next, c.inquire(now, fresh, word), c.tell(now), c.pullDue(now), c.seekRival(now), c.rejoin(now, word))
+	next = min(next, c.inquire(now, fresh, word), c.tell(now), c.pullDue(now), c.askRival(now), c.rejoin(now, word))
 	acts := c.acts
 	acts.Next = next
 	c.acts = Acts{}
@@ -201,7 +201,7 @@ func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 // Ask answers a question of founding. The answer may be sent once Founding.State is stored. Nil
 // means silence.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, question []byte) []byte {
-	c.Founding.Guide(c.cfg.Sight.Guide())
+	c.Founding.Guide(c.cfg.OwnState.Guide())
 	return c.Founding.Ask(now, wallUnixMS, from, question)
 }
 
@@ -209,7 +209,7 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, question []b
 func (c *Core) Result(
 	now, asked time.Duration, q founding.Question, outcome founding.Outcome, from nodeid.ID, answer []byte,
 ) {
-	c.Founding.Guide(c.cfg.Sight.Guide())
+	c.Founding.Guide(c.cfg.OwnState.Guide())
 	c.Founding.Result(now, q.ID, asked, outcome, from, answer)
 	if outcome != founding.Answered || !c.cfg.Gossips {
 		return

@@ -12,30 +12,30 @@ import (
 // This file is how an instance asks the leader about the voters, and how it answers such questions.
 
 const (
-	consultEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
-	consultHops  = 3                      // how many redirects an attempt follows
+	queryEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
+	queryHops  = 3                      // how many redirects an attempt follows
 )
 
-// Counsel is the answer of a leader.
-type Counsel = lead.Counsel
+// VoterStatus is the answer of a leader.
+type VoterStatus = lead.VoterStatus
 
-// Consultation asks for the state of a group's voters, and whether a replica may stop.
-type Consultation struct {
+// StatusQuery asks for the state of a group's voters, and whether a replica may stop.
+type StatusQuery struct {
 	Group    uint64
 	Instance nodeid.ID // the asking one
 	Raft     uint64    // of the replica
 }
 
-// Advice is the answer to a Consultation: the leader's, or which instance leads.
-type Advice struct {
-	Counsel *Counsel  // nil if this instance does not lead
-	Leader  nodeid.ID // the leader and its address; zero if unknown here
-	Addr    string
+// StatusReply is the answer to a StatusQuery: the leader's, or which instance leads.
+type StatusReply struct {
+	VoterStatus *VoterStatus // nil if this instance does not lead
+	Leader      nodeid.ID    // the leader and its address; zero if unknown here
+	Addr        string
 }
 
-// Advise answers a consultation. A leader looks again if its last look is not fresh, since it may
-// have lost its lead. fresh is a raft ID that was never used.
-func (c *Core) Advise(now time.Duration, q Consultation, fresh uint64) (a Advice) {
+// ReplyStatus answers a statusQuery. A leader looks again if its last look is not fresh, since it
+// may have lost its lead. fresh is a raft ID that was never used.
+func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a StatusReply) {
 	if q.Group != c.Founding.Group() {
 		return a
 	}
@@ -43,28 +43,28 @@ func (c *Core) Advise(now time.Duration, q Consultation, fresh uint64) (a Advice
 		if !c.lead.Fresh(now) {
 			c.observe(now, fresh)
 		}
-		if counsel, leads := c.lead.Counsel(q.Raft, q.Instance); leads {
+		if counsel, leads := c.lead.VoterStatus(q.Raft, q.Instance); leads {
 			counsel.Leader = c.Founding.Instance()
-			return Advice{Counsel: &counsel}
+			return StatusReply{VoterStatus: &counsel}
 		}
 	}
 	if c.Founding.Phase() != founding.Member {
 		return a
 	}
-	if instance, addr := c.cfg.Sight.Leader(); instance != c.Founding.Instance() && instance != q.Instance {
+	if instance, addr := c.cfg.OwnState.Leader(); instance != c.Founding.Instance() && instance != q.Instance {
 		a.Leader, a.Addr = instance, addr
 	}
 	return a
 }
 
-// whom returns an instance to ask: by turns the leader as far as is known here, and a random voter,
-// since the former may be out of date. word is random.
-func (c *Core) whom(try int, word uint64) (instance nodeid.ID, addr string) {
+// nextToAsk returns an instance to ask: by turns the leader as far as is known here, and a random
+// voter, since the former may be out of date. word is random.
+func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string) {
 	self := c.Founding.Instance()
 	if c.Founding.Phase() != founding.Member || c.cfg.Founding.Settings.Solo {
 		return nodeid.ID{}, ""
 	}
-	if instance, addr = c.cfg.Sight.Leader(); instance == self {
+	if instance, addr = c.cfg.OwnState.Leader(); instance == self {
 		instance, addr = nodeid.ID{}, ""
 	}
 	others := slices.DeleteFunc(c.book.Voters(), func(v Voter) bool { return v.Learner || v.Instance == self })
@@ -92,8 +92,8 @@ type Inquiry struct {
 
 // Told is the answer of a leader to an inquiry.
 type Told struct {
-	Inquiry *Inquiry
-	Counsel Counsel
+	Inquiry     *Inquiry
+	VoterStatus VoterStatus
 }
 
 // Inquire begins an inquiry. The answer is one of Acts.Told.
@@ -134,52 +134,52 @@ func (c *Core) inquire(now time.Duration, fresh, word uint64) time.Duration {
 
 // attempt asks this instance itself, and then another one.
 func (c *Core) attempt(now time.Duration, q *Inquiry, fresh, word uint64) {
-	q.pause, q.hops = consultEvery+time.Duration(word%uint64(consultEvery/2)), consultHops
+	q.pause, q.hops = queryEvery+time.Duration(word%uint64(queryEvery/2)), queryHops
 	q.due = now + q.pause
-	if advice := c.Advise(now, c.consultation(q), fresh); advice.Counsel != nil {
-		c.told(q, advice.Counsel)
+	if advice := c.ReplyStatus(now, c.statusQuery(q), fresh); advice.VoterStatus != nil {
+		c.told(q, advice.VoterStatus)
 		return
 	}
-	if to, addr := c.whom(q.try, word); addr != "" {
-		c.consult(q, to, addr)
+	if to, addr := c.nextToAsk(q.try, word); addr != "" {
+		c.queryStatus(q, to, addr)
 	}
 	q.try++
 }
 
-func (c *Core) consultation(q *Inquiry) Consultation {
+func (c *Core) statusQuery(q *Inquiry) StatusQuery {
 	raft := q.Raft
 	if q.Own {
 		raft = c.raft
 	}
-	return Consultation{Group: c.Founding.Group(), Instance: c.Founding.Instance(), Raft: raft}
+	return StatusQuery{Group: c.Founding.Group(), Instance: c.Founding.Instance(), Raft: raft}
 }
 
-func (c *Core) consult(q *Inquiry, to nodeid.ID, addr string) {
-	question := c.consultation(q)
+func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
+	question := c.statusQuery(q)
 	q.asking = true
-	c.acts.Errands = append(c.acts.Errands, Errand{To: to, Addr: addr, Consult: &question, inquiry: q})
+	c.acts.Tasks = append(c.acts.Tasks, Task{To: to, Addr: addr, Query: &question, inquiry: q})
 }
 
-// Advised records the answer to a consultation; ok is false if there is none. If an instance that
-// does not lead names the leader, that one is asked at once.
-func (c *Core) Advised(now time.Duration, e Errand, a Advice, ok bool) {
+// StatusReplied records the answer to a statusQuery; ok is false if there is none. If an instance
+// that does not lead names the leader, that one is asked at once.
+func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) {
 	q := e.inquiry
 	q.asking, q.due = false, now+q.pause
 	switch {
 	case !ok || !slices.Contains(c.inquiries, q): // it may have been given up
-	case a.Counsel != nil:
-		c.told(q, a.Counsel)
+	case a.VoterStatus != nil:
+		c.told(q, a.VoterStatus)
 	case q.hops > 0 && a.Addr != "" && !a.Leader.IsZero() && a.Leader != e.To:
 		q.hops--
-		c.consult(q, a.Leader, a.Addr)
+		c.queryStatus(q, a.Leader, a.Addr)
 	}
 }
 
 // told processes the answer of a leader.
-func (c *Core) told(q *Inquiry, counsel *Counsel) {
+func (c *Core) told(q *Inquiry, counsel *VoterStatus) {
 	switch {
 	case !q.lingers:
-		c.acts.Told = append(c.acts.Told, Told{Inquiry: q, Counsel: *counsel})
+		c.acts.Told = append(c.acts.Told, Told{Inquiry: q, VoterStatus: *counsel})
 	case counsel.MayStop:
 		c.acts.Dismissed = q.Raft
 	default:

@@ -11,8 +11,8 @@ import (
 // This file decides when a leader looks at its voters, and answers questions about them. Package
 // lead decides what follows from a look.
 
-// Errand is a question about the voters or their configuration.
-type Errand struct {
+// Task is a question about the voters or their configuration.
+type Task struct {
 	To   nodeid.ID
 	Addr string
 	Body []byte // a message of founding; nil, without Consult, asks whether that instance is there
@@ -20,15 +20,15 @@ type Errand struct {
 	Prepare *voters.Step // set if it asks for a replica
 	term    uint64       // of the lead in which it was decided
 
-	probe     *voters.Probe
-	announced *announcement
-	attached  bool
+	probe    *voters.Probe
+	pushed   *pushing
+	attached bool
 
-	Consult *Consultation // set for a consultation, whose answer goes to Advised instead of Done
+	Query   *StatusQuery // set for a statusQuery, whose answer goes to StatusReplied instead of Done
 	inquiry *Inquiry
 }
 
-// Look records that the result of Sight.Facts may have changed.
+// Look records that the result of OwnState.Facts may have changed.
 func (c *Core) Look() { c.wanted = true }
 
 // govern looks at the voters if it is time to, and returns when the next look is due. Before the
@@ -46,7 +46,7 @@ func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 // observe looks at the facts of the replica here, if it leads.
 func (c *Core) observe(now time.Duration, fresh uint64) {
 	c.wanted = false
-	facts, term, leads := c.cfg.Sight.Facts()
+	facts, term, leads := c.cfg.OwnState.Facts()
 	if !leads {
 		c.lead.Rest(now)
 		c.report = nil
@@ -60,28 +60,28 @@ func (c *Core) observe(now time.Duration, fresh uint64) {
 	}
 	if step := orders.Prepare; step != nil {
 		body := c.lead.Question(*step, c.Founding.Group(), c.book.At(), c.book.Voters())
-		c.errand(Errand{To: step.Instance, Addr: c.lead.Where(step.Instance), Body: body, Prepare: step})
+		c.task(Task{To: step.Instance, Addr: c.lead.Where(step.Instance), Body: body, Prepare: step})
 		c.wanted = true // another one may be due as well
 	}
 	for _, p := range orders.Probes {
-		c.errand(Errand{To: p.Instance, Addr: p.Addr, probe: &p})
+		c.task(Task{To: p.Instance, Addr: p.Addr, probe: &p})
 	}
 }
 
-func (c *Core) errand(e Errand) {
+func (c *Core) task(e Task) {
 	if e.Addr == "" || c.cfg.Founding.Settings.Solo {
 		return
 	}
 	e.term = c.lead.Term()
-	c.acts.Errands = append(c.acts.Errands, e)
+	c.acts.Tasks = append(c.acts.Tasks, e)
 }
 
 // Done records the outcome of an errand. declined is why an instance does not start a replica.
-func (c *Core) Done(now time.Duration, e Errand, outcome founding.Outcome, answer []byte) (declined string) {
+func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer []byte) (declined string) {
 	look := false
 	switch {
-	case e.announced != nil:
-		c.announced(now, e.announced, outcome)
+	case e.pushed != nil:
+		c.pushed(now, e.pushed, outcome)
 	case e.attached:
 		c.spread.telling-- // if it was lost, the instance asks by itself later
 	case e.Prepare != nil:

@@ -11,9 +11,9 @@ const (
 	// Leaderless is how long a leaver keeps asking for a leader to hand its vote to. It is longer
 	// than any election of a group that has a majority.
 	Leaderless = 3 * time.Second
-	// LastWords limits the wait for an answer when perhaps no instance is left: for the end of a
+	// FinalWait limits the wait for an answer when perhaps no instance is left: for the end of a
 	// session when all leave.
-	LastWords = time.Second
+	FinalWait = time.Second
 	// DepartPoll is the time between two questions whether this instance may stop.
 	DepartPoll = 20 * time.Millisecond
 )
@@ -53,18 +53,18 @@ const (
 	Release Step = iota + 1 // wait until it holds no lock, or its time is over
 	Ask                     // ask the leader about the replica, for at most Leaderless, and pass the answer to Heard
 	Pause                   // wait for DepartPoll
-	Part                    // close its session if it holds no lock, within LastWords if it is Alone, and stop
+	Part                    // close its session if it holds no lock, within FinalWait if it is Alone, and stop
 )
 
 // Leaver is what an instance that leaves knows about itself.
 type Leaver struct {
-	Held     bool   // it waits for a lock that it still holds
-	Member   bool   // of a group that is born
-	Raft     uint64 // of its replica, or zero without one
-	Votes    bool   // the replica votes in the configuration that is applied here
-	Leads    bool   // it votes and leads
-	Company  bool   // another replica of that configuration is connected
-	TimeOver bool   // it may not wait any longer
+	Held            bool   // it waits for a lock that it still holds
+	Member          bool   // of a group that is born
+	Raft            uint64 // of its replica, or zero without one
+	Votes           bool   // the replica votes in the configuration that is applied here
+	Leads           bool   // it votes and leads
+	OthersConnected bool   // another replica of that configuration is connected
+	TimeOver        bool   // it may not wait any longer
 }
 
 // Next returns the next step.
@@ -110,14 +110,14 @@ func (d *Departure) part(alone bool, lost string) Step {
 
 // Heard records the answer of the leader. Nil means that no leader has answered for longer than an
 // election takes. Then there is no instance to take over the vote.
-func (d *Departure) Heard(now time.Duration, l Leaver, said *Counsel) {
+func (d *Departure) Heard(now time.Duration, l Leaver, said *VoterStatus) {
 	switch {
 	case said == nil && l.TimeOver: // the leader's last answer still holds
 	case said == nil:
 		d.words = ""
 		d.part(true, d.lost(l))
 	case said.AllLeaving:
-		d.stage, d.Alone, d.until = seesOff, true, now+LastWords
+		d.stage, d.Alone, d.until = seesOff, true, now+FinalWait
 	case said.MayStop:
 		d.part(false, "")
 	default:
@@ -128,7 +128,7 @@ func (d *Departure) Heard(now time.Duration, l Leaver, said *Counsel) {
 // lost returns why a vote is lost, or "". Without an answer of a leader only connections show that
 // other instances are there.
 func (d *Departure) lost(l Leaver) string {
-	if !l.Votes || d.words == "" && !l.Company {
+	if !l.Votes || d.words == "" && !l.OthersConnected {
 		return ""
 	}
 	return cmp.Or(d.words, "no leader has answered")
@@ -136,4 +136,4 @@ func (d *Departure) lost(l Leaver) string {
 
 // stays reports whether the leader still waits although all leave. It stops last, so that the
 // others need not elect another leader to learn that they may stop.
-func (l Leaver) stays() bool { return l.Raft != 0 && l.Leads && l.Company }
+func (l Leaver) stays() bool { return l.Raft != 0 && l.Leads && l.OthersConnected }

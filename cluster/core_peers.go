@@ -30,7 +30,7 @@ func (c *Core) Seen(now time.Duration, n gossip.News) {
 	c.peers[n.Name] = n.Meta
 	c.find.remember(n.Meta.Addr)
 	if n.Meta.Instance == c.Founding.Instance() {
-		c.Founding.Suspect(now, n.Meta.Addr)
+		c.Founding.SeenElsewhere(now, n.Meta.Addr)
 	}
 }
 
@@ -94,11 +94,11 @@ func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	return hints
 }
 
-// seekRival looks for a member of another group that has a leader, while this instance's group has
+// askRival looks for a member of another group that has a leader, while this instance's group has
 // one too. It returns when to look again. Gossip is only a hint: the instance itself has to confirm
 // it.
-func (c *Core) seekRival(now time.Duration) (next time.Duration) {
-	c.rival, next = founding.Who{}, now+idle
+func (c *Core) askRival(now time.Duration) (next time.Duration) {
+	c.rival, next = founding.InstanceInfo{}, now+idle
 	hints := c.rivalHints(now)
 	for addr := range c.rivals {
 		if !hints[addr] {

@@ -12,30 +12,30 @@ import (
 
 // Times and limits of spreading a configuration.
 const (
-	pullWithin    = 2 * time.Second // how long to wait for one peer that knows a newer one
-	pullSoon      = pullWithin / 8  // the same for a voter that does not lead
-	announceTries = 4
-	announcePause = time.Second
-	strayPause    = time.Second // between two announcements to one stray
-	maxStrays     = 64          // strays that are remembered
-	idle          = time.Hour   // no work is due
+	pullWithin       = 2 * time.Second // how long to wait for one peer that knows a newer one
+	pullSoon         = pullWithin / 8  // the same for a voter that does not lead
+	pushTries        = 4
+	pushPause        = time.Second
+	removedPeerPause = time.Second // between two pushes to one stray
+	maxRemovedPeers  = 64          // strays that are remembered
+	idle             = time.Hour   // no work is due
 )
 
 // charterAt is the number of the configuration that a charter makes.
 const charterAt = 1
 
 type spreading struct {
-	announcements []*announcement // to be made
-	attached      []Voter         // to be told once, a few at a time
-	telling       int             // announcements to attached ones under way
-	before        []Voter         // the replicas before the last changes, until a look shows which instance leads
-	pullAt        time.Duration   // no instance is asked for a newer configuration before this time
-	pulls         int
+	pushes   []*pushing    // to be made
+	attached []Voter       // to be told once, a few at a time
+	telling  int           // pushes to attached ones under way
+	before   []Voter       // the replicas before the last changes, until a look shows which instance leads
+	pullAt   time.Duration // no instance is asked for a newer configuration before this time
+	pulls    int
 }
 
-// announcement tells one instance the newest configuration until it has answered, nothing listens
+// pushing tells one instance the newest configuration until it has answered, nothing listens
 // there, or no tries are left.
-type announcement struct {
+type pushing struct {
 	to    nodeid.ID
 	addr  string
 	tries int           // left
@@ -89,7 +89,7 @@ func (c *Core) readdressed(now time.Duration) {
 	}
 	for _, v := range c.book.Voters() {
 		if v.Instance != c.Founding.Instance() {
-			c.announce(v.Instance, v.Addr, 1)
+			c.push(v.Instance, v.Addr, 1)
 		}
 	}
 }
@@ -129,64 +129,64 @@ func (c *Core) succeed() {
 	}
 	for _, v := range before {
 		if _, stays := c.book.Find(v.Raft); !stays && v.Instance != c.Founding.Instance() {
-			c.announce(v.Instance, v.Addr, announceTries)
+			c.push(v.Instance, v.Addr, pushTries)
 		}
 	}
 	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // replaces those of the change before
 }
 
-// Stray records that an instance whose raft ID is in no configuration sends raft messages here: it
-// was removed and has not learned of it. Strays decides when to tell it.
-func (c *Core) Stray(instance nodeid.ID, addr string) { c.announce(instance, addr, 1) }
+// RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages
+// here: it was removed and has not learned of it. RemovedPeers decides when to tell it.
+func (c *Core) RemovedPeer(instance nodeid.ID, addr string) { c.push(instance, addr, 1) }
 
-func (c *Core) announce(to nodeid.ID, addr string, tries int) {
+func (c *Core) push(to nodeid.ID, addr string, tries int) {
 	if addr != "" {
-		c.spread.announcements = append(c.spread.announcements, &announcement{to: to, addr: addr, tries: tries})
+		c.spread.pushes = append(c.spread.pushes, &pushing{to: to, addr: addr, tries: tries})
 	}
 }
 
-// tell makes the announcements that are due, and returns when the next one is.
+// tell makes the pushes that are due, and returns when the next one is.
 func (c *Core) tell(now time.Duration) time.Duration {
 	c.succeed()
 	s, next := &c.spread, now+idle
 	if !c.settled() || c.book.At() == 0 || c.cfg.Founding.Settings.Solo {
-		s.announcements, s.attached = nil, nil
+		s.pushes, s.attached = nil, nil
 		return next
 	}
-	var later []*announcement
-	for _, a := range s.announcements {
+	var later []*pushing
+	for _, a := range s.pushes {
 		if a.due > now {
 			later, next = append(later, a), min(next, a.due)
 			continue
 		}
 		a.tries--
-		c.acts.Errands = append(c.acts.Errands, Errand{
-			To: a.to, Addr: a.addr, Body: c.announcementTo(a.to), announced: a,
+		c.acts.Tasks = append(c.acts.Tasks, Task{
+			To: a.to, Addr: a.addr, Body: c.pushTo(a.to), pushed: a,
 		})
 	}
-	s.announcements = later
+	s.pushes = later
 	for s.telling < maxAsks && len(s.attached) > 0 {
 		v := s.attached[0]
 		s.attached = s.attached[1:]
 		s.telling++
-		c.acts.Errands = append(c.acts.Errands, Errand{
-			To: v.Instance, Addr: v.Addr, Body: c.announcementTo(v.Instance), attached: true,
+		c.acts.Tasks = append(c.acts.Tasks, Task{
+			To: v.Instance, Addr: v.Addr, Body: c.pushTo(v.Instance), attached: true,
 		})
 	}
 	return next
 }
 
-func (c *Core) announcementTo(instance nodeid.ID) []byte {
-	return founding.AppendAnnounce(nil, founding.Announce{
+func (c *Core) pushTo(instance nodeid.ID) []byte {
+	return founding.AppendPush(nil, founding.Push{
 		To: instance, Group: c.Founding.Group(), At: c.book.At(), Voters: c.book.Voters(),
 	})
 }
 
-// announced records the outcome of an announcement.
-func (c *Core) announced(now time.Duration, a *announcement, outcome founding.Outcome) {
+// pushed records the outcome of an announcement.
+func (c *Core) pushed(now time.Duration, a *pushing, outcome founding.Outcome) {
 	if outcome == founding.Silent && a.tries > 0 {
-		a.due = now + announcePause
-		c.spread.announcements = append(c.spread.announcements, a)
+		a.due = now + pushPause
+		c.spread.pushes = append(c.spread.pushes, a)
 	}
 }
 
@@ -198,9 +198,9 @@ func (c *Core) pull(now time.Duration, word uint64) {
 	if now < s.pullAt || !c.behind() {
 		return
 	}
-	leader, addr := c.whom(s.pulls, word)
+	leader, addr := c.nextToAsk(s.pulls, word)
 	s.pullAt = now + pullWithin
-	if leader != c.cfg.Sight.Guide() {
+	if leader != c.cfg.OwnState.Guide() {
 		s.pullAt = now + pullSoon // a voter may know no more
 	}
 	s.pulls++
@@ -229,25 +229,25 @@ func (c *Core) behind() bool {
 	return false
 }
 
-// Strays are the instances that were told lately that they are in no configuration. The zero Strays
-// is empty. It is not safe for concurrent use.
-type Strays struct{ told map[nodeid.ID]time.Duration }
+// RemovedPeers are the instances that were told lately that they are in no configuration. The zero
+// RemovedPeers is empty. It is not safe for concurrent use.
+type RemovedPeers struct{ told map[nodeid.ID]time.Duration }
 
 // Due reports whether a stray is to be told now, and records it. Each is due at most once a second,
-// and at most maxStrays in a second.
-func (s *Strays) Due(instance nodeid.ID, now time.Duration) bool {
-	if last, known := s.told[instance]; known && now-last < strayPause {
+// and at most maxRemovedPeers in a second.
+func (s *RemovedPeers) Due(instance nodeid.ID, now time.Duration) bool {
+	if last, known := s.told[instance]; known && now-last < removedPeerPause {
 		return false
 	}
 	if s.told == nil {
 		s.told = make(map[nodeid.ID]time.Duration)
 	}
 	for id, last := range s.told {
-		if now-last >= strayPause {
+		if now-last >= removedPeerPause {
 			delete(s.told, id)
 		}
 	}
-	if len(s.told) >= maxStrays {
+	if len(s.told) >= maxRemovedPeers {
 		return false
 	}
 	s.told[instance] = now

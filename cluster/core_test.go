@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// sight is the Sight of a test core.
+// sight is the OwnState of a test core.
 type sight struct {
 	facts  voters.Facts
 	term   uint64 // zero means that it does not lead
@@ -43,7 +43,7 @@ const testGroup = 77
 func member(t *testing.T, s *sight) (c *Core, now time.Duration) {
 	t.Helper()
 	settings := founding.Settings{Replicas: 3, Voters: 3, SessionTTL: time.Second}
-	c = NewCore(CoreConfig{Sight: s, Founding: founding.Config{
+	c = NewCore(CoreConfig{OwnState: s, Founding: founding.Config{
 		Instance: nodeidtest.ID(1), Name: "a", Addr: addrOf(0), Settings: settings, Durable: true, Life: 2,
 		Stored: &founding.State{Instance: nodeidtest.ID(1), Phase: founding.Member, Group: testGroup,
 			Settings: settings, At: 1, Raft: 1, Voters: replicas(3)},
@@ -66,7 +66,7 @@ func turn(c *Core, now time.Duration) ([]founding.Event, Acts) {
 }
 
 func addresses(acts Acts) (list []string) {
-	for _, e := range acts.Errands {
+	for _, e := range acts.Tasks {
 		list = append(list, e.Addr)
 	}
 	return list
@@ -93,7 +93,7 @@ func TestALeaderTellsAfterItsLook(t *testing.T) {
 		if got := addresses(acts); !slices.Equal(got, want) {
 			t.Errorf("in term %d these are told: %q, want %q", term, got, want)
 		}
-		if _, acts = turn(c, now+2*lead.Pause); len(acts.Errands) > 0 {
+		if _, acts = turn(c, now+2*lead.Pause); len(acts.Tasks) > 0 {
 			t.Errorf("told again: %q", addresses(acts))
 		}
 	}
@@ -103,46 +103,46 @@ func TestALeaderTellsAfterItsLook(t *testing.T) {
 // later with the newest configuration, and that those of an earlier life are dropped.
 func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	c, now := member(t, &sight{})
-	c.Stray(nodeidtest.ID(8), addrOf(8))
-	c.announce(nodeidtest.ID(7), addrOf(7), 2)
+	c.RemovedPeer(nodeidtest.ID(8), addrOf(8))
+	c.push(nodeidtest.ID(7), addrOf(7), 2)
 	_, acts := turn(c, now)
 	if got := addresses(acts); !slices.Equal(got, []string{addrOf(8), addrOf(7)}) {
 		t.Fatalf("told: %q", got)
 	}
-	for _, e := range acts.Errands {
+	for _, e := range acts.Tasks {
 		c.Done(now, e, founding.Silent, nil)
 	}
 	c.Configured(now, testGroup, 9, replicas(2))
 	_, acts = turn(c, now)
-	if len(acts.Errands) > 0 || acts.Next > now+announcePause {
+	if len(acts.Tasks) > 0 || acts.Next > now+pushPause {
 		t.Fatalf("told at once: %q; the next turn is due after %v", addresses(acts), acts.Next-now)
 	}
-	_, acts = turn(c, now+announcePause)
-	if len(acts.Errands) != 1 || !slices.Equal(acts.Errands[0].Body, c.announcementTo(nodeidtest.ID(7))) ||
+	_, acts = turn(c, now+pushPause)
+	if len(acts.Tasks) != 1 || !slices.Equal(acts.Tasks[0].Body, c.pushTo(nodeidtest.ID(7))) ||
 		c.At() != 9 {
 		t.Fatalf("told again: %q, as of configuration %d", addresses(acts), c.At())
 	}
-	c.Done(now, acts.Errands[0], founding.Silent, nil)
-	if _, acts = turn(c, now+time.Minute); len(acts.Errands) > 0 {
+	c.Done(now, acts.Tasks[0], founding.Silent, nil)
+	if _, acts = turn(c, now+time.Minute); len(acts.Tasks) > 0 {
 		t.Error("it was tried more often than asked for")
 	}
-	c.announce(nodeidtest.ID(7), addrOf(7), 2)
+	c.push(nodeidtest.ID(7), addrOf(7), 2)
 	if err := c.Founding.Recover(now+time.Minute, testGroup); err != nil {
 		t.Fatal(err)
 	}
 	events, acts := turn(c, now+time.Minute)
-	if len(events) != 1 || events[0].Kind != founding.Restarted || len(acts.Errands) > 0 || len(c.Voters()) > 0 {
+	if len(events) != 1 || events[0].Kind != founding.Restarted || len(acts.Tasks) > 0 || len(c.Voters()) > 0 {
 		t.Errorf("a new life tells %q of the group of the one before; %+v", addresses(acts), events)
 	}
 }
 
-// consulted returns the consultation that a turn asks for, if any.
-func consulted(t *testing.T, acts Acts) Errand {
+// consulted returns the statusQuery that a turn asks for, if any.
+func consulted(t *testing.T, acts Acts) Task {
 	t.Helper()
-	if len(acts.Errands) != 1 || acts.Errands[0].Consult == nil {
-		t.Fatalf("the turn asks %+v", acts.Errands)
+	if len(acts.Tasks) != 1 || acts.Tasks[0].Query == nil {
+		t.Fatalf("the turn asks %+v", acts.Tasks)
 	}
-	return acts.Errands[0]
+	return acts.Tasks[0]
 }
 
 // TestAnInquiryFollowsAFew checks that an attempt follows a few redirects, but none to the
@@ -154,31 +154,31 @@ func TestAnInquiryFollowsAFew(t *testing.T) {
 	c.Inquire(&Inquiry{Raft: 3})
 	_, acts := turn(c, now)
 	e := consulted(t, acts)
-	if e.To != s.leader || *e.Consult != (Consultation{Group: testGroup, Instance: nodeidtest.ID(1), Raft: 3}) {
+	if e.To != s.leader || *e.Query != (StatusQuery{Group: testGroup, Instance: nodeidtest.ID(1), Raft: 3}) {
 		t.Fatalf("it asks %+v", e)
 	}
-	for id := range uint64(consultHops) {
-		c.Advised(now, e, Advice{Leader: nodeidtest.ID(id + 3), Addr: addrOf(1)}, true)
+	for id := range uint64(queryHops) {
+		c.StatusReplied(now, e, StatusReply{Leader: nodeidtest.ID(id + 3), Addr: addrOf(1)}, true)
 		_, acts = turn(c, now)
 		e = consulted(t, acts)
 	}
-	for i, a := range []Advice{{Leader: nodeidtest.ID(9), Addr: addrOf(1)}, {Addr: addrOf(1)}, {}} {
+	for i, a := range []StatusReply{{Leader: nodeidtest.ID(9), Addr: addrOf(1)}, {Addr: addrOf(1)}, {}} {
 		if i == 1 {
 			a.Leader = e.To
 		}
-		c.Advised(now, e, a, true)
-		if _, acts = turn(c, now); len(acts.Errands) > 0 || acts.Next > now+2*consultEvery {
-			t.Errorf("after %+v it asks %+v at once, and again after %v", a, acts.Errands, acts.Next-now)
+		c.StatusReplied(now, e, a, true)
+		if _, acts = turn(c, now); len(acts.Tasks) > 0 || acts.Next > now+2*queryEvery {
+			t.Errorf("after %+v it asks %+v at once, and again after %v", a, acts.Tasks, acts.Next-now)
 		}
-		now += 2 * consultEvery
+		now += 2 * queryEvery
 		_, acts = turn(c, now)
 		e = consulted(t, acts)
 	}
-	c.Advised(now, e, Advice{}, false)
-	s.term, now = 5, now+2*consultEvery
+	c.StatusReplied(now, e, StatusReply{}, false)
+	s.term, now = 5, now+2*queryEvery
 	_, acts = turn(c, now)
-	if len(acts.Told) != 1 || acts.Told[0].Counsel.Leader != nodeidtest.ID(1) || len(acts.Errands) > 0 {
-		t.Errorf("as the leader it is told %+v, and asks %+v", acts.Told, acts.Errands)
+	if len(acts.Told) != 1 || acts.Told[0].VoterStatus.Leader != nodeidtest.ID(1) || len(acts.Tasks) > 0 {
+		t.Errorf("as the leader it is told %+v, and asks %+v", acts.Told, acts.Tasks)
 	}
 	if _, acts = turn(c, now+time.Second); len(acts.Told) > 0 {
 		t.Error("it is told again")
@@ -200,31 +200,31 @@ func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 		}
 		for range 3 {
 			e := consulted(t, acts)
-			if e.Consult.Raft != 1 || acts.Dismissed != 0 {
-				t.Fatalf("it asks about %x; dismissed: %x", e.Consult.Raft, acts.Dismissed)
+			if e.Query.Raft != 1 || acts.Dismissed != 0 {
+				t.Fatalf("it asks about %x; dismissed: %x", e.Query.Raft, acts.Dismissed)
 			}
-			c.Advised(now, e, Advice{Counsel: &Counsel{}}, true)
-			now += 2 * consultEvery
+			c.StatusReplied(now, e, StatusReply{VoterStatus: &VoterStatus{}}, true)
+			now += 2 * queryEvery
 			_, acts = turn(c, now)
 		}
 		if e := consulted(t, acts); ends {
 			c.Retired(now, 1)
-			c.Advised(now, e, Advice{Counsel: &Counsel{MayStop: true}}, true)
+			c.StatusReplied(now, e, StatusReply{VoterStatus: &VoterStatus{MayStop: true}}, true)
 		} else {
-			c.Advised(now, e, Advice{Counsel: &Counsel{MayStop: true}}, true)
+			c.StatusReplied(now, e, StatusReply{VoterStatus: &VoterStatus{MayStop: true}}, true)
 		}
 		if _, acts = turn(c, now); (acts.Dismissed == 1) == ends {
 			t.Errorf("ended: %v, dismissed: %x", ends, acts.Dismissed)
 		}
-		if _, acts = turn(c, now+time.Minute); len(acts.Errands) > 0 {
-			t.Errorf("it goes on asking: %+v", acts.Errands)
+		if _, acts = turn(c, now+time.Minute); len(acts.Tasks) > 0 {
+			t.Errorf("it goes on asking: %+v", acts.Tasks)
 		}
 	}
 }
 
 // leaver returns an instance that leaves with a vote while others are connected, changed by change.
 func leaver(change func(*Leaver)) Leaver {
-	l := Leaver{Member: true, Raft: 1, Votes: true, Company: true}
+	l := Leaver{Member: true, Raft: 1, Votes: true, OthersConnected: true}
 	if change != nil {
 		change(&l)
 	}
@@ -236,14 +236,14 @@ func leaver(change func(*Leaver)) Leaver {
 func TestWhatADepartureComesTo(t *testing.T) {
 	over := leaver(func(l *Leaver) { l.TimeOver = true })
 	plain := leaver(func(l *Leaver) { l.Votes = false })
-	waits := &Counsel{Report: voters.Report{Next: voters.Step{Why: "the heir catches up"}},
+	waits := &VoterStatus{Report: voters.Report{Next: voters.Step{Why: "the heir catches up"}},
 		Remarks: []string{"settings differ"}}
 	words := "the heir catches up; settings differ"
 	for _, c := range []struct {
 		name   string
 		leaver Leaver
-		asks   bool     // before it is told
-		said   *Counsel // by the leader; nil if no leader answers
+		asks   bool         // before it is told
+		said   *VoterStatus // by the leader; nil if no leader answers
 		want   Step
 		alone  bool
 		lost   string
@@ -254,12 +254,12 @@ func TestWhatADepartureComesTo(t *testing.T) {
 		{"its time is over, and it does not vote", leaver(func(l *Leaver) { l.TimeOver, l.Votes = true, false }),
 			false, nil, Part, false, ""},
 		{"it is needed", leaver(nil), true, waits, Pause, false, ""},
-		{"it may stop", leaver(nil), true, &Counsel{MayStop: true}, Part, false, ""},
-		{"all leave", leaver(nil), true, &Counsel{AllLeaving: true, MayStop: true}, Part, true, ""},
-		{"all leave that it leads", leaver(func(l *Leaver) { l.Leads = true }), true, &Counsel{AllLeaving: true},
+		{"it may stop", leaver(nil), true, &VoterStatus{MayStop: true}, Part, false, ""},
+		{"all leave", leaver(nil), true, &VoterStatus{AllLeaving: true, MayStop: true}, Part, true, ""},
+		{"all leave that it leads", leaver(func(l *Leaver) { l.Leads = true }), true, &VoterStatus{AllLeaving: true},
 			Pause, true, ""},
 		{"no leader answers", leaver(nil), true, nil, Part, true, "no leader has answered"},
-		{"no leader answers, and no other is here", leaver(func(l *Leaver) { l.Company = false }), true, nil, Part,
+		{"no leader answers, and no other is here", leaver(func(l *Leaver) { l.OthersConnected = false }), true, nil, Part,
 			true, ""},
 		{"no leader answers, and it does not vote", plain, true, nil, Part, true, ""},
 	} {
@@ -283,11 +283,11 @@ func TestWhatADepartureComesTo(t *testing.T) {
 }
 
 // TestTheOrderOfADeparture checks the order: locks first, then the leader's permission, asked for
-// again after a pause. A leader that all leave stops last, but not later than LastWords.
+// again after a pause. A leader that all leave stops last, but not later than FinalWait.
 func TestTheOrderOfADeparture(t *testing.T) {
 	var d Departure
 	holds, stays := leaver(func(l *Leaver) { l.Held = true }), leaver(func(l *Leaver) { l.Leads = true })
-	waits := &Counsel{Report: voters.Report{Next: voters.Step{Why: "the heir catches up"}}}
+	waits := &VoterStatus{Report: voters.Report{Next: voters.Step{Why: "the heir catches up"}}}
 	takes := func(when string, now time.Duration, l Leaver, want ...Step) {
 		t.Helper()
 		for _, step := range want {
@@ -302,10 +302,10 @@ func TestTheOrderOfADeparture(t *testing.T) {
 	takes("it is needed", 0, stays, Pause, Ask)
 	d.Heard(0, leaver(func(l *Leaver) { l.TimeOver = true }), nil)
 	takes("no leader has answered in its time", 0, stays, Ask)
-	d.Heard(0, stays, &Counsel{AllLeaving: true})
-	takes("all leave it", LastWords-1, stays, Pause, Pause)
-	takes("all have left", LastWords-1, leaver(nil), Part)
-	takes("its last words are over", LastWords, stays, Part)
+	d.Heard(0, stays, &VoterStatus{AllLeaving: true})
+	takes("all leave it", FinalWait-1, stays, Pause, Pause)
+	takes("all have left", FinalWait-1, leaver(nil), Part)
+	takes("its last words are over", FinalWait, stays, Part)
 	if d.Lost != "" || !d.Alone {
 		t.Errorf("it has lost %q, and is alone: %v", d.Lost, d.Alone)
 	}

@@ -20,8 +20,8 @@ type Owner interface {
 	Question(founding.Question)
 	// Carry hands a step to the log.
 	Carry(lead.Carry)
-	// Errand asks a question, whose outcome goes to Core.Done or Core.Advised.
-	Errand(Errand)
+	// Task asks a question, whose outcome goes to Core.Done or Core.StatusReplied.
+	Task(Task)
 	// Gossip gossips with an address, and then calls Core.Gossiped.
 	Gossip(addr string)
 	// Told delivers the answer to an inquiry.
@@ -57,8 +57,8 @@ func (a *Acts) carry(o Owner) {
 	for _, step := range a.Carry {
 		o.Carry(step)
 	}
-	for _, e := range a.Errands {
-		o.Errand(e)
+	for _, e := range a.Tasks {
+		o.Task(e)
 	}
 	for _, addr := range a.Gossip {
 		o.Gossip(addr)

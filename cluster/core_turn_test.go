@@ -21,7 +21,7 @@ func (c *carried) Store(*founding.Output)     { c.calls = append(c.calls, "store
 func (c *carried) Tell([]founding.Event)      { c.calls = append(c.calls, "tell") }
 func (c *carried) Question(founding.Question) { c.calls = append(c.calls, "question") }
 func (c *carried) Carry(lead.Carry)           { c.calls = append(c.calls, "carry") }
-func (c *carried) Errand(Errand)              { c.calls = append(c.calls, "errand") }
+func (c *carried) Task(Task)                  { c.calls = append(c.calls, "task") }
 func (c *carried) Gossip(string)              { c.calls = append(c.calls, "gossip") }
 func (c *carried) Told(Told)                  { c.calls = append(c.calls, "told") }
 func (c *carried) Dismiss(uint64)             { c.calls = append(c.calls, "dismiss") }
@@ -35,7 +35,7 @@ func TestTheOrderOfATurn(t *testing.T) {
 	} {
 		core, now := member(t, &sight{})
 		told := Told{Inquiry: &Inquiry{}}
-		core.Stray(nodeidtest.ID(8), addrOf(8))
+		core.RemovedPeer(nodeidtest.ID(8), addrOf(8))
 		core.acts.Told, core.acts.Dismissed = []Told{told}, 3
 		owner := &carried{last: last}
 		next := core.Turn(now, 1, founding.Random{Instance: nodeidtest.ID(9), Group: 9, Spread: 9}, 99, 5, owner)

@@ -11,25 +11,25 @@ import (
 // ErrNoLeader is returned by Consult if no leader has answered.
 var ErrNoLeader = errors.New("cluster: no leader has answered")
 
-// Consult asks the leader, or this instance itself if it leads, for the state of the voters and
+// QueryStatus asks the leader, or this instance itself if it leads, for the state of the voters and
 // whether the replica here may stop. It asks, one question at a time, until a leader has answered.
 // If ctx ends first, the error wraps ErrNoLeader and the cause of ctx.
-func (c *Cluster) Consult(ctx context.Context) (Counsel, error) {
-	return c.consult(ctx, Inquiry{Own: true})
+func (c *Cluster) QueryStatus(ctx context.Context) (VoterStatus, error) {
+	return c.queryStatus(ctx, Inquiry{Own: true})
 }
 
-// ConsultFor is Consult about the replica with that raft ID, which may be in no configuration any
-// more.
-func (c *Cluster) ConsultFor(ctx context.Context, raft uint64) (Counsel, error) {
-	return c.consult(ctx, Inquiry{Raft: raft})
+// QueryStatusFor is Consult about the replica with that raft ID, which may be in no configuration
+// any more.
+func (c *Cluster) QueryStatusFor(ctx context.Context, raft uint64) (VoterStatus, error) {
+	return c.queryStatus(ctx, Inquiry{Raft: raft})
 }
 
-// consult asks until a leader has answered or ctx has ended.
-func (c *Cluster) consult(ctx context.Context, q Inquiry) (Counsel, error) {
+// queryStatus asks until a leader has answered or ctx has ended.
+func (c *Cluster) queryStatus(ctx context.Context, q Inquiry) (VoterStatus, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })()
-	told := make(chan Counsel, 1)
+	told := make(chan VoterStatus, 1)
 	q.Caller = told
 	c.in.post(func() { c.own.core.Inquire(&q) })
 	select {
@@ -37,25 +37,25 @@ func (c *Cluster) consult(ctx context.Context, q Inquiry) (Counsel, error) {
 		return counsel, nil
 	case <-ctx.Done():
 		c.in.post(func() { c.own.core.GiveUp(&q) })
-		return Counsel{}, fmt.Errorf("%w: %w", ErrNoLeader, context.Cause(ctx))
+		return VoterStatus{}, fmt.Errorf("%w: %w", ErrNoLeader, context.Cause(ctx))
 	}
 }
 
-// Advise answers a consultation of another instance. It reports false if this instance must stay
-// silent.
-func (c *Cluster) Advise(q Consultation) (Advice, bool) {
-	a := asked(c, func() *Advice {
+// ReplyStatus answers a statusQuery of another instance. It reports false if this instance must
+// stay silent.
+func (c *Cluster) ReplyStatus(q StatusQuery) (StatusReply, bool) {
+	a := asked(c, func() *StatusReply {
 		if c.own.core.Founding.Refusal() != "" {
 			return nil
 		}
-		a := c.own.core.Advise(c.now(), q, c.id())
-		if a.Counsel == nil && len(a.Addr) > gossip.MaxAddrBytes {
-			a = Advice{}
+		a := c.own.core.ReplyStatus(c.now(), q, c.id())
+		if a.VoterStatus == nil && len(a.Addr) > gossip.MaxAddrBytes {
+			a = StatusReply{}
 		}
 		return &a
 	})
 	if a == nil {
-		return Advice{}, false
+		return StatusReply{}, false
 	}
 	return *a, true
 }

@@ -15,12 +15,12 @@ import (
 )
 
 // consults asks and fails unless that leader answers in time.
-func (n *node) consults(leader *node, within time.Duration) Counsel {
+func (n *node) consults(leader *node, within time.Duration) VoterStatus {
 	n.f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	began := time.Now()
-	counsel, err := n.Consult(ctx)
+	counsel, err := n.QueryStatus(ctx)
 	if took := time.Since(began); err != nil || counsel.Leader != leader.instance || took > within {
 		n.f.t.Fatalf("after %v the answer is %+v, %v; want that of %s within %v", took, counsel, err, leader.cfg.Name,
 			within)
@@ -55,8 +55,8 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 			}
 		}
 		for _, n := range []*node{plain, g.leader} {
-			if a, ok := n.Advise(Consultation{Group: g.id + 1, Instance: nodeidtest.ID(5), Raft: 6}); !ok ||
-				a != (Advice{}) {
+			if a, ok := n.ReplyStatus(StatusQuery{Group: g.id + 1, Instance: nodeidtest.ID(5), Raft: 6}); !ok ||
+				a != (StatusReply{}) {
 				t.Errorf("another group is answered %+v by %s", a, n.cfg.Name)
 			}
 		}
@@ -75,7 +75,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 		// about another replica than its own
 		gone := f.nodes[1].place().Raft
 		ctx := context.Background()
-		if got, err := f.nodes[1].ConsultFor(ctx, gone); err != nil || got.MayStop {
+		if got, err := f.nodes[1].QueryStatusFor(ctx, gone); err != nil || got.MayStop {
 			t.Errorf("%+v, %v about a replica that votes", got, err)
 		}
 		facts.Config.Voters = slices.DeleteFunc(slices.Clone(facts.Config.Voters),
@@ -84,7 +84,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 			func(r voters.Replica) bool { return r.ID == gone })
 		g.leader.lead(1, facts)
 		time.Sleep(lead.Pause)
-		if got, err := f.nodes[1].ConsultFor(ctx, gone); err != nil || !got.MayStop {
+		if got, err := f.nodes[1].QueryStatusFor(ctx, gone); err != nil || !got.MayStop {
 			t.Errorf("%+v, %v about a replica that was removed", got, err)
 		}
 	})
@@ -140,7 +140,7 @@ func TestConsultWithoutALeader(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		began := time.Now()
-		_, err := plain.Consult(ctx)
+		_, err := plain.QueryStatus(ctx)
 		if took := time.Since(began); !errors.Is(err, ErrNoLeader) || !errors.Is(err, context.DeadlineExceeded) ||
 			took > 3*time.Second {
 			t.Errorf("after %v: %v", took, err)
@@ -159,25 +159,25 @@ func TestConsultWithoutALeader(t *testing.T) {
 		attempts := 0
 		for gap, n := range gaps {
 			attempts += n
-			if gap < consultEvery || gap > consultEvery*3/2+time.Millisecond {
+			if gap < queryEvery || gap > queryEvery*3/2+time.Millisecond {
 				t.Errorf("a pause of %v", gap)
 			}
 		}
-		if attempts < 17 || attempts > 30 || len(gaps) < 10 || len(asks) > (attempts+1)*(1+consultHops) {
+		if attempts < 17 || attempts > 30 || len(gaps) < 10 || len(asks) > (attempts+1)*(1+queryHops) {
 			t.Errorf("%d attempts, %d questions, %d different pauses in three seconds", attempts, len(asks), len(gaps))
 		}
 		// It waits until an instance leads, whichever is considered the leader meanwhile.
 		facts := g.see()
-		done := make(chan Counsel, 1)
+		done := make(chan VoterStatus, 1)
 		go func() {
-			c, _ := plain.Consult(context.Background())
+			c, _ := plain.QueryStatus(context.Background())
 			done <- c
 		}()
 		time.Sleep(5 * time.Second)
 		g.leader.lead(3, facts)
 		f.nodes[1].follows(g.leader)
 		f.nodes[2].follows(g.leader)
-		time.Sleep(2 * consultEvery)
+		time.Sleep(2 * queryEvery)
 		select {
 		case c := <-done:
 			if c.Leader != g.leader.instance {
@@ -203,7 +203,7 @@ func TestCloseEndsAConsultation(t *testing.T) {
 		f.nodes[0].follows(f.nodes[1])
 		done := make(chan error, 1)
 		go func() {
-			_, err := f.nodes[0].Consult(context.Background())
+			_, err := f.nodes[0].QueryStatus(context.Background())
 			done <- err
 		}()
 		time.Sleep(time.Second / 2)
@@ -213,10 +213,10 @@ func TestCloseEndsAConsultation(t *testing.T) {
 		if took := time.Since(began); took > 0 || !errors.Is(err, ErrNoLeader) || !errors.Is(err, ErrClosed) {
 			t.Errorf("after %v: %v", took, err)
 		}
-		if _, err := f.nodes[0].Consult(context.Background()); !errors.Is(err, ErrClosed) {
+		if _, err := f.nodes[0].QueryStatus(context.Background()); !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
-		f.nodes[0].Stray(nodeidtest.ID(1), addrOf(1))
+		f.nodes[0].RemovedPeer(nodeidtest.ID(1), addrOf(1))
 		f.nodes[0].Look()
 		f.nodes[0].Configured(1, 2, nil)
 	})

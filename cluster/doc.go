@@ -71,7 +71,7 @@
 //
 // A step is carried out once. It is tried again only if the facts have changed, or after a second
 // without effect. Answers to questions of an earlier lead are ignored. Only a leader answers a
-// consultation, from a look at most 50 ms old.
+// statusQuery, from a look at most 50 ms old.
 //
 // A life is over if its address refuses connections, or if another instance proves there that it is
 // a different one. Silence, gossip, an unsigned refusal and another program at that address prove

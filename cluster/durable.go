@@ -137,8 +137,8 @@ func (c *Cluster) persist(out *founding.Output) bool {
 	return false
 }
 
-// confess reports a failed directory to the host, once, after the turn in which it failed.
-func (c *Cluster) confess() {
+// reportUnsaved reports a failed directory to the host, once, after the turn in which it failed.
+func (c *Cluster) reportUnsaved() {
 	o := &c.own
 	if o.unsaved == nil {
 		return

@@ -6,9 +6,9 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// errand asks a question of the core. Each runs on its own helper goroutine and ends after a
+// task asks a question of the core. Each runs on its own helper goroutine and ends after a
 // second. Answers that arrive in a later life are dropped.
-func (c *Cluster) errand(e Errand) {
+func (c *Cluster) task(e Task) {
 	if step := e.Prepare; step != nil {
 		c.cfg.Logger.Debug("asking an instance for a replica", "raft", idText(step.ID), "instance", step.Instance,
 			"why", step.Why)
@@ -17,9 +17,9 @@ func (c *Cluster) errand(e Errand) {
 		ctx, cancel := context.WithTimeout(c.ctx, askWithin)
 		defer cancel()
 		switch net := c.cfg.Net; {
-		case e.Consult != nil:
-			advice, err := net.Consult(ctx, e.Addr, e.To, *e.Consult)
-			c.in.postOfLife(func() { c.own.core.Advised(c.now(), e, advice, err == nil) })
+		case e.Query != nil:
+			advice, err := net.QueryStatus(ctx, e.Addr, e.To, *e.Query)
+			c.in.postOfLife(func() { c.own.core.StatusReplied(c.now(), e, advice, err == nil) })
 		case e.Body == nil:
 			err := net.Probe(ctx, e.Addr, e.To)
 			c.in.postOfLife(func() { c.finished(e, outcomeOfError(err), nil) })
@@ -31,7 +31,7 @@ func (c *Cluster) errand(e Errand) {
 }
 
 // finished passes the outcome of an errand to the core.
-func (c *Cluster) finished(e Errand, outcome founding.Outcome, answer []byte) {
+func (c *Cluster) finished(e Task, outcome founding.Outcome, answer []byte) {
 	if declined := c.own.core.Done(c.now(), e, outcome, answer); declined != "" {
 		c.cfg.Logger.Debug("an instance has refused to start a replica", "instance", e.To, "why", declined)
 	}

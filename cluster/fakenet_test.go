@@ -203,10 +203,11 @@ func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question 
 	return reply, from, err
 }
 
-func (p *fakePort) Consult(ctx context.Context, addr string, to nodeid.ID, q Consultation) (a Advice, err error) {
+func (p *fakePort) QueryStatus(ctx context.Context, addr string, to nodeid.ID, q StatusQuery) (a StatusReply,
+	err error) {
 	_, err = p.exchange(ctx, addr, to, []byte{0, kindConsultation}, func(other *fakePort, self Asker) (ok bool) {
 		if c := other.owner(); c != nil {
-			a, ok = c.Advise(q)
+			a, ok = c.ReplyStatus(q)
 		}
 		return ok
 	})

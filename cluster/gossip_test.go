@@ -286,7 +286,7 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 	if n.Answer(Asker{Addr: "x"}, []byte{1}) != nil {
 		t.Error("a closed cluster answers")
 	}
-	if _, ok := n.Advise(Consultation{}); ok || n.Present() {
+	if _, ok := n.ReplyStatus(StatusQuery{}); ok || n.Present() {
 		t.Error("a closed cluster gives advice, or says that it is there")
 	}
 	n.HasLeader(true)

@@ -12,7 +12,7 @@ import (
 // return soon. They may call Voter, Members, Status, HasLeader, BornApplied, Configured, Retired,
 // Look and Stray, but must not wait for Answer, Consult, Recover, Leave or Close.
 type Host interface {
-	Sight
+	OwnState
 	// Bound is called when this instance is bound to the charter. The host starts raft with the ID
 	// raft. If raft is 0, the instance is listed without a vote, and the host starts nothing. The
 	// charter's slices must not be modified.

@@ -36,7 +36,7 @@ func newOwner(cfg *Config, resume founding.Config) owner {
 	resume.Instance, resume.Name, resume.Addr = cfg.Key.ID(), cfg.Name, cfg.Advertise
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
 	o := owner{
-		core: NewCore(CoreConfig{Founding: resume, Zone: cfg.Zone, Gossips: cfg.gossips(), Sight: cfg.Host}),
+		core: NewCore(CoreConfig{Founding: resume, Zone: cfg.Zone, Gossips: cfg.gossips(), OwnState: cfg.Host}),
 		key:  cfg.Key, next: nodeid.NewKey(cfg.Random), asking: make(map[string]bool), join: newJoin(cfg),
 		back: resume.Stored != nil && resume.Stored.Phase == founding.Member,
 	}
@@ -65,7 +65,7 @@ func (o *owner) begin(life nodeid.ID, random func([]byte)) nodeid.Key {
 func (c *Cluster) loop() {
 	defer close(c.done)
 	defer c.helper.Wait()
-	defer c.hush()
+	defer c.endGossip()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -95,7 +95,7 @@ func (c *Cluster) turn() time.Duration {
 	if c.ctx.Err() != nil {
 		return 0
 	}
-	c.announce()
+	c.push()
 	c.publish()
 	return max(min(next, c.report(now))-c.now(), time.Millisecond)
 }
@@ -109,12 +109,12 @@ func (h hands) Store(out *founding.Output) { h.persist(out) }
 func (h hands) Ended() bool                  { return h.ctx.Err() != nil }
 func (h hands) Question(q founding.Question) { h.put(q) }
 func (h hands) Carry(step lead.Carry)        { h.carry(step) }
-func (h hands) Errand(e Errand)              { h.errand(e) }
+func (h hands) Task(e Task)                  { h.task(e) }
 func (h hands) Gossip(addr string)           { h.rejoin(addr) }
 func (h hands) Dismiss(raft uint64)          { h.cfg.Host.Dismissed(raft) }
 
 // the channel has a free slot
-func (h hands) Told(told Told) { told.Inquiry.Caller.(chan Counsel) <- told.Counsel }
+func (h hands) Told(told Told) { told.Inquiry.Caller.(chan VoterStatus) <- told.VoterStatus }
 
 func (h hands) Tell(events []founding.Event) {
 	h.publish() // before the host is called, so that it finds the change in the view
@@ -125,7 +125,7 @@ func (h hands) Tell(events []founding.Event) {
 		h.carryOut(e)
 	}
 	if !h.Ended() {
-		h.confess()
+		h.reportUnsaved()
 	}
 }
 
@@ -167,7 +167,7 @@ func (c *Cluster) answer(from Asker, question []byte) []byte {
 		return nil
 	}
 	if c.cfg.Settings.Solo && b != nil {
-		c.knocked(from.Addr)
+		c.logStranger(from.Addr)
 	}
 	return b
 }

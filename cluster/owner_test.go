@@ -46,9 +46,9 @@ func (n *scriptedNet) Ask(ctx context.Context, addr string, _ nodeid.ID, _ []byt
 	return b, nodeid.ID{}, err
 }
 
-func (n *scriptedNet) Consult(ctx context.Context, _ string, _ nodeid.ID, _ Consultation) (Advice, error) {
+func (n *scriptedNet) QueryStatus(ctx context.Context, _ string, _ nodeid.ID, _ StatusQuery) (StatusReply, error) {
 	_, err := n.answer(ctx)
-	return Advice{}, err
+	return StatusReply{}, err
 }
 
 func (n *scriptedNet) Probe(ctx context.Context, _ string, _ nodeid.ID) error {
@@ -508,7 +508,7 @@ func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 	})
 }
 
-// A consultation that its caller has given up asks no more instances.
+// A statusQuery that its caller has given up asks no more instances.
 func TestConsultationsThatWereGivenUpEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -517,7 +517,7 @@ func TestConsultationsThatWereGivenUpEnd(t *testing.T) {
 		n := f.nodes[0]
 		for range 20 {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			if _, err := n.Consult(ctx); !errors.Is(err, ErrNoLeader) {
+			if _, err := n.QueryStatus(ctx); !errors.Is(err, ErrNoLeader) {
 				t.Fatal(err)
 			}
 			cancel()

@@ -7,8 +7,8 @@ import (
 
 // This file connects package gossip and the core.
 
-// announce updates what gossip tells about this instance.
-func (c *Cluster) announce() {
+// push updates what gossip tells about this instance.
+func (c *Cluster) push() {
 	m := c.own.core.Meta()
 	if c.gossip == nil || m == c.own.told || c.own.core.Founding.Refusal() != "" {
 		return

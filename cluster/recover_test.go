@@ -173,7 +173,7 @@ func TestSoloHasAReportAndCounsel(t *testing.T) {
 		f.raft(time.Second)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if _, err := n.Consult(ctx); !errors.Is(err, ErrNoLeader) {
+		if _, err := n.QueryStatus(ctx); !errors.Is(err, ErrNoLeader) {
 			t.Errorf("without a leader: %v", err)
 		}
 		self := n.place()
@@ -187,7 +187,7 @@ func TestSoloHasAReportAndCounsel(t *testing.T) {
 		if r, ok := n.Report(); !ok || r.Due || c.Due || !c.Known || c.MayStop || len(n.carriedOut()) > 0 {
 			t.Errorf("the report is %+v, the counsel %+v", r, c)
 		}
-		n.Stray(nodeidtest.ID(5), addrOf(1))
+		n.RemovedPeer(nodeidtest.ID(5), addrOf(1))
 		f.settle()
 	})
 }

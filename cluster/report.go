@@ -17,15 +17,15 @@ const (
 
 // report is what was logged. The owner goroutine owns it.
 type report struct {
-	waiting string        // what this instance waits for
-	since   time.Duration // since when
-	line    string        // the last logged text
-	lineAt  time.Duration
-	groupAt time.Duration // a second group
-	knockAt time.Duration // another instance asked a closed group
-	twin    Member        // another instance with the name of this one
-	twinAt  time.Duration // since when gossip sees it
-	twinned bool          // it was logged
+	waiting    string        // what this instance waits for
+	since      time.Duration // since when
+	line       string        // the last logged text
+	lineAt     time.Duration
+	groupAt    time.Duration // a second group
+	strangerAt time.Duration // another instance asked a closed group
+	twin       Member        // another instance with the name of this one
+	twinAt     time.Duration // since when gossip sees it
+	twinned    bool          // it was logged
 }
 
 // twinAfter is how long another instance with this one's name must be seen before it is reported.
@@ -135,12 +135,12 @@ func (c *Cluster) waiting() string {
 		idText(m.Group) + ")"
 }
 
-// knocked logs that another instance has asked one that runs alone.
-func (c *Cluster) knocked(from string) {
+// logStranger logs that another instance has asked one that runs alone.
+func (c *Cluster) logStranger(from string) {
 	now := c.now()
-	if at := c.own.said.knockAt; at != 0 && now-at < loudEvery {
+	if at := c.own.said.strangerAt; at != 0 && now-at < loudEvery {
 		return
 	}
-	c.own.said.knockAt = now
+	c.own.said.strangerAt = now
 	c.cfg.Logger.Warn("refused another instance, because this one runs alone: set Join on all instances", "from", from)
 }

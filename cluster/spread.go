@@ -53,20 +53,20 @@ func (c *Cluster) BornApplied(group uint64) {
 	c.in.postOfLife(func() { c.own.core.Founding.Born(c.now(), group) })
 }
 
-// strays makes Strays safe for concurrent use.
+// strays makes RemovedPeers safe for concurrent use.
 type strays struct {
 	mu   sync.Mutex // guards told; held only for a short check
-	told Strays
+	told RemovedPeers
 }
 
-// Stray records that an instance whose raft ID is in no configuration sends raft messages here. It
-// was removed and has not learned of it, so it is told the newest configuration, at most once a
-// second. Stray may be called for every message, on any goroutine.
-func (c *Cluster) Stray(instance nodeid.ID, addr string) {
-	c.strays.mu.Lock()
-	due := c.strays.told.Due(instance, c.now())
-	c.strays.mu.Unlock()
+// RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages
+// here. It was removed and has not learned of it, so it is told the newest configuration, at most
+// once a second. RemovedPeer may be called for every message, on any goroutine.
+func (c *Cluster) RemovedPeer(instance nodeid.ID, addr string) {
+	c.removedPeers.mu.Lock()
+	due := c.removedPeers.told.Due(instance, c.now())
+	c.removedPeers.mu.Unlock()
 	if due {
-		c.in.post(func() { c.own.core.Stray(instance, addr) })
+		c.in.post(func() { c.own.core.RemovedPeer(instance, addr) })
 	}
 }

@@ -175,9 +175,9 @@ func TestARemovedReplicaIsTold(t *testing.T) {
 			n.Configured(g.id, 9, g.config)
 		}
 		began := time.Now()
-		time.Sleep(askWithin + announcePause/2)
+		time.Sleep(askWithin + pushPause/2)
 		f.net.muffle(gone.cfg.Advertise, false)
-		time.Sleep(announcePause)
+		time.Sleep(pushPause)
 		told := f.net.played(kindAnnounce, "", "")
 		if len(told) != 2 || told[0].from != addrOf(0) || told[0].to != addrOf(2) ||
 			told[0].at.Sub(began) > 10*time.Millisecond {
@@ -224,7 +224,7 @@ func TestTheLeaderTellsAllThatAreAttached(t *testing.T) {
 }
 
 func TestAnAnnouncementIsGivenUp(t *testing.T) {
-	for there, want := range map[string]int{"silent": announceTries, "gone": 1} {
+	for there, want := range map[string]int{"silent": pushTries, "gone": 1} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFleet(t)
 			defer f.stop()
@@ -269,7 +269,7 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 		for range 30 {
 			var all sync.WaitGroup
 			for range 4 {
-				all.Go(func() { n.Stray(stray.instance, stray.cfg.Advertise) })
+				all.Go(func() { n.RemovedPeer(stray.instance, stray.cfg.Advertise) })
 			}
 			all.Wait()
 			time.Sleep(100 * time.Millisecond)
@@ -278,8 +278,8 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 			t.Errorf("in three seconds it was told %d times", len(told))
 		}
 		f.net.heal()
-		time.Sleep(strayPause)
-		n.Stray(stray.instance, stray.cfg.Advertise)
+		time.Sleep(removedPeerPause)
+		n.RemovedPeer(stray.instance, stray.cfg.Advertise)
 		time.Sleep(10 * time.Millisecond)
 		if strings.Count(stray.calls(), "removed") != 1 {
 			t.Errorf("the stray's host was told %q", stray.calls())
@@ -289,13 +289,13 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 		}
 		f.net.tape()
 		for i := range uint64(1000) {
-			n.Stray(nodeidtest.ID(1<<30+i), addrOf(70))
+			n.RemovedPeer(nodeidtest.ID(1<<30+i), addrOf(70))
 		}
 		time.Sleep(10 * time.Millisecond)
-		if told := f.net.played(kindAnnounce, "", ""); len(told) == 0 || len(told) > maxStrays ||
-			len(n.strays.told.told) > maxStrays {
+		if told := f.net.played(kindAnnounce, "", ""); len(told) == 0 || len(told) > maxRemovedPeers ||
+			len(n.removedPeers.told.told) > maxRemovedPeers {
 			t.Errorf("of a thousand strays at once %d were told and %d are remembered", len(told),
-				len(n.strays.told.told))
+				len(n.removedPeers.told.told))
 		}
 	})
 }

@@ -206,7 +206,7 @@ func TestObserveCanBeLeft(t *testing.T) {
 // Token 0 stands for an EventCurrent, and a negative token for the end of a hold. Past events are
 // never reported, whichever hold they concern.
 func TestObservedTokensRise(t *testing.T) {
-	s := sighting{name: "e"}
+	s := observation{name: "e"}
 	var told []mortise.Token
 	for _, token := range []int{0, 0, 5, 5, 4, -4, 0, 0, 4, -4, 0, 5, 6, 7, -7, 8, 0, -7, 0, -8, 0, 0} {
 		e := mortise.Event{What: mortise.EventHeld, Key: "e", Token: mortise.Token(max(token, -token))}

@@ -20,7 +20,7 @@ import (
 // of the loop runs. Each range over the result starts over.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
-		seen := sighting{name: e.name}
+		seen := observation{name: e.name}
 		for event, err := range e.watch(ctx, e.name, 0) {
 			if err != nil {
 				if ctx.Err() != nil {
@@ -36,8 +36,8 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	}
 }
 
-// sighting is the state of an observer.
-type sighting struct {
+// observation is the state of an observer.
+type observation struct {
 	name    string
 	now     Leader // the present leader
 	told    bool   // whether anything was reported
@@ -48,7 +48,7 @@ type sighting struct {
 // news applies an event and returns whether to report the present leader. The lack of a leader is
 // reported only when all events are known, because another instance may lead already. After a reset
 // a reported hold appears again.
-func (s *sighting) news(e *mortise.Event) bool {
+func (s *observation) news(e *mortise.Event) bool {
 	switch {
 	case e.What == mortise.EventReset:
 		s.now = Leader{}

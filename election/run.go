@@ -72,9 +72,9 @@ func (e *Election) turn(ctx context.Context, value string, fn func(context.Conte
 	case over == nil:
 		t.end, t.failed, t.err = err == nil, true, err
 	case ctx.Err() != nil:
-		t.end, t.err = true, because(context.Cause(ctx), err)
+		t.end, t.err = true, causeText(context.Cause(ctx), err)
 	default:
-		t.err = because(over, err)
+		t.err = causeText(over, err)
 	}
 	return t
 }
@@ -104,9 +104,9 @@ func passing(err error) bool {
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// because joins the reason for which a context ended and the error of fn, unless that only repeats
-// the reason.
-func because(over, err error) error {
+// causeText joins the reason for which a context ended and the error of fn, unless that only
+// repeats the reason.
+func causeText(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over
 	}

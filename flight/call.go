@@ -60,7 +60,7 @@ func (c *call[T]) work(ctx context.Context, token mortise.Token) {
 	c.err = errExited // unless the functions return
 	value, err := c.find(ctx, token)
 	if err != nil {
-		c.err = because(ctx, err)
+		c.err = causeText(ctx, err)
 		return
 	}
 	c.value, c.err = value, nil
@@ -77,9 +77,9 @@ func (c *call[T]) find(ctx context.Context, token mortise.Token) (T, error) {
 	return c.compute(ctx, token)
 }
 
-// because adds the cause of the end of the call's context to an error. A bare "context canceled"
+// causeText adds the cause of the end of the call's context to an error. A bare "context canceled"
 // would look like the end of the caller's own context.
-func because(ctx context.Context, err error) error {
+func causeText(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || cause == nil || errors.Is(err, cause) {
 		return err

@@ -110,7 +110,7 @@ func (g *Group[T]) forget(key string, c *call[T]) {
 // returned or the lock could not be had.
 func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 	var err error
-	defer func() { g.publish(key, c, because(ctx, err)) }()
+	defer func() { g.publish(key, c, causeText(ctx, err)) }()
 	err = g.locker.Do(ctx, key, func(held context.Context, token mortise.Token) error {
 		// Publish before the lock is released, because the callers need not wait for that.
 		defer func() { g.publish(key, c, c.err) }()

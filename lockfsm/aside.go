@@ -6,7 +6,7 @@ import "math"
 // is removed.
 func (m *Machine) sessionChanges(s *session) {
 	if s.seen != m.captures {
-		m.capture.setSessionAside(s)
+		m.capture.keepSession(s)
 	}
 }
 
@@ -14,52 +14,52 @@ func (m *Machine) sessionChanges(s *session) {
 // entries in it, and before l is removed.
 func (m *Machine) lockChanges(l *lock) {
 	if l.seen != m.captures {
-		m.capture.setLockAside(l)
+		m.capture.keepLock(l)
 	}
 }
 
-func (c *Capture) setSessionAside(s *session) {
+func (c *Capture) keepSession(s *session) {
 	s.seen = c.m.captures
 	c.scratch = s.appendTo(c.scratch[:0])
-	c.aside.push(aside{uint64(s.id), copied(c.scratch)})
+	c.overlay.push(overlayItem{uint64(s.id), copied(c.scratch)})
 }
 
-func (c *Capture) setLockAside(l *lock) {
+func (c *Capture) keepLock(l *lock) {
 	l.seen = c.m.captures
 	c.scratch = c.m.appendLock(c.scratch[:0], l)
-	c.aside.push(aside{l.place, copied(c.scratch)})
+	c.overlay.push(overlayItem{l.place, copied(c.scratch)})
 }
 
-// aside is a session or a lock as it was before it changed, encoded. A session is encoded without
-// its ID.
-type aside struct {
+// overlayItem is a session or a lock as it was before it changed, encoded. A session is encoded
+// without its ID.
+type overlayItem struct {
 	place uint64 // the ID of a session, the place of a lock
 	body  []byte
 }
 
-// asides is a min-heap: no place is below the one at half its index, counted from 1. It grows by
+// overlay is a min-heap: no place is below the one at half its index, counted from 1. It grows by
 // blocks, because growing one slice would copy all of it between two commands.
-type asides struct {
-	blocks [][]aside
+type overlay struct {
+	blocks [][]overlayItem
 	n      int
 }
 
-const asidesInBlock = 256
+const overlayBlockItems = 256
 
-func (h *asides) at(i int) *aside { return &h.blocks[i/asidesInBlock][i%asidesInBlock] }
+func (h *overlay) at(i int) *overlayItem { return &h.blocks[i/overlayBlockItems][i%overlayBlockItems] }
 
 // first returns the lowest place, or math.MaxUint64 if the heap is empty.
-func (h *asides) first() uint64 {
+func (h *overlay) first() uint64 {
 	if h.n == 0 {
 		return math.MaxUint64
 	}
 	return h.blocks[0][0].place
 }
 
-func (h *asides) push(a aside) {
+func (h *overlay) push(a overlayItem) {
 	i := h.n
-	if h.n++; h.n > len(h.blocks)*asidesInBlock {
-		h.blocks = append(h.blocks, make([]aside, asidesInBlock))
+	if h.n++; h.n > len(h.blocks)*overlayBlockItems {
+		h.blocks = append(h.blocks, make([]overlayItem, overlayBlockItems))
 	}
 	for i > 0 && a.place < h.at((i-1)/2).place {
 		*h.at(i) = *h.at((i - 1) / 2)
@@ -68,11 +68,11 @@ func (h *asides) push(a aside) {
 	*h.at(i) = a
 }
 
-func (h *asides) pop() aside {
+func (h *overlay) pop() overlayItem {
 	lowest := *h.at(0)
 	h.n--
 	last := *h.at(h.n)
-	*h.at(h.n) = aside{}
+	*h.at(h.n) = overlayItem{}
 	i := 0
 	for down := 1; down < h.n; down = 2*i + 1 {
 		if down+1 < h.n && h.at(down+1).place < h.at(down).place {

@@ -27,7 +27,7 @@ type Capture struct {
 	locks       int
 	atLocks     bool   // the sessions are written
 	before      uint64 // the ID of the session that was written last
-	aside       asides
+	overlay     overlay
 	scratch     []byte
 	tail        []byte
 	chunks      [][]byte
@@ -80,21 +80,21 @@ func (c *Capture) Step(n int) (done bool) {
 // next writes the next session or lock in the order of places, from the lists or from those set
 // aside, and returns its count for Step.
 func (c *Capture) next() int {
-	s, l, aside := c.session, c.lock, c.aside.first()
+	s, l, aside := c.session, c.lock, c.overlay.first()
 	switch {
 	case s != nil && uint64(s.id) <= min(c.lastSession, aside):
 		c.session = s.after
 		c.writeSession(s)
 	case aside < placesOfLocks:
-		c.writeAside()
+		c.writeOverlay()
 	case !c.atLocks:
 		c.beginLocks()
 	case l != nil && l.place <= min(c.lastLock, aside):
 		c.lock = l.next
 		c.writeLock(l)
 		return l.entries()
-	case c.aside.n > 0:
-		c.writeAside()
+	case c.overlay.n > 0:
+		c.writeOverlay()
 	default:
 		c.end()
 	}
@@ -117,8 +117,8 @@ func (c *Capture) writeLock(l *lock) {
 	}
 }
 
-func (c *Capture) writeAside() {
-	a := c.aside.pop()
+func (c *Capture) writeOverlay() {
+	a := c.overlay.pop()
 	b := c.chunk()
 	if a.place < placesOfLocks {
 		*b = c.appendID(*b, a.place)

@@ -271,7 +271,7 @@ func TestCaptureEnds(t *testing.T) {
 func TestAsides(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 100 {
-		var h asides
+		var h overlay
 		var want []uint64
 		for range r.IntN(1500) {
 			if len(want) > 0 && r.IntN(3) == 0 {
@@ -283,7 +283,7 @@ func TestAsides(t *testing.T) {
 				continue
 			}
 			place := r.Uint64N(1000)
-			h.push(aside{place: place})
+			h.push(overlayItem{place: place})
 			want = append(want, place)
 		}
 		slices.Sort(want)

@@ -240,7 +240,7 @@ func (c *checker) request(e *entry) {
 
 // unwanted reports whether no request waits for any lock of this one.
 func (e *entry) unwanted() bool {
-	return !slices.ContainsFunc(e.all(new([1]*entry)), func(each *entry) bool { return each.lock.edge != nil })
+	return !slices.ContainsFunc(e.all(new([1]*entry)), func(each *entry) bool { return each.lock.boundary != nil })
 }
 
 func (c *checker) inside(l *lock) {
@@ -261,7 +261,7 @@ func (c *checker) inside(l *lock) {
 		}
 		taken += uint64(permits)
 	}
-	_ = l.edge == e || c.broken(15, "%q: the first entry outside is not where it should be", l.key)
+	_ = l.boundary == e || c.broken(15, "%q: the first entry outside is not where it should be", l.key)
 	_ = uint64(l.taken) == taken && (taken == 0 || l.least == least && l.leasts == leasts) || c.broken(15,
 		"%q: %d permits are taken of %d, as %d say; counted %d of %d, %d", l.key, taken, least, leasts, l.taken,
 		l.least, l.leasts)

@@ -8,25 +8,25 @@ import "strings"
 // snapshot starts with none, but continues the count. The audit log is part of it: the last ends of
 // holds that were not their holder's doing, kept for operators.
 
-// Happening is the kind of an event.
-type Happening uint8
+// EventKind is the kind of an event.
+type EventKind uint8
 
 // The values are sent to other instances: they are fixed, and new ones are added at the end.
 const (
 	// Began: a hold of Key began, with Token.
-	Began Happening = 1
+	Began EventKind = 1
 	// Ended: that hold is over; Cause is why.
-	Ended Happening = 2
+	Ended EventKind = 2
 	// Left: its holder is gone, Cause is why, and the hold stays for its delay.
-	Left Happening = 3
+	Left EventKind = 3
 	// Wrote: the data of Key is now How.Data. Without a value there is none since its revision.
-	Wrote Happening = 4
+	Wrote EventKind = 4
 )
 
 // Cause is why a hold ended.
 type Cause uint8
 
-// The values are fixed like those of Happening.
+// The values are fixed like those of EventKind.
 const (
 	// Released: its holder released it, or no longer named it in an Attach.
 	Released Cause = 1
@@ -36,8 +36,8 @@ const (
 	Closed Cause = 3
 	// Evicted: it was ended by force.
 	Evicted Cause = 4
-	// TakenUp: another session resumed it.
-	TakenUp Cause = 5
+	// Resumed: another session resumed it.
+	Resumed Cause = 5
 )
 
 // Event is one change of one key. A request for several keys has one event for each. Its slices are
@@ -46,7 +46,7 @@ type Event struct {
 	// Position counts the events of a group from its first revision on, without gaps. A group
 	// founded later has higher ones.
 	Position   uint64
-	What       Happening
+	What       EventKind
 	Cause      Cause
 	Key        string
 	Token      Token
@@ -72,39 +72,39 @@ const (
 // grant and every end is written here on every replica, with or without a watcher. So the items are
 // small, and become Events only when they are read.
 type recent struct {
-	events []happened
+	events []loggedEvent
 	from   uint64 // the number of events before the first one written here
 }
 
-type happened struct {
+type loggedEvent struct {
 	key        string
-	who        *who // nil for data
+	holder     *eventHolder // nil for data
 	how        *How
 	wallUnixMS int64
 	token      Token
-	what       Happening
+	what       EventKind
 	cause      Cause
 }
 
-// who: a session as its events store it. It is separate because events outlive the session.
-type who struct {
+// eventHolder: a session as its events store it. It is separate because events outlive the session.
+type eventHolder struct {
 	id     SessionID
 	record []byte // never changed, so results may share it
 }
 
-func (m *Machine) event(h *happened, number uint64) Event {
+func (m *Machine) event(h *loggedEvent, number uint64) Event {
 	e := Event{
 		Position: m.position(number), What: h.what, Cause: h.cause, Key: h.key, Token: h.token,
 		WallUnixMS: h.wallUnixMS, How: h.how,
 	}
-	if h.who != nil {
-		e.Session, e.Record = h.who.id, h.who.record
+	if h.holder != nil {
+		e.Session, e.Record = h.holder.id, h.holder.record
 	}
 	return e
 }
 
-// because sets the cause of all removals until the command is over.
-func (m *Machine) because(c Cause, how *How) { m.cause, m.how = c, how }
+// setCause sets the cause of all removals until the command is over.
+func (m *Machine) setCause(c Cause, how *How) { m.cause, m.how = c, how }
 
 func (m *Machine) noteGrant(e *entry) { m.noteAll(e, Began, 0) }
 
@@ -118,7 +118,7 @@ func (m *Machine) noteEnd(e *entry) {
 
 func (m *Machine) noteLeft(e *entry, cause Cause) { m.noteAll(e, Left, cause) }
 
-func (m *Machine) noteAll(e *entry, what Happening, cause Cause) {
+func (m *Machine) noteAll(e *entry, what EventKind, cause Cause) {
 	how := m.how
 	if what == Began {
 		how = nil
@@ -138,12 +138,12 @@ func (m *Machine) noteAll(e *entry, what Happening, cause Cause) {
 func (m *Machine) noteData(l *lock, d Data) { m.note(l, nil, Wrote, 0, &How{Data: d}) }
 
 // note writes an event about e, or about the data of l if e is nil.
-func (m *Machine) note(l *lock, e *entry, what Happening, cause Cause, how *How) {
+func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How) {
 	h := m.recent.next(m.past)
 	m.past++
-	h.key, h.how, h.wallUnixMS, h.what, h.cause, h.who, h.token = l.key, how, m.wallUnixMS, what, cause, nil, 0
+	h.key, h.how, h.wallUnixMS, h.what, h.cause, h.holder, h.token = l.key, how, m.wallUnixMS, what, cause, nil, 0
 	if e != nil {
-		h.who, h.token = e.session.who, e.token
+		h.holder, h.token = e.session.eventHolder, e.token
 	}
 	if cause == Expired || cause == Evicted {
 		m.ends.add(m.event(h, m.past))
@@ -151,13 +151,13 @@ func (m *Machine) note(l *lock, e *entry, what Happening, cause Cause, how *How)
 }
 
 // next returns the slot for the next event, when past events were before it.
-func (r *recent) next(past uint64) *happened {
+func (r *recent) next(past uint64) *loggedEvent {
 	if len(r.events) == 0 {
 		r.from = past
 	}
 	at := past - r.from
 	if at < eventsKept {
-		r.events = append(r.events, happened{})
+		r.events = append(r.events, loggedEvent{})
 	}
 	return &r.events[at%eventsKept]
 }

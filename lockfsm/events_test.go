@@ -56,14 +56,14 @@ func (t *twin) holds() map[twinHold]bool {
 }
 
 func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
-	cause := map[Kind]Cause{Expire: Expired, Close: Closed, Evict: Evicted, Acquire: TakenUp}[by.Kind]
+	cause := map[Kind]Cause{Expire: Expired, Close: Closed, Evict: Evicted, Acquire: Resumed}[by.Kind]
 	switch {
 	case by.Kind == Detach && len(by.Value) > 0:
 		cause = Expired
 	case cause == 0:
 		cause = Released
 	}
-	note := func(what Happening, h twinHold, cause Cause) {
+	note := func(what EventKind, h twinHold, cause Cause) {
 		all = append(all, fmt.Sprintf("%d %q %d by %d", what, h.key, h.token, cause))
 	}
 	after := t.holds()
@@ -123,7 +123,7 @@ func TestSinceNeverHasAGap(t *testing.T) {
 		all = append(all, events...)
 	}
 	for i, e := range all {
-		want := []Happening{Began, Ended}[i%2]
+		want := []EventKind{Began, Ended}[i%2]
 		if e.Key != "a/x" || e.What != want || i > 0 && e.Position <= all[i-1].Position {
 			t.Fatalf("event %d: %+v", i, e)
 		}

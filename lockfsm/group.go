@@ -15,7 +15,7 @@ func (m *Machine) stamp(c *view) Code {
 	return Done
 }
 
-func (m *Machine) bear() Code {
+func (m *Machine) applyBorn() Code {
 	if !m.born {
 		m.bump()
 		m.born = true
@@ -32,7 +32,7 @@ func (m *Machine) endGrace() Code {
 	m.bump()
 	m.graceOver = true
 	for l := m.firstLock; l != nil; l = l.next {
-		for e := l.first; e != l.edge; e = e.after {
+		for e := l.first; e != l.boundary; e = e.after {
 			m.touch(e)
 		}
 	}

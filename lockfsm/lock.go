@@ -7,14 +7,14 @@ import "math"
 //
 // The entries that fit beside each other, counted from the front, are inside: nothing in this queue
 // keeps them waiting. An entry fits if all permits taken, with its own, are at most the lowest
-// total that it or an inside entry names. So an exclusive entry is alone, readers stand beside readers,
-// and a semaphore gives out as many permits as it has. The first entry that does not fit ends the
-// row. So a writer stops later readers, and a small request never passes a large one. An entry
-// stays inside until it is removed.
+// total that it or an inside entry names. So an exclusive entry is alone, readers stand beside
+// readers, and a semaphore gives out as many permits as it has. The first entry that does not fit
+// ends the row. So a writer stops later readers, and a small request never passes a large one. An
+// entry stays inside until it is removed.
 type lock struct {
 	key         string
 	first, last *entry
-	edge        *entry // the first entry that is not inside; nil if all are
+	boundary    *entry // the first entry that is not inside; nil if all are
 	waiting     uint32 // entries without a token
 	taken       uint32 // permits of the inside entries
 	least       uint32 // the lowest total that an inside entry names
@@ -52,17 +52,17 @@ func (l *lock) fits(permits, of uint32) bool {
 
 func (l *lock) takes(c *view) bool {
 	e := entry{permits: c.permits, of: c.of}
-	return l.edge == nil && l.fits(e.terms())
+	return l.boundary == nil && l.fits(e.terms())
 }
 
 // arrives admits e, the last in the queue, or makes it wait.
 func (l *lock) arrives(e *entry) {
 	switch permits, of := e.terms(); {
-	case l.edge != nil:
+	case l.boundary != nil:
 	case l.fits(permits, of):
 		l.admit(e)
 	default:
-		l.edge = e
+		l.boundary = e
 	}
 }
 
@@ -83,17 +83,17 @@ func (m *Machine) goes(l *lock, e *entry) {
 	switch {
 	case e.inside:
 		l.discharge(e)
-	case l.edge == e:
-		l.edge = e.after
+	case l.boundary == e:
+		l.boundary = e.after
 	}
-	for l.edge != nil {
-		permits, of := l.edge.terms()
+	for l.boundary != nil {
+		permits, of := l.boundary.terms()
 		if !l.fits(permits, of) {
 			return
 		}
-		l.admit(l.edge)
-		m.touch(l.edge)
-		l.edge = l.edge.after
+		l.admit(l.boundary)
+		m.touch(l.boundary)
+		l.boundary = l.boundary.after
 	}
 }
 

@@ -79,7 +79,7 @@ func (m *Machine) Apply(index, term uint64, command []byte) Result {
 // apply is Apply with a zero result to fill in.
 func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	m.fired, m.states = emptied(m.fired), emptied(m.states)
-	m.because(0, nil)
+	m.setCause(0, nil)
 	r := reader{b: command}
 	var c view
 	r.header(&c.Header)
@@ -121,7 +121,7 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 	case Stamp:
 		res.Code = m.stamp(c)
 	case Born:
-		res.Code = m.bear()
+		res.Code = m.applyBorn()
 	case EndGrace:
 		res.Code = m.endGrace()
 	case Raise:

@@ -21,7 +21,7 @@ func (m *Machine) wantedAt(e *entry) {
 	if e.inside || l.notices == 0 {
 		return
 	}
-	for h := l.first; h != l.edge; h = h.after {
+	for h := l.first; h != l.boundary; h = h.after {
 		if h.notice && !h.told && h.token != 0 {
 			m.tell(h.lead())
 			m.touch(h)

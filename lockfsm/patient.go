@@ -50,5 +50,5 @@ func (m *Machine) onlyWaits(command []byte, settled bool) bool {
 	case l == nil || l.notices > 0 || l.waiting >= limits.WaitersPerLock:
 		return false
 	}
-	return l.edge != nil || settled && !l.takes(&c)
+	return l.boundary != nil || settled && !l.takes(&c)
 }

@@ -217,7 +217,7 @@ func (m *Machine) grant(e *entry) {
 	wanted := false
 	for _, each := range e.all(new([1]*entry)) {
 		m.grantOne(each, token)
-		wanted = wanted || each.lock.edge != nil
+		wanted = wanted || each.lock.boundary != nil
 	}
 	if e.notice && wanted {
 		m.tell(e)

@@ -29,7 +29,7 @@ func (m *Machine) acquire(c *view, res *Result) {
 		return
 	}
 	if c.token != 0 {
-		m.takeUp(s, c, res)
+		m.resume(s, c, res)
 		return
 	}
 	if res.Code = m.refuse(s, c, res); res.Code != 0 {
@@ -162,7 +162,7 @@ func (m *Machine) evict(c *view, res *Result) {
 	res.Code, res.Evicted = Done, &m.evicted
 	m.bump()
 	s := e.session
-	m.because(Evicted, &How{By: m.evicted.By, Reason: m.evicted.Reason})
+	m.setCause(Evicted, &How{By: m.evicted.By, Reason: m.evicted.Reason})
 	m.remove(e)
 	m.dismiss(s)
 	m.fire()

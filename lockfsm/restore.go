@@ -82,7 +82,7 @@ func (m *Machine) restoreEvents(r *reader) {
 	for range r.count(least, "ends") {
 		before := position
 		position = r.sum(before, m.Position(), "end")
-		e := Event{Position: position, What: Happening(r.flags(0xff, "end")), Cause: Cause(r.flags(0xff, "end")),
+		e := Event{Position: position, What: EventKind(r.flags(0xff, "end")), Cause: Cause(r.flags(0xff, "end")),
 			Key: string(r.take(r.uvarint("key"), "key"))}
 		e.Token, e.Session = Token(r.sum(first, uint64(m.rev), "end's token")),
 			SessionID(r.sum(first, uint64(m.rev), "end's session"))
@@ -109,7 +109,7 @@ func (m *Machine) restoreSessions(r *reader) {
 	for range r.count(least, "sessions") {
 		before := id
 		id = r.sum(before, uint64(m.rev), "session")
-		s := &session{who: &who{id: SessionID(id)}}
+		s := &session{eventHolder: &eventHolder{id: SessionID(id)}}
 		copy(s.nonce[:], r.take(uint64(len(s.nonce)), "nonce"))
 		s.opener = r.opener()
 		s.epoch = Epoch(r.uvarint("epoch"))

@@ -9,22 +9,22 @@ import (
 // which is also the order of their numbers: only a number above all earlier ones makes or resumes
 // an entry.
 type session struct {
-	*who        // its ID, and its record
-	nonce       Nonce
-	opener      Opener
-	epoch       Epoch
-	next        Number        // every number below it is live or finished; starts at 1
-	ttl         time.Duration // of a gone session: the delay that the leader counts at present
-	leaving     bool
-	gone        bool // it has expired; its holds with a delay stay for a while
-	first, last *entry
-	requests    map[Number]*entry
-	owned       map[Number][]*entry // requests by their owner, if they have one; nil until one has
-	entries     uint32              // the keys of its requests
-	held        uint32              // how many of those keys it holds
-	charged     uint64              // see budget.go
-	seen        uint32              // see Capture
-	prev, after *session            // ascending by ID
+	*eventHolder // its ID, and its record
+	nonce        Nonce
+	opener       Opener
+	epoch        Epoch
+	next         Number        // every number below it is live or finished; starts at 1
+	ttl          time.Duration // of a gone session: the delay that the leader counts at present
+	leaving      bool
+	gone         bool // it has expired; its holds with a delay stay for a while
+	first, last  *entry
+	requests     map[Number]*entry
+	owned        map[Number][]*entry // requests by their owner, if they have one; nil until one has
+	entries      uint32              // the keys of its requests
+	held         uint32              // how many of those keys it holds
+	charged      uint64              // see budget.go
+	seen         uint32              // see Capture
+	prev, after  *session            // ascending by ID
 }
 
 // SessionInfo describes a session to the leader and to operators.
@@ -120,8 +120,9 @@ func (m *Machine) open(c *view, res *Result) {
 			res.Code, res.Budget = OverGroupBudget, m.charter.Limits.GroupBytes
 			return
 		}
-		s = &session{who: &who{SessionID(m.bump()), copied(c.record)}, nonce: c.nonce, opener: c.opener, next: 1,
-			ttl: m.charter.SessionTTL}
+		s = &session{eventHolder: &eventHolder{SessionID(m.bump()), copied(c.record)}, nonce: c.nonce, opener: c.opener,
+			next: 1,
+			ttl:  m.charter.SessionTTL}
 		if c.ttl > 0 {
 			s.ttl = min(c.ttl, m.charter.SessionTTL)
 		}
@@ -194,7 +195,7 @@ func (m *Machine) leaving(c *view) Code {
 func (m *Machine) close(c *view) Code {
 	s, code := m.of(c)
 	if s != nil {
-		m.because(Closed, nil)
+		m.setCause(Closed, nil)
 		m.end(s)
 	}
 	return code
@@ -219,7 +220,7 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 	res.Code = Done
 	m.sessionChanges(s)
 	m.bump()
-	m.because(Expired, nil)
+	m.setCause(Expired, nil)
 	counted := time.Duration(0)
 	if s.gone {
 		counted = s.ttl

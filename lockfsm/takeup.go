@@ -23,14 +23,14 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	cause := Released
 	if c.lapses() {
 		cause = Expired
-		m.because(cause, &How{Reason: copied(c.value)})
+		m.setCause(cause, &How{Reason: copied(c.value)})
 	}
 	if !e.delayed() {
 		m.remove(e)
 		m.fire()
 		return Done
 	}
-	if m.crowded() { // there is no session left for it
+	if m.manyDetached() { // there is no session left for it
 		m.remove(e)
 		m.fire()
 		return TooManySessions
@@ -41,7 +41,7 @@ func (m *Machine) detach(c *view, res *Result) Code {
 		res.Budget = budget
 		return code
 	}
-	left := &session{who: &who{SessionID(m.rev), s.record}, nonce: s.nonce, epoch: s.epoch, next: s.next,
+	left := &session{eventHolder: &eventHolder{SessionID(m.rev), s.record}, nonce: s.nonce, epoch: s.epoch, next: s.next,
 		ttl: e.delay(), leaving: s.leaving, gone: true}
 	m.linkSession(left)
 	m.move(e, left, e.number, 0)
@@ -50,16 +50,16 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	return Done
 }
 
-// crowded reports whether no hold can be detached. Gone sessions take at most half of the places
-// for sessions, so that instances can still open one.
-func (m *Machine) crowded() bool {
+// manyDetached reports whether no hold can be detached. Gone sessions take at most half of the
+// places for sessions, so that instances can still open one.
+func (m *Machine) manyDetached() bool {
 	limit, gone := uint64(m.charter.Limits.Sessions), uint64(len(m.sessions)-len(m.nonces))
 	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit
 }
 
-// takeUp moves the hold of a lock with a token to the session and number of c, and gives it a new
+// resume moves the hold of a lock with a token to the session and number of c, and gives it a new
 // token.
-func (m *Machine) takeUp(s *session, c *view, res *Result) {
+func (m *Machine) resume(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {
 	case e == nil:
@@ -79,7 +79,7 @@ func (m *Machine) takeUp(s *session, c *view, res *Result) {
 		Taker: s.record,
 	}
 	res.Evicted = &m.evicted
-	m.because(TakenUp, nil)
+	m.setCause(Resumed, nil)
 	m.noteEnd(e)
 	m.move(e, s, c.Number, c.owner)
 	m.dismiss(before)
@@ -122,7 +122,7 @@ func (m *Machine) rewrite(e *entry, c *view) {
 		if each.notice {
 			l.notices++
 		}
-		wanted = wanted || l.edge != nil
+		wanted = wanted || l.boundary != nil
 	}
 	if e.rest == nil && (len(c.value) > 0 || c.delayMS != 0) {
 		e.rest = &rest{}

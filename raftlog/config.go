@@ -58,12 +58,12 @@ type Config struct {
 	// gathered again, at most until the next tick. Default 2.
 	EntriesInFlight int
 
-	// Patient reports whether the waiting batches, concatenated, are deferrable: no caller gets its
-	// answer later if they go with the next batch that is not. They then wait for that batch, 2 to
-	// 4 ms at most. settled reports that no entry is under way that could change the state of the
-	// Applier. Patient must have no side effects and must not keep the bytes. It is called on the
-	// owner goroutine, between calls of the Applier. Nil means that no batch is deferrable.
-	Patient func(waiting []byte, settled bool) bool
+	// Deferrable reports whether the waiting batches, concatenated, are deferrable: no caller gets
+	// its answer later if they go with the next batch that is not. They then wait for that batch, 2
+	// to 4 ms at most. settled reports that no entry is under way that could change the state of
+	// the Applier. Deferrable must have no side effects and must not keep the bytes. It is called
+	// on the owner goroutine, between calls of the Applier. Nil means that no batch is deferrable.
+	Deferrable func(waiting []byte, settled bool) bool
 
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.
 	QueueBytes int

@@ -26,7 +26,7 @@ type CoreConfig struct {
 	UncommittedBytes int // raft refuses proposals beyond this; default 64 MiB
 	SnapshotBytes    int
 	KeepEntries      int                                     // zero or less means none
-	Patient          func(waiting []byte, settled bool) bool // as in Config
+	Deferrable       func(waiting []byte, settled bool) bool // as in Config
 	Logger           *slog.Logger
 }
 
@@ -68,7 +68,7 @@ type Core struct {
 	asking     asking
 	group      group  // batches and rounds that wait, all of role.Term
 	backs      uint64 // the last group.back
-	reminder   uint64 // the group.back whose reminder is under way; zero means none
+	deferral   uint64 // the group.back whose reminder is under way; zero means none
 	appends    appends
 	hang       hang
 	// of the last applied configuration entry; voters and learners are derived from it

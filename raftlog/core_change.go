@@ -23,7 +23,7 @@ type changing struct {
 type own uint8
 
 const (
-	ownNudge own = iota
+	ownEmpty own = iota
 	ownChange
 )
 
@@ -66,18 +66,18 @@ func (c *Core) proposeChange() {
 	g.empty = append(g.empty, ownChange)
 }
 
-// nudge proposes an empty entry if no entry was proposed since the last configuration, or the first
-// entry of this lead, was applied here. It reports whether it did. The followers acknowledge the
-// commit index with that entry, and raft leaves a joint configuration that it could not leave
-// during a Transfer.
-func (c *Core) nudge() bool {
+// proposeEmpty proposes an empty entry if no entry was proposed since the last configuration, or
+// the first entry of this lead, was applied here. It reports whether it did. The followers
+// acknowledge the commit index with that entry, and raft leaves a joint configuration that it could
+// not leave during a Transfer.
+func (c *Core) proposeEmpty() bool {
 	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false
 	}
 	if !c.proposed(&raftpb.Entry{}) {
 		return false
 	}
-	c.group.changing.empty = append(c.group.changing.empty, ownNudge)
+	c.group.changing.empty = append(c.group.changing.empty, ownEmpty)
 	return true
 }
 
@@ -125,7 +125,7 @@ func (c *Core) configure(e *raftpb.Entry) {
 	}
 	var who []Member
 	if err == nil {
-		who, err = whoIsAdded(change.AsV2().GetContext())
+		who, err = addedMembers(change.AsV2().GetContext())
 	}
 	if err != nil {
 		c.fail(fmt.Errorf("%w: entry %d: %w", ErrBroken, e.GetIndex(), err))

@@ -254,7 +254,7 @@ func TestNudgeIsNoRefusal(t *testing.T) {
 	c.change(l, add(2))
 	nudge := func() {
 		t.Helper()
-		if l.core.group.changing.mark = l.core.last; !l.core.nudge() {
+		if l.core.group.changing.mark = l.core.last; !l.core.proposeEmpty() {
 			t.Fatal("no nudge")
 		}
 		l.turn()

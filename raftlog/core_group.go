@@ -44,7 +44,7 @@ func (c *Core) propose() {
 	back := g.back
 	g.back = 0
 	for c.role.Leading && !c.changes() && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight &&
-		c.transferee == 0 && !g.lingers() && !c.patient(back) {
+		c.transferee == 0 && !g.lingers() && !c.defers(back) {
 		data, batches := g.queue.peek(c.cfg.EntryBytes)
 		err := c.node.Propose(data)
 		if errors.Is(err, raft.ErrProposalDropped) {
@@ -65,16 +65,16 @@ func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
 
-// patient reports whether the waiting batches are deferrable: no caller's answer is delayed if they
+// defers reports whether the waiting batches are deferrable: no caller's answer is delayed if they
 // go with the next batch that is not deferrable. That saves an entry on every replica. When callers
 // pass a lock around it saves every second entry: a caller that has unlocked requests the lock
 // again, and only waits. The deferral is decided anew in each turn, so it ends when an applied
-// entry makes the answer change, and with Remind or a tick at the latest. Large entries are shared
-// anyway and not deferred. before is group.back as of the previous turn.
-func (c *Core) patient(before uint64) bool {
+// entry makes the answer change, and with EndDeferral or a tick at the latest. Large entries are
+// shared anyway and not deferred. before is group.back as of the previous turn.
+func (c *Core) defers(before uint64) bool {
 	g := &c.group
-	if c.cfg.Patient == nil || g.queue.size() >= crowdBytes || g.waited ||
-		!c.cfg.Patient(g.queue.waiting(), g.inFlight == 0) {
+	if c.cfg.Deferrable == nil || g.queue.size() >= crowdBytes || g.waited ||
+		!c.cfg.Deferrable(g.queue.waiting(), g.inFlight == 0) {
 		return false
 	}
 	if g.back = before; before == 0 {

@@ -81,12 +81,12 @@ func TestThePatientRideWithTheNext(t *testing.T) {
 	for what, end := range map[string]func(r *replica, patient *bool){
 		"another":             func(r *replica, _ *bool) { r.propose() },
 		"a tick":              func(r *replica, _ *bool) { r.now = r.now.Add(testTick); r.core.Tick(r.now) },
-		"enough of it":        func(r *replica, _ *bool) { r.core.Remind() },
+		"enough of it":        func(r *replica, _ *bool) { r.core.EndDeferral() },
 		"the end of patience": func(_ *replica, patient *bool) { *patient = false },
 	} {
 		patient, settled := true, false
 		c, r := lone(t, func(cfg *CoreConfig) {
-			cfg.Patient = func(waiting []byte, none bool) bool {
+			cfg.Deferrable = func(waiting []byte, none bool) bool {
 				settled = none
 				return patient && len(waiting) == batchBytes && number(waiting) == 1
 			}
@@ -101,7 +101,7 @@ func TestThePatientRideWithTheNext(t *testing.T) {
 		}
 		c.drain()
 		if got := r.core.Status(); got.Last != before+1 || got.Queued != batchBytes || !settled ||
-			!r.core.Reminds() || r.core.Reminds() {
+			!r.core.DeferralBegins() || r.core.DeferralBegins() {
 			t.Fatalf("%s: with none under way %+v, settled %v", what, got, settled)
 		}
 		end(r, &patient)
@@ -118,7 +118,7 @@ func TestThePatientRideWithTheNext(t *testing.T) {
 func TestACrowdIsNotPatient(t *testing.T) {
 	asked := 0
 	_, r := lone(t, func(cfg *CoreConfig) {
-		cfg.Patient = func(waiting []byte, _ bool) bool { asked = max(asked, len(waiting)); return true }
+		cfg.Deferrable = func(waiting []byte, _ bool) bool { asked = max(asked, len(waiting)); return true }
 	})
 	for range crowdBytes/batchBytes + 1 {
 		r.propose()

@@ -23,7 +23,7 @@ func (c *Core) Tick(now clock.Time) {
 	rested := c.rested
 	if c.rested = c.rests(); rested && n > 1 {
 		c.ticked = now
-		if c.reminder == 0 { // otherwise this may be the reminder's timer, after less than a tick
+		if c.deferral == 0 { // otherwise this may be the reminder's timer, after less than a tick
 			c.hurry()
 		}
 		return
@@ -49,23 +49,23 @@ func (c *Core) Tick(now clock.Time) {
 // hurry ends the wait of the queued batches, whether they linger or are deferred.
 func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 }
 
-// Reminds reports whether the owner must call Remind after Patience: whether batches are deferred
-// as of the last Turn and no reminder is under way.
-func (c *Core) Reminds() bool {
-	if c.reminder != 0 {
+// DeferralBegins reports whether the owner must call EndDeferral after MaxDeferral: whether batches
+// are deferred as of the last Turn and no reminder is under way.
+func (c *Core) DeferralBegins() bool {
+	if c.deferral != 0 {
 		return false
 	}
-	c.reminder = c.group.back
-	return c.reminder != 0
+	c.deferral = c.group.back
+	return c.deferral != 0
 }
 
-// Remind ends the deferral for which Reminds reported true. A later deferral needs a reminder of
-// its own.
-func (c *Core) Remind() {
-	if c.reminder != 0 && c.reminder == c.group.back {
+// EndDeferral ends the deferral for which DeferralBegins reported true. A later deferral needs a
+// reminder of its own.
+func (c *Core) EndDeferral() {
+	if c.deferral != 0 && c.deferral == c.group.back {
 		c.hurry()
 	}
-	c.reminder = 0
+	c.deferral = 0
 }
 
 // NextTick returns when Tick must be called next. Zero means not before the next input, because the

@@ -218,13 +218,13 @@ func TestBadEnvelope(t *testing.T) {
 		t.Error("raft is not shown a good one")
 	}
 	for _, context := range [][]byte{{}, added(Member{ID: 7}), added(testMembers(7)[0])} {
-		if _, err := whoIsAdded(context); err != nil {
+		if _, err := addedMembers(context); err != nil {
 			t.Errorf("%x: %v", context, err)
 		}
 	}
 	for _, context := range [][]byte{{1}, {2}, added(Member{}), added(Member{ID: ^uint64(0)}),
 		append(added(Member{ID: 7}), 0), added(Member{7, make([]byte, maxContext+1)})} {
-		if who, err := whoIsAdded(context); err == nil {
+		if who, err := addedMembers(context); err == nil {
 			t.Errorf("%x adds %+v", context, who)
 		}
 	}

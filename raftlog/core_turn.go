@@ -26,7 +26,7 @@ func (c *Core) Turn() Output {
 		c.answer()
 		c.handOver()
 		c.save()
-		if !c.out.Idle() || !ready && len(c.due) == 0 && !c.nudge() {
+		if !c.out.Idle() || !ready && len(c.due) == 0 && !c.proposeEmpty() {
 			break
 		}
 	}

@@ -53,8 +53,8 @@ func validID(id uint64) bool { return id != 0 && !raft.IsLocalMsgTarget(id) }
 // added encodes the context of an entry that adds a member.
 func added(m Member) []byte { return appendMember([]byte{envelopeFormat}, m) }
 
-// whoIsAdded decodes what added encodes. The context of any other change is empty.
-func whoIsAdded(b []byte) ([]Member, error) {
+// addedMembers decodes what added encodes. The context of any other change is empty.
+func addedMembers(b []byte) ([]Member, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}

@@ -50,14 +50,14 @@ func FuzzEntryContext(f *testing.F) {
 	f.Add(added(Member{ID: 1 << 62}))
 	f.Add(append(added(Member{ID: 7}), 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		who, err := whoIsAdded(b)
+		who, err := addedMembers(b)
 		if err != nil || len(b) == 0 {
 			return
 		}
 		if len(who) != 1 || !bytes.Equal(added(who[0]), b) {
 			t.Fatalf("%x names %+v", b, who)
 		}
-		again, err := whoIsAdded(added(who[0]))
+		again, err := addedMembers(added(who[0]))
 		if err != nil || !reflect.DeepEqual(again, who) {
 			t.Fatalf("read again: %+v, %v", again, err)
 		}

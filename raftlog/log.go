@@ -36,14 +36,14 @@ type Log struct {
 	survey  Survey
 	ended   error // not nil once nothing more is accepted
 
-	owner    chan struct{}   // closed when the owner has returned
-	appender chan struct{}   // closed when the appender has returned
-	aside    chan struct{}   // closed when the aside goroutine has returned
-	ctx      context.Context // ends with the owner
-	cancel   context.CancelFunc
-	closing  atomic.Bool   // Close was called
-	closed   chan struct{} // closed when the first Close is about to return
-	closeErr error         // result of the first Close
+	owner       chan struct{}   // closed when the owner has returned
+	appender    chan struct{}   // closed when the appender has returned
+	snapshotter chan struct{}   // closed when the aside goroutine has returned
+	ctx         context.Context // ends with the owner
+	cancel      context.CancelFunc
+	closing     atomic.Bool   // Close was called
+	closed      chan struct{} // closed when the first Close is about to return
+	closeErr    error         // result of the first Close
 }
 
 // Start starts the replica that the store holds. The first call of the Applier is Restore with the
@@ -64,7 +64,7 @@ func Start(cfg Config) (*Log, error) {
 	core, err := NewCore(CoreConfig{
 		State: st, Now: cfg.Clock.Now(), Tick: cfg.Tick, ElectionTicks: cfg.ElectionTicks,
 		HeartbeatTicks:  cfg.HeartbeatTicks,
-		EntriesInFlight: cfg.EntriesInFlight, Patient: cfg.Patient, QueueBytes: cfg.QueueBytes,
+		EntriesInFlight: cfg.EntriesInFlight, Deferrable: cfg.Deferrable, QueueBytes: cfg.QueueBytes,
 		SnapshotBytes: cfg.SnapshotBytes,
 		KeepEntries:   cfg.KeepEntries, Logger: cfg.Logger,
 	})
@@ -73,7 +73,7 @@ func Start(cfg Config) (*Log, error) {
 	}
 	l := &Log{
 		cfg: cfg, core: core, wake: make(chan struct{}, 1), saves: make(chan Batch, 1), tasks: make(chan task, 1),
-		owner: make(chan struct{}), appender: make(chan struct{}), aside: make(chan struct{}),
+		owner: make(chan struct{}), appender: make(chan struct{}), snapshotter: make(chan struct{}),
 		closed: make(chan struct{}), status: core.Status(), survey: core.Survey(),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())

@@ -104,7 +104,7 @@ func (l *Log) Close() error {
 func (l *Log) finish() error {
 	limit := time.NewTimer(maxCloseWait)
 	defer limit.Stop()
-	for _, done := range []chan struct{}{l.owner, l.appender, l.aside} {
+	for _, done := range []chan struct{}{l.owner, l.appender, l.snapshotter} {
 		select {
 		case <-done:
 		case <-limit.C:

@@ -33,7 +33,7 @@ type inbox struct {
 	campaign    bool
 	stored      bool
 	storeErr    error
-	aside       *outcome
+	snapshotter *outcome
 }
 
 // arrival is a message, and whether it arrived on the second connection.

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// A deferrable batch goes with the next batch that is not, or alone after its own Patience: the
+// A deferrable batch goes with the next batch that is not, or alone after its own MaxDeferral: the
 // reminder of an earlier one does not count.
 func TestPatienceIsEachBatchsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) {
-			c.Patient = func(waiting []byte, _ bool) bool { return !bytes.Contains(waiting, []byte("!")) }
+			c.Deferrable = func(waiting []byte, _ bool) bool { return !bytes.Contains(waiting, []byte("!")) }
 		})
 		l, app := p.logs[1], p.apps[1]
 		l.Campaign()
 		synctest.Wait()
-		time.Sleep(Patience / 2) // so that no tick coincides
+		time.Sleep(MaxDeferral / 2) // so that no tick coincides
 		began := time.Now()
 		for _, step := range []struct {
 			at      time.Duration
@@ -26,14 +26,14 @@ func TestPatienceIsEachBatchsOwn(t *testing.T) {
 			entries int
 		}{
 			{0, "a", "", 0},
-			{Patience / 2, "!", "a!", 1},
-			{Patience - 1, "b", "a!", 1},
-			{Patience, "", "a!", 1}, // the Patience of a would be over
-			{2*Patience - 1, "", "a!", 1},
-			{2 * Patience, "", "a!b", 2},
-			{3 * Patience, "c", "a!b", 2},
-			{4*Patience - 1, "d", "a!b", 2}, // it joins c, and the Patience of c counts
-			{4 * Patience, "", "a!bcd", 3},
+			{MaxDeferral / 2, "!", "a!", 1},
+			{MaxDeferral - 1, "b", "a!", 1},
+			{MaxDeferral, "", "a!", 1}, // the MaxDeferral of a would be over
+			{2*MaxDeferral - 1, "", "a!", 1},
+			{2 * MaxDeferral, "", "a!b", 2},
+			{3 * MaxDeferral, "c", "a!b", 2},
+			{4*MaxDeferral - 1, "d", "a!b", 2}, // it joins c, and the MaxDeferral of c counts
+			{4 * MaxDeferral, "", "a!bcd", 3},
 		} {
 			time.Sleep(step.at - time.Since(began))
 			synctest.Wait()
@@ -48,7 +48,7 @@ func TestPatienceIsEachBatchsOwn(t *testing.T) {
 				}
 			})
 		}
-		if took := time.Since(began) + Patience/2; took >= l.cfg.Tick {
+		if took := time.Since(began) + MaxDeferral/2; took >= l.cfg.Tick {
 			t.Errorf("a tick passed meanwhile: %v", took)
 		}
 	})

@@ -99,8 +99,8 @@ func (l *Log) give(t task) {
 	l.tasks <- t
 }
 
-// settleAside passes the outcome of a task to the core.
-func (l *Log) settleAside(o *outcome) error {
+// settleSnapshotter passes the outcome of a task to the core.
+func (l *Log) settleSnapshotter(o *outcome) error {
 	l.taking.busy = false
 	switch {
 	case o.err != nil:
@@ -116,7 +116,7 @@ func (l *Log) settleAside(o *outcome) error {
 // assist is the aside goroutine: it does the slow work for snapshots that needs neither the owner
 // nor the appender. It ends with the owner, or with the first failure.
 func (l *Log) assist() {
-	defer close(l.aside)
+	defer close(l.snapshotter)
 	for t := range l.tasks {
 		if !l.do(t) {
 			return
@@ -138,7 +138,7 @@ func (l *Log) do(t task) bool {
 		} else if ended {
 			o.err = fmt.Errorf("%w: %w: %w", kind, ErrPanic, l.cause("runtime.Goexit was called"))
 		}
-		l.put(func(in *inbox) { in.aside = &o })
+		l.put(func(in *inbox) { in.snapshotter = &o })
 	}()
 	if !o.prepared {
 		o.data = t.capture.AppendTo(t.order.Header, runtime.Gosched)

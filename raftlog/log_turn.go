@@ -16,15 +16,15 @@ const (
 	inStore
 )
 
-// Patience is the time after which a deferrable batch is proposed by itself, see Config.Patient. It
-// may take up to twice as long, since there is one reminder at a time and that of an earlier batch
-// may be under way. Much shorter timers are inexact while a process is idle.
-const Patience = 2 * time.Millisecond
+// MaxDeferral is the time after which a deferrable batch is proposed by itself, see Config.Patient.
+// It may take up to twice as long, since there is one reminder at a time and that of an earlier
+// batch may be under way. Much shorter timers are inexact while a process is idle.
+const MaxDeferral = 2 * time.Millisecond
 
 // own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the
 // store is volatile, Save and Prepare. The inbox wakes it, and one timer for the next tick, the end
-// of Patience, or the next step of a snapshot. A panic in anything that it calls ends the replica
-// and nothing else.
+// of MaxDeferral, or the next step of a snapshot. A panic in anything that it calls ends the
+// replica and nothing else.
 func (l *Log) own() {
 	var err error
 	defer close(l.owner)
@@ -70,8 +70,8 @@ func (l *Log) own() {
 			timer.Reset(l.cfg.Tick)
 			set = true
 		}
-		if l.core.Reminds() {
-			timer.Reset(Patience)
+		if l.core.DeferralBegins() {
+			timer.Reset(MaxDeferral)
 			set = true
 		}
 	}
@@ -88,7 +88,7 @@ func (l *Log) turn(in *inbox, fired bool) error {
 	in.empty()
 	if fired {
 		l.core.Tick(l.cfg.Clock.Now())
-		l.core.Remind()
+		l.core.EndDeferral()
 	}
 	idle, err := l.core.Carry(shell{l})
 	if err != nil {
@@ -136,8 +136,8 @@ func (l *Log) feed(in *inbox) error {
 	if in.stored {
 		l.core.Stored()
 	}
-	if in.aside != nil {
-		if err := l.settleAside(in.aside); err != nil {
+	if in.snapshotter != nil {
+		if err := l.settleSnapshotter(in.snapshotter); err != nil {
 			return err
 		}
 	}

@@ -158,7 +158,7 @@ func (r *runner) work(ctx context.Context, w window) (done bool) {
 	ran, err := r.within(ctx, r.job.Name, purpose.Job, w, func(held context.Context, t mortise.Token) {
 		token, result = t, r.job.Run(held, r.tick(w, t))
 		done = result == nil || held.Err() == nil
-		result = because(held, result)
+		result = causeText(held, result)
 	})
 	switch {
 	case ran:
@@ -240,9 +240,9 @@ func (r *runner) tick(w window, token mortise.Token) Tick {
 	return Tick{Job: r.job.Name, Time: w.at.UTC(), Missed: w.missed, Token: token}
 }
 
-// because adds to the result of a job why its context has ended, if it has. A job that succeeded
+// causeText adds to the result of a job why its context has ended, if it has. A job that succeeded
 // counts as failed if its lock was lost.
-func because(ctx context.Context, result error) error {
+func causeText(ctx context.Context, result error) error {
 	cause := context.Cause(ctx)
 	switch {
 	case cause == nil, errors.Is(result, cause), result == nil && !errors.Is(cause, mortise.ErrLost):

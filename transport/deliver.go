@@ -15,7 +15,7 @@ import (
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {
-		l.blame(refused(l.peer.Addr, f.refusal))
+		l.recordError(refused(l.peer.Addr, f.refusal))
 		return nil // the stream ends next
 	}
 	if l.mute.Load() {

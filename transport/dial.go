@@ -35,22 +35,22 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 		}
 		p.mu.Unlock()
 		if lost {
-			p.bury(l)
+			p.finalize(l)
 		}
 		return
 	}
 	defer context.AfterFunc(ctx, s.kill)()
-	pulse, sent := startPulse(l, s), make(chan struct{})
+	keepalive, sent := startKeepalive(l, s), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(sent)
 		l.transmit(s)
 	})
 	l.receive(s)
-	pulse.stop()
+	keepalive.stop()
 	s.kill()
 	l.queue.drop()
 	<-sent
-	p.bury(l)
+	p.finalize(l)
 }
 
 // reach dials addr, exchanges hellos, and makes l a link.

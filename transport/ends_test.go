@@ -51,7 +51,7 @@ func TestGoodbyeThenPowerLoss(t *testing.T) {
 // The same for a peer that never reads: after its last frame, well-formed or not, it counts as
 // lost.
 func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
-	for name, length := range map[string]uint32{"goodbye": goodbye, "garbage": 100 << 20} {
+	for name, length := range map[string]uint32{"goodbye": kindClose, "garbage": 100 << 20} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				a, b := w.node("a", 1), w.node("b", 2)
@@ -79,7 +79,7 @@ func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 		a.send(b, "0 ")
 		b.wantCommands("link", a, "0 ")
 		b.onFrame = func(Identity, Frame) {
-			time.Sleep(3 * lastWords)
+			time.Sleep(3 * maxLinger)
 			_ = b.Send(nodeid.Endpoint{ID: id(1)}, Frame{Replies: []byte("ok")})
 		}
 		for range 6 {
@@ -119,12 +119,12 @@ func TestFailedWriteBesideASlowHandler(t *testing.T) {
 		a, b := w.node("a", 1, dialsWith(func(conn net.Conn) net.Conn { return mute{conn, &now} })), w.node("b", 2)
 		a.send(b, "x")
 		synctest.Wait()
-		a.onFrame = func(Identity, Frame) { time.Sleep(3 * lastWords) }
+		a.onFrame = func(Identity, Frame) { time.Sleep(3 * maxLinger) }
 		b.send(a, "y")
 		synctest.Wait()
 		now.Store(true)
 		a.send(b, "z")
-		time.Sleep(5 * lastWords)
+		time.Sleep(5 * maxLinger)
 		if text, downs := commands(a.seen(), id(2)); text != "y" || downs != 1 {
 			t.Errorf("%q arrived, %d downs", text, downs)
 		}

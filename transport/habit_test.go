@@ -70,9 +70,9 @@ func TestSignsOfLifeAreRest(t *testing.T) {
 		s.opens = true
 		_ = s.send(&wire.Frame{Commands: make([]byte, 5000)})
 		for range 2 * habitUses {
-			_ = s.mark(stillHere)
+			_ = s.mark(kindKeepalive)
 		}
-		return s.mark(goodbye)
+		return s.mark(kindClose)
 	})
 	s := hears(iotest.OneByteReader(bytes.NewReader(text)), 0)
 	s.begun = true

@@ -32,7 +32,7 @@ func (p *Port) Identify(self Self) {
 		return // connections for questions are dialed anew with the next question
 	}
 	for _, l := range p.links {
-		p.expel(l, ErrNoLink)
+		p.cutOff(l, ErrNoLink)
 	}
 	p.dials.forget(false)
 	p.endLife()

@@ -61,7 +61,7 @@ func TestSilentPeerIsFoundOut(t *testing.T) {
 			t.Fatalf("idle, a saw %+v\nb saw %+v", ea, eb)
 		}
 		w.net.Cut("a", "b")
-		time.Sleep(pulseEvery*(pulseMissed+1) + time.Millisecond)
+		time.Sleep(keepaliveEvery*(maxSilentKeepalives+1) + time.Millisecond)
 		if ea, eb := a.seen(), b.seen(); len(ea) != 1 || len(eb) != 1 || ea[0].down == nil || eb[0].down == nil {
 			t.Fatalf("a saw %+v\nb saw %+v", ea, eb)
 		}

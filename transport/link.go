@@ -32,7 +32,7 @@ type link struct {
 	settled  chan struct{}   // closed when the state is no longer dialing
 	done     chan struct{}   // closed after Down has returned
 	mute     atomic.Bool     // incoming frames are dropped
-	idle     atomic.Bool     // the sender must send stillHere
+	idle     atomic.Bool     // the sender must send kindKeepalive
 
 	peer Identity // owned by the receiver goroutine once up
 
@@ -77,13 +77,13 @@ func (l *link) say(s *stream) (last bool) {
 		var err error
 		switch {
 		case ended:
-			_ = s.mark(goodbye) // the peer reads it or has closed the stream
+			_ = s.mark(kindClose) // the peer reads it or has closed the stream
 			return true
 		case frame != nil:
 			l.port.counts.framesSent.Add(1)
 			err = s.send(frame)
 		case l.idle.Swap(false):
-			err = s.mark(stillHere)
+			err = s.mark(kindKeepalive)
 		default:
 			return false
 		}
@@ -107,7 +107,7 @@ func (l *link) receive(s *stream) {
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: the peer closed the stream", ErrNoLink)
 	}
-	l.blame(err)
+	l.recordError(err)
 }
 
 // hangUp ends the link because of a frame of the peer.
@@ -125,8 +125,8 @@ func (l *link) hangUp(s *stream, r *wire.Refusal) {
 	}
 }
 
-// blame records why l ended, unless a reason is known.
-func (l *link) blame(err error) {
+// recordError records why l ended, unless a reason is known.
+func (l *link) recordError(err error) {
 	l.port.mu.Lock()
 	defer l.port.mu.Unlock()
 	if l.reason == nil {

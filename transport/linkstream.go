@@ -27,8 +27,8 @@ import (
 const (
 	linkPreface = "mortise\n" // not HTTP/2, where both sides begin with other bytes
 
-	stillHere = 0
-	goodbye   = math.MaxUint32
+	kindKeepalive = 0
+	kindClose     = math.MaxUint32
 
 	lengthBytes = 4
 	helloBytes  = 4 << 10 // the largest greeting, which a stranger may send
@@ -48,8 +48,8 @@ type stream struct {
 	peer   capability.Peer      // from its certificates; set before the hellos
 	gone   <-chan struct{}      // closed with the connection on the accepting side; nil on the other
 	limit  int                  // of a frame, in bytes
-	said   atomic.Bool          // something was sent; reset by the pulse
-	heard  atomic.Bool          // something arrived; reset by the pulse
+	said   atomic.Bool          // something was sent; reset by the keepalive
+	heard  atomic.Bool          // something arrived; reset by the keepalive
 	waits  atomic.Bool          // the receiver waits for more
 	broke  atomic.Bool          // a write has failed
 
@@ -71,7 +71,7 @@ type stream struct {
 func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func()) *stream {
 	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes,
 		frame: &received{}, large: &p.holds.frames}
-	s.in = bufio.NewReaderSize(heedful{s}, restBytes)
+	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
 	return s
 }
 
@@ -79,20 +79,20 @@ func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func())
 func (s *stream) widen() {
 	s.ahead, _ = s.in.Peek(s.in.Buffered())
 	s.in = s.large.reader()
-	s.in.Reset(heedful{s})
+	s.in.Reset(countingReader{s})
 }
 
 // narrow gives back the large buffer, which must be empty.
 func (s *stream) narrow() {
 	s.large.giveReader(s.in)
-	s.in = bufio.NewReaderSize(heedful{s}, restBytes)
+	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
 }
 
-// heedful reads from the connection and records for the pulse that something arrived, even if it is
-// only a part of a frame.
-type heedful struct{ *stream }
+// countingReader reads from the connection and records for the keepalive that something arrived,
+// even if it is only a part of a frame.
+type countingReader struct{ *stream }
 
-func (h heedful) Read(b []byte) (int, error) {
+func (h countingReader) Read(b []byte) (int, error) {
 	if len(h.ahead) > 0 {
 		n := copy(b, h.ahead)
 		if h.ahead = h.ahead[n:]; len(h.ahead) == 0 {
@@ -102,7 +102,7 @@ func (h heedful) Read(b []byte) (int, error) {
 	}
 	h.waits.Store(true)
 	if h.broke.Load() {
-		h.lastWords()
+		h.limitLinger()
 	}
 	n, err := h.conn.Read(b)
 	h.waits.Store(false)
@@ -161,13 +161,13 @@ func (s *stream) write(b []byte) error {
 	if err != nil && !s.broke.Load() {
 		s.failed = err
 		s.broke.Store(true)
-		s.lastWords()
+		s.limitLinger()
 	}
 	return err
 }
 
-// lastWords limits how long the receiver waits for more.
-func (s *stream) lastWords() { _ = s.conn.SetReadDeadline(time.Now().Add(lastWords)) }
+// maxLinger limits how long the receiver waits for more.
+func (s *stream) limitLinger() { _ = s.conn.SetReadDeadline(time.Now().Add(maxLinger)) }
 
 // recv returns the next frame, which is valid until the next call. io.EOF means that the peer has
 // sent everything.
@@ -185,9 +185,9 @@ func (s *stream) recv() (*received, error) {
 		length := binary.BigEndian.Uint32(head)
 		_, _ = s.in.Discard(lengthBytes)
 		switch {
-		case length == stillHere:
+		case length == kindKeepalive:
 			s.last = 0
-		case length == goodbye:
+		case length == kindClose:
 			return nil, io.EOF
 		case int64(length) > int64(s.limit):
 			return nil, fmt.Errorf("%w: a frame of %d bytes, the limit here is %d", ErrGarbage, length, s.limit)

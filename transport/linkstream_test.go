@@ -54,9 +54,9 @@ func TestFramesOfAllSizes(t *testing.T) {
 	text := speech(t, func(s *stream) error {
 		err := s.greet(aGreeting)
 		for i := range sizes {
-			err = errors.Join(err, s.mark(stillHere), s.send(&wire.Frame{Commands: words(i), Renewals: []byte("now")}))
+			err = errors.Join(err, s.mark(kindKeepalive), s.send(&wire.Frame{Commands: words(i), Renewals: []byte("now")}))
 		}
-		return errors.Join(err, s.mark(goodbye))
+		return errors.Join(err, s.mark(kindClose))
 	})
 	for name, cut := range map[string]func(io.Reader) io.Reader{
 		"whole": func(r io.Reader) io.Reader { return r }, "halves": iotest.HalfReader, "bytes": iotest.OneByteReader,
@@ -152,7 +152,7 @@ func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(linkPreface + "\x00\x00\x00\x00\xff\xff\xff\xff"))
 	f.Add(speech(f, func(s *stream) error {
-		return errors.Join(s.greet(aGreeting), s.send(&wire.Frame{Raft: [][]byte{{0x18, 102}}}), s.mark(goodbye))
+		return errors.Join(s.greet(aGreeting), s.send(&wire.Frame{Raft: [][]byte{{0x18, 102}}}), s.mark(kindClose))
 	}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := hears(bytes.NewReader(b), 1<<20)

@@ -106,7 +106,7 @@ func (p *Port) Close() error {
 	close(p.closing)
 	var waits []<-chan struct{}
 	for _, l := range p.links {
-		p.expel(l, ErrClosed)
+		p.cutOff(l, ErrClosed)
 	}
 	for _, l := range p.dying {
 		waits = append(waits, l.done)

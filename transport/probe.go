@@ -14,7 +14,7 @@ type probe struct {
 	end  error // the read error that closed gone
 }
 
-const lastWords = 100 * time.Millisecond // for the reader, after a write failed
+const maxLinger = 100 * time.Millisecond // for the reader, after a write failed
 
 // Read implements net.Conn.
 func (c *probe) Read(b []byte) (int, error) {
@@ -40,7 +40,7 @@ func (c *probe) ended() error {
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {
-		timer := time.NewTimer(lastWords)
+		timer := time.NewTimer(maxLinger)
 		defer timer.Stop()
 		select {
 		case <-c.gone:

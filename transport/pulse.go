@@ -10,12 +10,12 @@ import (
 // ended. A peer that has lost its power or network sends nothing more. TCP would take a quarter of
 // an hour to notice that, and if nothing is sent it would never notice.
 const (
-	pulseEvery  = 5 * time.Second
-	pulseMissed = 4 // in a row: silence of 20 to 25 s
+	keepaliveEvery      = 5 * time.Second
+	maxSilentKeepalives = 4 // in a row: silence of 20 to 25 s
 )
 
-// pulse is the timer of a link that is up.
-type pulse struct {
+// keepaliveTimer is the timer of a link that is up.
+type keepaliveTimer struct {
 	link   *link
 	stream *stream
 
@@ -25,23 +25,23 @@ type pulse struct {
 	over   bool
 }
 
-// startPulse watches a stream until stop is called.
-func startPulse(l *link, s *stream) *pulse {
-	p := &pulse{link: l, stream: s}
+// startKeepalive watches a stream until stop is called.
+func startKeepalive(l *link, s *stream) *keepaliveTimer {
+	p := &keepaliveTimer{link: l, stream: s}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.timer = time.AfterFunc(pulseEvery, p.beat)
+	p.timer = time.AfterFunc(keepaliveEvery, p.beat)
 	return p
 }
 
-func (p *pulse) stop() {
+func (p *keepaliveTimer) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
 	p.timer.Stop()
 }
 
-func (p *pulse) beat() {
+func (p *keepaliveTimer) beat() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -52,8 +52,8 @@ func (p *pulse) beat() {
 	if p.missed++; heard || !listens {
 		p.missed = 0
 	}
-	if p.missed == pulseMissed {
-		p.link.blame(fmt.Errorf("%w: nothing received for %v", ErrSilent, pulseMissed*pulseEvery))
+	if p.missed == maxSilentKeepalives {
+		p.link.recordError(fmt.Errorf("%w: nothing received for %v", ErrSilent, maxSilentKeepalives*keepaliveEvery))
 		p.stream.kill()
 		return
 	}
@@ -61,5 +61,5 @@ func (p *pulse) beat() {
 		p.link.idle.Store(true)
 		p.link.queue.notify()
 	}
-	p.timer.Reset(pulseEvery)
+	p.timer.Reset(keepaliveEvery)
 }

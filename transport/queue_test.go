@@ -191,7 +191,7 @@ func TestSlowReader(t *testing.T) {
 		if n := a.Counts().RaftDropped; n != 90 {
 			t.Errorf("%d raft messages dropped", n)
 		}
-		time.Sleep(5 * time.Minute) // neither the pulse nor anything else ends the link
+		time.Sleep(5 * time.Minute) // neither the keepalive nor anything else ends the link
 		close(gate)
 		synctest.Wait()
 		text, downs := commands(b.seen(), id(1))

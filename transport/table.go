@@ -93,7 +93,7 @@ func (p *Port) newLink(instance nodeid.ID, peer Identity) *link {
 }
 
 // detach removes a link from the table, so that nothing more is sent on it. The caller holds mu and
-// must ensure that bury is called.
+// must ensure that finalize is called.
 func (p *Port) detach(l *link) {
 	if l.state == dialing {
 		close(l.settled)
@@ -105,9 +105,9 @@ func (p *Port) detach(l *link) {
 	}
 }
 
-// expel ends a link on this side. What waits is sent within linger, and what arrives is dropped.
+// cutOff ends a link on this side. What waits is sent within linger, and what arrives is dropped.
 // The caller holds mu.
-func (p *Port) expel(l *link, reason error) {
+func (p *Port) cutOff(l *link, reason error) {
 	l.mute.Store(true)
 	if l.reason == nil {
 		l.reason = reason
@@ -116,7 +116,7 @@ func (p *Port) expel(l *link, reason error) {
 	p.detach(l)
 	if was == dialing {
 		l.abandon()
-		p.tasks.Go(func() { p.bury(l) })
+		p.tasks.Go(func() { p.finalize(l) })
 		return
 	}
 	l.queue.end(nil)
@@ -125,9 +125,9 @@ func (p *Port) expel(l *link, reason error) {
 	}
 }
 
-// bury is the last step of every link, done once, after its goroutines: it calls Down, after the
-// last frame.
-func (p *Port) bury(l *link) {
+// finalize is the last step of every link, done once, after its goroutines: it calls Down, after
+// the last frame.
+func (p *Port) finalize(l *link) {
 	if l.before != nil {
 		<-l.before
 	}

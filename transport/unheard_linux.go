@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// All of this is best effort: where it cannot be set, the pulse detects the silence later.
+// All of this is best effort: where it cannot be set, the keepalive detects the silence later.
 
 // unheardFor is how long bytes that a link has sent may stay unacknowledged by the other machine.
 // After an outage of some seconds TCP waits as long again before it retries; a new connection does

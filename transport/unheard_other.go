@@ -4,7 +4,7 @@ package transport
 
 import "net"
 
-// limitUnheard does nothing: the pulse detects the silence of a link.
+// limitUnheard does nothing: the keepalive detects the silence of a link.
 func limitUnheard(net.Conn) {}
 
 // repeatEvenly does nothing: TCP resends lost packets at its own pace.

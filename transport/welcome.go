@@ -39,12 +39,12 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 		patience.Stop()
 		return
 	}
-	pulse := startPulse(l, s)
+	keepalive := startKeepalive(l, s)
 	l.transmit(s)
 	<-heard // the peer closes the connection when it has read everything
-	pulse.stop()
+	keepalive.stop()
 	raw.Close()
-	p.bury(l)
+	p.finalize(l)
 }
 
 // admit decides about a peer's stream, answers its hello, and returns the link that the stream has
@@ -54,7 +54,7 @@ func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
 	if !who.intended.IsZero() && who.intended != self.Instance() {
 		_ = p.answer(s, self, who, 0)
-		_ = s.mark(goodbye)
+		_ = s.mark(kindClose)
 		return nil
 	}
 	accepted, refusal := p.accept(ctx, who, s)

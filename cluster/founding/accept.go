@@ -102,16 +102,16 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 		if p.entry == "" {
 			continue
 		}
-		if refusal, detail := c.tenant(p, ch); refusal != Accepted {
+		if refusal, detail := c.permits(p, ch); refusal != Accepted {
 			return refusal, detail
 		}
 	}
 	return Accepted, ""
 }
 
-// tenant returns whether the last answer of an address that Join names permits accepting the
+// permits returns whether the last answer of an address that Join names permits accepting the
 // charter.
-func (c *Core) tenant(p *place, ch *Charter) (Refusal, string) {
+func (c *Core) permits(p *place, ch *Charter) (Refusal, string) {
 	if !p.last.fresh(c.now, freshFor) {
 		return RefusedSilence, c.silence(c.unanswered())
 	}
@@ -133,7 +133,7 @@ func (c *Core) unanswered() (list []*place) {
 
 // stranger returns why the instance that answers at a place keeps this one from accepting the
 // charter (nil means any charter). It returns Accepted if there is no reason.
-func (c *Core) stranger(p *place, who *Who, ch *Charter) (Refusal, string) {
+func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, string) {
 	switch {
 	case who.Instance == c.instance:
 		return Accepted, ""

@@ -34,7 +34,7 @@ func (c *Core) ask(random Random) time.Duration {
 // curious reports whether the state of other instances matters. It does, except for a closed group,
 // and for a member whose group has a leader and whose voters know its address.
 func (c *Core) curious() bool {
-	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.seeks())
+	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.searches())
 }
 
 // question queues one question and returns its ID.
@@ -124,12 +124,12 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	if outcome == Silent || outcome == Other || asked < p.last.asked {
 		return
 	}
-	s := sighting{outcome: outcome, asked: asked, got: now}
+	s := lastResult{outcome: outcome, asked: asked, got: now}
 	if outcome == Foreign {
 		s.why = string(answer[:min(len(answer), maxWhy)])
 	}
 	if outcome == Answered {
-		who, err := decodeWho(answer)
+		who, err := decodeInfo(answer)
 		if err != nil {
 			// It identifies itself as an instance of this cluster but cannot be decoded, so it may
 			// run a newer version: it blocks like silence.
@@ -172,7 +172,7 @@ func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 
 // met records what an instance says about itself, as far as it concerns the charter that this
 // instance is bound to, or its group.
-func (c *Core) met(who *Who) {
+func (c *Core) met(who *InstanceInfo) {
 	if who.Instance != c.instance && c.votes(who.Instance) {
 		c.guided = c.now
 	}
@@ -231,7 +231,7 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	q.Instance, q.Addr = from.Instance, from.Addr
 	if q.Founds {
-		c.knocked(q.Addr)
+		c.askedBy(q.Addr)
 	}
 	if q.Life > 0 && !q.Resuming && q.Instance != c.instance {
 		c.alive(q.Instance, q.Life, q.Addr, true)
@@ -246,10 +246,10 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	who := c.self(q)
 	who.Met = c.acquainted(q.Addr)
-	return appendWho(nil, who)
+	return appendInfo(nil, who)
 }
 
-// Tell answers "Who are you?" for a peer that is no instance. It returns nil for any other
+// Tell answers "who are you?" for a peer that is no instance. It returns nil for any other
 // question, and records nothing that the peer says.
 func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
@@ -257,12 +257,12 @@ func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []
 	if err != nil || c.doomed != "" || c.barred != "" {
 		return nil
 	}
-	return appendWho(nil, c.self(question{Instance: from, Group: q.Group}))
+	return appendInfo(nil, c.self(question{Instance: from, Group: q.Group}))
 }
 
 // self returns what this instance says about itself.
-func (c *Core) self(q question) Who {
-	who := Who{
+func (c *Core) self(q question) InstanceInfo {
+	who := InstanceInfo{
 		Instance: c.instance, Name: c.name, Addr: c.addr, Phase: c.phase, Leader: c.leader, Group: c.group,
 		Settings: c.settings, Rules: c.rules, WallUnixMS: c.wall, Voters: c.voters,
 		RefusedYou: slices.Contains(c.refused, q.Group), Life: c.life, Durable: c.durable, Resuming: c.settling,

@@ -39,7 +39,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 		return
 	}
 	if c.leader {
-		c.consult()
+		c.askForVoters()
 	}
 	if c.leader || !c.lost() {
 		return

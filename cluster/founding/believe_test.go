@@ -22,7 +22,7 @@ func mallorys() []Voter {
 func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	const far = uint64(1) << 50
 	announce := func(c *Core, at uint64) []byte {
-		return AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: at, Voters: mallorys()})
+		return AppendPush(nil, Push{To: c.Instance(), Group: 99, At: at, Voters: mallorys()})
 	}
 	lies := map[string]func(c *Core){
 		"it announces": func(c *Core) { c.Ask(c.now, c.wall, mallory(), announce(c, far)) },
@@ -37,7 +37,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 		"it answers": func(c *Core) {
 			c.Inquire(c.now, mallory().Addr)
 			c.Tick(c.now, c.wall, Random{})
-			c.tell(mallory().Addr, Who{Instance: mallory().Instance, Name: "m", Addr: mallory().Addr, Phase: Member,
+			c.tell(mallory().Addr, InstanceInfo{Instance: mallory().Instance, Name: "m", Addr: mallory().Addr, Phase: Member,
 				Group: 99, At: far, Voters: mallorys()})
 		},
 		"a voter prepares in a term that no group has": func(c *Core) {
@@ -72,7 +72,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 					c.Raft())
 			}
 			c.Ask(c.now, c.wall, aVoter(),
-				AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 12, Voters: configuration()}))
+				AppendPush(nil, Push{To: c.Instance(), Group: 99, At: 12, Voters: configuration()}))
 			if c.At() != 12 {
 				t.Errorf("%s (directory: %v): the true configuration is not taken any more", name, durable)
 			}
@@ -86,7 +86,7 @@ func TestTheLeaderIsBelieved(t *testing.T) {
 	c := plain(false)
 	c.Guide(mallory().Instance)
 	c.Ask(c.now, c.wall, mallory(),
-		AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 20, Voters: mallorys()}))
+		AppendPush(nil, Push{To: c.Instance(), Group: 99, At: 20, Voters: mallorys()}))
 	if c.At() != 20 {
 		t.Errorf("the leader's word is not taken: configuration %d", c.At())
 	}
@@ -103,7 +103,7 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	}
 	say := func(c *Core, from nodeid.ID) {
 		c.Ask(c.now, c.wall, Asker{from, "q:1"},
-			AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 30, Voters: newer}))
+			AppendPush(nil, Push{To: c.Instance(), Group: 99, At: 30, Voters: newer}))
 	}
 	for _, tc := range []struct {
 		name           string
@@ -148,8 +148,8 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 // sends it. Life numbers may not jump.
 func TestHearsayAboutLives(t *testing.T) {
 	c := settled(Member)
-	c.knocked("m:1")
-	c.tell("m:1", Who{
+	c.askedBy("m:1")
+	c.tell("m:1", InstanceInfo{
 		Instance: mallory().Instance, Name: "m", Addr: "m:1", Phase: Member, Group: 99, AskerLife: 9,
 		AskerAddr: "z:1", Voters: configuration(),
 	})

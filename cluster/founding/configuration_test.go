@@ -14,20 +14,20 @@ import (
 func TestTheNewestConfigurationIsTold(t *testing.T) {
 	c := plain(false)
 	c.Ask(c.now, c.wall, aVoter(),
-		AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 98, At: 20, Voters: configuration()}))
+		AppendPush(nil, Push{To: nodeidtest.ID(5), Group: 98, At: 20, Voters: configuration()}))
 	c.Ask(c.now, c.wall, aVoter(),
-		AppendAnnounce(nil, Announce{To: nodeidtest.ID(6), Group: 99, At: 20, Voters: configuration()}))
+		AppendPush(nil, Push{To: nodeidtest.ID(6), Group: 99, At: 20, Voters: configuration()}))
 	if c.At() != 10 {
 		t.Fatalf("configuration %d is taken from another group, or was for another life", c.At())
 	}
 	c.Ask(c.now, c.wall, aVoter(),
-		AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 20, Voters: configuration(81)}))
+		AppendPush(nil, Push{To: nodeidtest.ID(5), Group: 99, At: 20, Voters: configuration(81)}))
 	out := c.Tick(c.now, c.wall, Random{})
 	if len(out.Events) != 1 || out.Events[0].Kind != Heard || out.Events[0].At != 20 ||
 		!slices.Equal(out.Events[0].Voters, configuration(81)) {
 		t.Errorf("the host is told %+v", out.Events)
 	}
-	who, err := decodeWho(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})))
+	who, err := decodeInfo(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})))
 	if err != nil || who.At != 20 || !slices.Equal(who.Voters, configuration(81)) {
 		t.Errorf("the answer has configuration %d, %+v", who.At, who.Voters)
 	}
@@ -55,22 +55,22 @@ func TestInquire(t *testing.T) {
 	if len(out.Questions) != 1 || out.Questions[0].Addr != "z:1" {
 		t.Fatalf("it asks %+v, want a question to z:1", out.Questions)
 	}
-	who := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "z:1", Phase: Member, Group: 99, At: 21,
+	who := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "z:1", Phase: Member, Group: 99, At: 21,
 		Voters: configuration()}
-	c.Result(c.now, out.Questions[0].ID, c.now, Answered, who.Instance, appendWho(nil, who))
+	c.Result(c.now, out.Questions[0].ID, c.now, Answered, who.Instance, appendInfo(nil, who))
 	if c.At() != 21 {
 		t.Errorf("it knows configuration %d", c.At())
 	}
 	if out = c.Tick(c.now+5*time.Second, c.wall, Random{}); len(out.Questions) != 0 {
 		t.Error("it goes on asking")
 	}
-	for i := range 3 * maxKnocks { // nothing there ever answers
+	for i := range 3 * maxAskers { // nothing there ever answers
 		c.now += time.Second
 		c.Inquire(c.now, "y"+groupName(uint64(i))+":1")
 		c.Tick(c.now, c.wall, Random{})
 	}
-	if len(c.suspects) > 20 {
-		t.Errorf("%d places wait to be asked", len(c.suspects))
+	if len(c.seenAt) > 20 {
+		t.Errorf("%d places wait to be asked", len(c.seenAt))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestAdopt(t *testing.T) {
 		t.Error("settings of another group were taken")
 	}
 	c.Adopt(c.now, 99, s)
-	who, err := decodeWho(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})))
+	who, err := decodeInfo(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})))
 	if err != nil || who.Settings.SessionTTL != time.Minute || c.State().Settings.SessionTTL != time.Minute ||
 		c.Revision() == before {
 		t.Errorf("it tells %v and stores %v, revision %d", who.Settings, c.State().Settings, c.Revision())

@@ -35,8 +35,8 @@ type Core struct {
 	// What is known of other instances.
 	join   []Entry
 	gossip []string
-	knocks []knock
-	tips   []knock  // addresses at which others have met founders and voters
+	askers []asker
+	tips   []asker  // addresses at which others have met founders and voters
 	places []*place // by address
 	stale  bool     // places must be rebuilt by arrange
 	rivals []string // addresses whose last answer named another group with a leader
@@ -52,9 +52,9 @@ type Core struct {
 	barred   string   // why this instance may never take part again. Empty means that it may
 	names    []called // of instances that were met
 	// places to ask because gossip shows this instance's ID or a newer configuration there
-	suspects []knock
-	gaveUp   []uint64 // groups that operators have given up here, oldest first
-	floor    int64    // Unix milliseconds; a group that is founded from now on starts its tokens above it
+	seenAt []asker
+	gaveUp []uint64 // groups that operators have given up here, oldest first
+	floor  int64    // Unix milliseconds; a group that is founded from now on starts its tokens above it
 
 	// This life. A restart in place resets everything below.
 	instance nodeid.ID
@@ -70,24 +70,24 @@ type Core struct {
 	fates   []*fate       // of the replicas that are known, oldest first
 	// since when all instances that a new group needs answer without a break. Zero means that they
 	// do not
-	whole      time.Duration
-	doubts     doubts   // about the newest known configuration
-	supersedes []uint64 // the groups that this one has replaced
-	rulesOf    Settings // the group's settings, unless phase is Newborn
-	leader     bool
-	guide      nodeid.ID     // the leader to which this instance is attached. Zero means none
-	guided     time.Duration // when another known voter last answered, or there was a leader
-	born       bool          // Born is known, and phase is Member at the next Tick
-	refused    []uint64      // charters refused in this life, oldest first
-	bound      []bool        // which listed instances are known to be bound
-	all        bool          // AllBound was reported
-	offers     []offer       // our proposals to the listed instances; nil unless the charter is our own
-	until      time.Duration // bound: when to give up. Zero means not yet drawn
-	since      time.Duration // member: since when it has no leader
-	doomed     string        // why this life must end at the next Tick
-	settling   bool          // resumed, and not yet ready to take part
-	seekUntil  time.Duration // resumed: until then it looks for voters that it has not met
-	home       string        // address at which this instance last took part
+	whole       time.Duration
+	doubts      doubts   // about the newest known configuration
+	supersedes  []uint64 // the groups that this one has replaced
+	rulesOf     Settings // the group's settings, unless phase is Newborn
+	leader      bool
+	guide       nodeid.ID     // the leader to which this instance is attached. Zero means none
+	guided      time.Duration // when another known voter last answered, or there was a leader
+	born        bool          // Born is known, and phase is Member at the next Tick
+	refused     []uint64      // charters refused in this life, oldest first
+	bound       []bool        // which listed instances are known to be bound
+	all         bool          // AllBound was reported
+	offers      []offer       // our proposals to the listed instances; nil unless the charter is our own
+	until       time.Duration // bound: when to give up. Zero means not yet drawn
+	since       time.Duration // member: since when it has no leader
+	doomed      string        // why this life must end at the next Tick
+	settling    bool          // resumed, and not yet ready to take part
+	searchUntil time.Duration // resumed: until then it looks for voters that it has not met
+	home        string        // address at which this instance last took part
 
 	roundAt   time.Duration // no founder: the next round of questions. Zero means none is due
 	rounds    uint64        // since this life began
@@ -189,7 +189,7 @@ func (c *Core) restart(random Random) {
 	*c = Core{
 		name: c.name, addr: c.addr, settings: c.heirs(), rules: c.rules, life: c.life, now: c.now, wall: c.wall,
 		names: c.names,
-		join:  c.join, gossip: c.gossip, knocks: c.knocks, tips: c.tips, stale: true,
+		join:  c.join, gossip: c.gossip, askers: c.askers, tips: c.tips, stale: true,
 		asked: c.asked, events: c.events, lives: c.lives,
 		durable: c.durable, revision: c.revision + 1, unfit: c.unfit, home: c.addr, instance: random.Instance,
 		gaveUp: c.gaveUp, floor: c.floor,

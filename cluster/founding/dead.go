@@ -242,7 +242,7 @@ func (g *Configuration) majority(meant func(Voter) bool) bool {
 }
 
 // answering returns the latest answer of a voter's life, if its replica runs.
-func (c *Core) answering(v Voter, after time.Duration) *Who {
+func (c *Core) answering(v Voter, after time.Duration) *InstanceInfo {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
 		if !ok || who.Instance != v.Instance || who.Phase == Newborn {

@@ -45,12 +45,12 @@ func five(n int) []Voter {
 }
 
 // life returns the answer of instance i: it runs a replica or, as another life, it is newborn.
-func life(i, raft uint64) Who {
+func life(i, raft uint64) InstanceInfo {
 	name := "n" + string(rune('0'+i))
 	if raft == 0 {
-		return Who{Instance: nodeidtest.ID(100 + i), Name: name, Addr: name + ":1", Standing: &Standing{}}
+		return InstanceInfo{Instance: nodeidtest.ID(100 + i), Name: name, Addr: name + ":1", Standing: &Standing{}}
 	}
-	return Who{Instance: nodeidtest.ID(i), Name: name, Addr: name + ":1", Phase: Member, Group: 9,
+	return InstanceInfo{Instance: nodeidtest.ID(i), Name: name, Addr: name + ":1", Phase: Member, Group: 9,
 		Standing: &Standing{Raft: raft}}
 }
 
@@ -121,7 +121,7 @@ func TestAVoterWithoutAName(t *testing.T) {
 	voters := five(3)
 	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // silent
 	c := orphan(names3(3), voters...)
-	if !slices.ContainsFunc(c.suspects, func(k knock) bool { return k.addr == "n5:1" }) {
+	if !slices.ContainsFunc(c.seenAt, func(k asker) bool { return k.addr == "n5:1" }) {
 		t.Error("a voter without a name is not asked for it")
 	}
 	c.tell("n3:1", life(3, 0))
@@ -203,7 +203,7 @@ func hearsay(settings Settings) *Core {
 func told() []Voter { return slices.Delete(five(4), 1, 2) }
 
 // applies returns the life of a replica that has applied the configuration with that number.
-func applies(i, at uint64) Who {
+func applies(i, at uint64) InstanceInfo {
 	who := life(i, i)
 	who.Standing.Applied = Configuration{At: at, Voters: five(3), told: true}
 	if at == 8 {
@@ -220,23 +220,23 @@ func TestHearsay(t *testing.T) {
 	foreign := applies(4, 7)
 	foreign.Group = 8
 	for name, tc := range map[string]struct {
-		fourth func(round int) *Who // the answer of n4, or nil if it is silent
+		fourth func(round int) *InstanceInfo // the answer of n4, or nil if it is silent
 		ends   bool
 	}{
-		"it has applied the one before": {func(int) *Who { who := applies(4, 7); return &who }, true},
-		"it has applied a newer one":    {func(int) *Who { who := applies(4, 9); return &who }, true},
-		"it has applied it":             {func(int) *Who { who := applies(4, 8); return &who }, false},
-		"it has applied nothing":        {func(int) *Who { who := applies(4, 0); return &who }, false},
-		"it does not tell":              {func(int) *Who { return &older }, false},
-		"it tells of another group":     {func(int) *Who { return &foreign }, false},
-		"it applies it in the end": {func(round int) *Who {
+		"it has applied the one before": {func(int) *InstanceInfo { who := applies(4, 7); return &who }, true},
+		"it has applied a newer one":    {func(int) *InstanceInfo { who := applies(4, 9); return &who }, true},
+		"it has applied it":             {func(int) *InstanceInfo { who := applies(4, 8); return &who }, false},
+		"it has applied nothing":        {func(int) *InstanceInfo { who := applies(4, 0); return &who }, false},
+		"it does not tell":              {func(int) *InstanceInfo { return &older }, false},
+		"it tells of another group":     {func(int) *InstanceInfo { return &foreign }, false},
+		"it applies it in the end": {func(round int) *InstanceInfo {
 			who := applies(4, 7)
 			if round >= 29 {
 				who = applies(4, 8)
 			}
 			return &who
 		}, false},
-		"it was silent for a while": {func(round int) *Who {
+		"it was silent for a while": {func(round int) *InstanceInfo {
 			if who := applies(4, 7); round < 10 || round > 15 {
 				return &who
 			}
@@ -302,7 +302,7 @@ func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 
 // A voter of a group that can elect does not leave it for another group with a leader.
 func TestForeignLeaderEndsNoGroup(t *testing.T) {
-	foreign := Who{Instance: nodeidtest.ID(60), Name: "t1", Addr: "n5:1", Phase: Member, Group: 8, Leader: true,
+	foreign := InstanceInfo{Instance: nodeidtest.ID(60), Name: "t1", Addr: "n5:1", Phase: Member, Group: 8, Leader: true,
 		Standing: &Standing{Raft: 60}}
 	c := orphan(names3(3), five(3)...)
 	c.tell("n5:1", foreign)
@@ -322,7 +322,7 @@ func TestStandingReturns(t *testing.T) {
 	who.Standing = &Standing{Raft: 2, Names: []string{"n1", "", "n3"}, Applied: Configuration{
 		At: 7, Voters: five(3), Incoming: []uint64{1, 2}, Outgoing: []uint64{2, 3}, told: true,
 	}}
-	got, err := decodeWho(appendWho(nil, who))
+	got, err := decodeInfo(appendInfo(nil, who))
 	if err != nil || got.Standing == nil || got.Standing.Raft != 2 ||
 		!slices.Equal(got.Standing.Names, who.Standing.Names) ||
 		!slices.Equal(got.Standing.Applied.Outgoing, []uint64{2, 3}) ||
@@ -330,7 +330,7 @@ func TestStandingReturns(t *testing.T) {
 		t.Errorf("%+v, %v", got.Standing, err)
 	}
 	who.Standing = nil
-	if got, err := decodeWho(appendWho(nil, who)); err != nil || got.Standing != nil {
+	if got, err := decodeInfo(appendInfo(nil, who)); err != nil || got.Standing != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	c := orphan(names3(3), five(3)...)
@@ -348,7 +348,7 @@ func TestStandingReturns(t *testing.T) {
 func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	joint := Configuration{At: 8, Voters: five(3), Incoming: []uint64{3}, Outgoing: []uint64{1, 2, 3}}
 	behind, far := Log{2, 2, 16}, Log{2, 2, 29}
-	second := func(applied Configuration, log Log) Who {
+	second := func(applied Configuration, log Log) InstanceInfo {
 		who := life(2, 2)
 		who.At, who.Voters = applied.At, applied.Voters
 		who.Standing.Applied, who.Standing.Log = applied, log
@@ -356,30 +356,30 @@ func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		own    Log
-		second func(round int) Who
+		second func(round int) InstanceInfo
 		ends   bool
 	}{
-		"the one is behind, the other needs the leader": {behind, func(int) Who { return second(joint, far) }, true},
+		"the one is behind, the other needs the leader": {behind, func(int) InstanceInfo { return second(joint, far) }, true},
 		"its last entry is of a later term": {Log{3, 2, 40},
-			func(int) Who { return second(joint, Log{3, 3, 29}) }, true},
-		"the logs are alike": {far, func(int) Who { return second(joint, far) }, false},
-		"its own is longer": {Log{2, 2, 30}, func(int) Who { return second(joint, far) },
+			func(int) InstanceInfo { return second(joint, Log{3, 3, 29}) }, true},
+		"the logs are alike": {far, func(int) InstanceInfo { return second(joint, far) }, false},
+		"its own is longer": {Log{2, 2, 30}, func(int) InstanceInfo { return second(joint, far) },
 			false},
 		"what it says may be of later": {behind,
-			func(int) Who { return second(joint, Log{3, 2, 29}) }, false},
-		"its own is not known":     {Log{}, func(int) Who { return second(joint, far) }, false},
-		"the other's is not known": {behind, func(int) Who { return second(joint, Log{}) }, false},
-		"the other can be elected": {behind, func(int) Who {
+			func(int) InstanceInfo { return second(joint, Log{3, 2, 29}) }, false},
+		"its own is not known":     {Log{}, func(int) InstanceInfo { return second(joint, far) }, false},
+		"the other's is not known": {behind, func(int) InstanceInfo { return second(joint, Log{}) }, false},
+		"the other can be elected": {behind, func(int) InstanceInfo {
 			return second(Configuration{At: 7, Voters: five(3), Incoming: nil, Outgoing: nil}, far)
 		}, false},
-		"it has a leader now and then": {behind, func(round int) Who {
+		"it has a leader now and then": {behind, func(round int) InstanceInfo {
 			who := second(joint, far)
 			if who.Leader = round%20 == 0; who.Leader {
 				who.Standing.Log = Log{}
 			}
 			return who
 		}, false},
-		"what the leader has sent arrives": {behind, func(round int) Who {
+		"what the leader has sent arrives": {behind, func(round int) InstanceInfo {
 			if round < 29 {
 				return second(joint, far)
 			}
@@ -413,8 +413,8 @@ func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	fourth := Voter{Raft: 44, Instance: nodeidtest.ID(4), Addr: "n4:1", Life: 1}
 	fifth := Voter{Raft: 55, Instance: nodeidtest.ID(5), Addr: "n5:1", Life: 1}
-	moved := func(voters ...Voter) func(int) Who {
-		return func(int) Who {
+	moved := func(voters ...Voter) func(int) InstanceInfo {
+		return func(int) InstanceInfo {
 			who := life(4, 44)
 			who.Standing.Applied = Configuration{At: 20, Voters: voters, Incoming: nil, Outgoing: nil, told: true}
 			return who
@@ -422,17 +422,20 @@ func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	}
 	with := moved(five(1)[0], fourth, fifth)
 	for name, tc := range map[string]struct {
-		fourth func(round int) Who
+		fourth func(round int) InstanceInfo
 		ends   bool
 	}{
 		"its majority runs": {with, false},
-		"it had one": {func(round int) Who {
-			return map[bool]func(int) Who{true: with, false: func(int) Who { return life(4, 0) }}[round < 5](round)
+		"it had one": {func(round int) InstanceInfo {
+			return map[bool]func(int) InstanceInfo{true: with, false: func(int) InstanceInfo {
+				return life(4,
+					0)
+			}}[round < 5](round)
 		}, true},
 		"it has none":            {moved(five(3)[1], fourth, fifth), true},
-		"it runs no replica":     {func(int) Who { who := with(0); who.Standing.Raft = 0; return who }, true},
-		"it is of another group": {func(int) Who { who := with(0); who.Group = 8; return who }, true},
-		"it is older":            {func(int) Who { who := with(0); who.Standing.Applied.At = 6; return who }, true},
+		"it runs no replica":     {func(int) InstanceInfo { who := with(0); who.Standing.Raft = 0; return who }, true},
+		"it is of another group": {func(int) InstanceInfo { who := with(0); who.Group = 8; return who }, true},
+		"it is older":            {func(int) InstanceInfo { who := with(0); who.Standing.Applied.At = 6; return who }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := orphan(names3(5), five(3)...)

@@ -70,9 +70,9 @@
 // not learned that the new configuration is committed may still need its vote. A replica that was
 // added and removed without the instance learning of it stays idle until the next Prepare.
 //
-// The core asks two questions. The answer to "Who are you?" also tells whether the asked instance
-// is bound to a charter, whether it knows that a group is born, and in which configuration. The
-// proposer asks each listed incarnation "Do you accept this charter?".
+// The core asks two questions. The answer to "who are you?" also tells whether the asked
+// instance is bound to a charter, whether it knows that a group is born, and in which
+// configuration. The proposer asks each listed incarnation "Do you accept this charter?".
 //
 // # Which addresses are asked
 //
@@ -305,9 +305,9 @@
 // must be to questions that were asked after the largest TTL was over, since older ones may
 // describe the time before.
 //
-// "Are you bound to this charter?" and "Is it born?" are part of "Who are you?". An incarnation
-// never leaves its charter, so the answer is the same. One message fewer can be lost, repeated or
-// answered by the wrong incarnation.
+// "Are you bound to this charter?" and "Is it born?" are part of "who are you?". An
+// incarnation never leaves its charter, so the answer is the same. One message fewer can be lost,
+// repeated or answered by the wrong incarnation.
 //
 // A proposer waits until every instance that it would list reports that nothing keeps it from
 // accepting. Rule 3 still decides. This only avoids charters that would be refused, and lets each

@@ -47,7 +47,7 @@ func (c *Core) settle() {
 	c.settling, c.home, c.until, c.stale = false, c.addr, 0, true
 	c.since, c.sinceWall = c.now, c.wall
 	c.revision++
-	c.seekUntil = c.now + seekFor
+	c.searchUntil = c.now + searchFor
 	raft := max(c.raft, c.lingers)
 	var first []Event // before what arrived while it settled
 	switch {
@@ -65,11 +65,11 @@ func (c *Core) settle() {
 	c.events = append(first, c.events...)
 }
 
-// seeks reports whether a restarted voter still looks for voters that may have moved as well. They
-// learn its address from its question, and it learns theirs from their answers.
-func (c *Core) seeks() bool {
-	began := c.seekUntil - seekFor
-	return c.now < c.seekUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
+// searches reports whether a restarted voter still looks for voters that may have moved as well.
+// They learn its address from its question, and it learns theirs from their answers.
+func (c *Core) searches() bool {
+	began := c.searchUntil - searchFor
+	return c.now < c.searchUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
 		met := c.lastMet(v.Instance)
 		return v.Instance != c.instance && (met == nil || met.at <= began)
 	})
@@ -148,7 +148,7 @@ func (c *Core) Life() uint64 { return c.life }
 // claim returns why an instance with a directory, wherever it is met, keeps this one from accepting
 // the charter (nil means any charter). Its group is kept until an operator says that it is lost
 // (rule 7).
-func (c *Core) claim(p *place, who *Who, ch *Charter) string {
+func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 	switch {
 	case !who.Durable || who.Phase == Newborn || (ch != nil && who.Group == ch.Group):
 		return ""
@@ -211,7 +211,7 @@ func (c *Core) voterName(v Voter) string {
 }
 
 // elsewhere returns an instance that belongs to another group with a leader, or nil.
-func (c *Core) elsewhere() *Who {
+func (c *Core) elsewhere() *InstanceInfo {
 	for _, p := range c.places {
 		if who, ok := p.seen(c.now, reachedFor); ok && who.Leader && who.Phase == Member && who.Group != c.group &&
 			!who.Settings.Solo {

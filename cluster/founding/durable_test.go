@@ -30,8 +30,8 @@ func resumed(phase Phase) *Core {
 }
 
 // b is the answer of the other instance.
-func b(phase Phase) Who {
-	w := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: phase, Life: 2, Durable: true, Rules: 3,
+func b(phase Phase) InstanceInfo {
+	w := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: phase, Life: 2, Durable: true, Rules: 3,
 		WallUnixMS: 1_000_000}
 	if phase != Newborn {
 		w.Group = 99
@@ -96,11 +96,11 @@ func settled(phase Phase) *Core {
 
 // Which process must refuse if two have one ID, or if one was started later.
 func TestCopiesAndOldCopies(t *testing.T) {
-	other := func(life uint64, addr string, resuming bool) Who {
-		return Who{Instance: nodeidtest.ID(5), Name: "a", Addr: addr, Phase: Member, Group: 99, Life: life,
+	other := func(life uint64, addr string, resuming bool) InstanceInfo {
+		return InstanceInfo{Instance: nodeidtest.ID(5), Name: "a", Addr: addr, Phase: Member, Group: 99, Life: life,
 			Durable: true, Resuming: resuming}
 	}
-	told := func(life uint64, addr string) Who {
+	told := func(life uint64, addr string) InstanceInfo {
 		w := b(Member)
 		w.AskerLife, w.AskerAddr = life, addr
 		return w
@@ -109,7 +109,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		settling bool
-		who      Who
+		who      InstanceInfo
 		barred   string
 	}{
 		{"ourselves by another route", false, other(life, "a:2", false), ""},
@@ -162,7 +162,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 func TestWhatIsKnownOfLives(t *testing.T) {
 	c := settled(Member)
 	ask := func(q question) (uint64, string) {
-		who, err := decodeWho(c.Ask(c.now, c.wall, Asker{q.Instance, q.Addr}, appendQuestion(nil, q)))
+		who, err := decodeInfo(c.Ask(c.now, c.wall, Asker{q.Instance, q.Addr}, appendQuestion(nil, q)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func TestASuspectIsAsked(t *testing.T) {
 	if out := c.Tick(c.now, c.wall, Random{}); len(out.Questions) != 0 {
 		t.Fatal("a member with a leader asks")
 	}
-	c.Suspect(c.now, "z:1")
+	c.SeenElsewhere(c.now, "z:1")
 	out := c.Tick(c.now, c.wall, Random{})
 	if len(out.Questions) != 1 || out.Questions[0].Addr != "z:1" {
 		t.Fatalf("it asks %+v, want a question to z:1", out.Questions)
@@ -268,7 +268,7 @@ func TestRule5WithADirectory(t *testing.T) {
 
 // Rule 6 does not apply with a directory.
 func TestADurableMemberNeverGivesUp(t *testing.T) {
-	for _, other := range []Who{b(Newborn), b(Member), {Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1",
+	for _, other := range []InstanceInfo{b(Newborn), b(Member), {Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1",
 		Phase: Member, Group: 70, Leader: true}} {
 		c := settled(Member)
 		for range 100 {
@@ -296,7 +296,7 @@ func TestUnsavedPromisesNothing(t *testing.T) {
 		t.Errorf("then it is %v as %x with %v", c.phase, c.instance, kinds(out.Events))
 	}
 	for range 10 {
-		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
 			WallUnixMS: c.wall})
 		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(52), Group: 61, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	}

@@ -41,7 +41,7 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 // bystander reports whether an instance is no sign of a living group. It is no founder, and it
 // belongs to no group, or to a leaderless group of the same founders. Those have to be newborn for
 // a charter to be accepted at all.
-func (c *Core) bystander(who *Who) bool {
+func (c *Core) bystander(who *InstanceInfo) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false
 	}

@@ -16,9 +16,9 @@ const (
 	askEvery               = 100 * time.Millisecond // plus up to the same again at random
 	askEverySlow           = time.Second            // the same for a member without a leader
 	clockSlackWithoutGrace = 5 * time.Second
-	knockFor               = 10 * time.Second // for how long an instance that has asked this one is asked back
+	askerFor               = 10 * time.Second // for how long an instance that has asked this one is asked back
 	// for how long a restarted voter looks for others that have moved
-	seekFor = time.Minute
+	searchFor = time.Minute
 	// how long a resumed instance waits for silent places; longer than the second that a question
 	// takes
 	settleWithin = 1500 * time.Millisecond
@@ -38,7 +38,7 @@ const (
 	metFor       = time.Minute      // for how long a founder that was met is named to others
 	// for how long a question to an address behind Join counts as a search for a living group
 	sampledFor = 30 * time.Second
-	suspectFor = time.Minute      // for how long a place is asked that gossip or a hint has named
+	seenAtFor  = time.Minute      // for how long a place is asked that gossip or a hint has named
 	silentOver = 10 * time.Minute // with Replicas: a voter that was silent for so long is over
 	// longer than a silent link lasts: until then a message of a dead leader may arrive
 	hearsayOver   = 30 * time.Second
@@ -59,6 +59,6 @@ const (
 	maxFates    = 64
 	maxCalled   = 256  // names of instances that are remembered
 	maxPlaces   = 1024 // addresses asked at a time
-	maxKnocks   = 256
+	maxAskers   = 256
 	maxAnswered = 64 // remembered refused charters; older ones fail by their founding time and their dead proposer
 )

@@ -66,7 +66,7 @@ func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 // recognise checks whether an answer shows another process with this instance's ID: it runs from a
 // copy of the directory, or this directory is an older copy itself. If two such processes meet,
 // exactly one refuses to take part.
-func (c *Core) recognise(who *Who) {
+func (c *Core) recognise(who *InstanceInfo) {
 	if !c.durable || c.barred != "" {
 		return
 	}
@@ -74,7 +74,7 @@ func (c *Core) recognise(who *Who) {
 		self := who.Addr == c.addr && who.Life == c.life // this process, reached by another route
 		if !self && c.yields(who) {
 			c.bar("another process runs as this instance at " + who.Addr + ", from a copy of this directory: " +
-				wayOutCopy)
+				recoveryHintCopy)
 		}
 		return
 	}
@@ -84,25 +84,25 @@ func (c *Core) recognise(who *Who) {
 	}
 	switch {
 	case who.AskerLife > c.life && who.AskerAddr == c.addr:
-		c.bar("this directory was restored from an older copy, and its instance was started since then: " + wayOutOld)
+		c.bar("this directory was restored from an older copy, and its instance was started since then: " + recoveryHintOld)
 	case who.AskerLife > c.life:
 		c.bar("this directory was restored from an older copy, or another process runs from a copy of it at " +
-			who.AskerAddr + ": " + wayOutOld)
+			who.AskerAddr + ": " + recoveryHintOld)
 	case who.AskerLife == c.life && who.AskerAddr != c.addr:
 		c.bar("another process has started as this instance at " + who.AskerAddr +
-			", from a copy of this directory: " + wayOutCopy)
+			", from a copy of this directory: " + recoveryHintCopy)
 	}
 }
 
 const (
-	wayOutCopy = "one directory serves one process; empty this one, it then joins as a new instance"
-	wayOutOld  = "empty the directory, it then joins as a new instance"
+	recoveryHintCopy = "one directory serves one process; empty this one, it then joins as a new instance"
+	recoveryHintOld  = "empty the directory, it then joins as a new instance"
 )
 
 // yields reports whether this process, not the other with its ID, must refuse: the one that has not
 // taken part yet, then the one with the older life, then the one with the higher address. So both
 // decide alike.
-func (c *Core) yields(who *Who) bool {
+func (c *Core) yields(who *InstanceInfo) bool {
 	switch {
 	case c.settling != who.Resuming:
 		return c.settling
@@ -112,9 +112,9 @@ func (c *Core) yields(who *Who) bool {
 	return c.addr > who.Addr
 }
 
-// Suspect records that gossip shows this instance's ID at another address. Gossip may be about an
-// earlier life, so that address is asked in any phase.
-func (c *Core) Suspect(now time.Duration, addr string) {
+// SeenElsewhere records that gossip shows this instance's ID at another address. Gossip may be
+// about an earlier life, so that address is asked in any phase.
+func (c *Core) SeenElsewhere(now time.Duration, addr string) {
 	if c.durable {
 		c.Inquire(now, addr)
 	}
@@ -127,18 +127,18 @@ func (c *Core) Inquire(now time.Duration, addr string) {
 	if addr == "" || addr == c.addr || c.settings.Solo {
 		return
 	}
-	c.knocked(addr)
-	c.suspects = c.note(c.suspects, addr, maxKnocks)
+	c.askedBy(addr)
+	c.seenAt = c.note(c.seenAt, addr, maxAskers)
 }
 
-// suspected reports whether the place has to be asked in any phase.
-func (c *Core) suspected(p *place) bool {
-	return slices.ContainsFunc(c.suspects, func(s knock) bool { return s.addr == p.addr })
+// mustAsk reports whether the place has to be asked in any phase.
+func (c *Core) mustAsk(p *place) bool {
+	return slices.ContainsFunc(c.seenAt, func(s asker) bool { return s.addr == p.addr })
 }
 
 // cleared ends the suspicion about a place that has answered or refused.
 func (c *Core) cleared(p *place) {
-	c.suspects = slices.DeleteFunc(c.suspects, func(s knock) bool { return s.addr == p.addr })
+	c.seenAt = slices.DeleteFunc(c.seenAt, func(s asker) bool { return s.addr == p.addr })
 }
 
 // moved reports the new address of a voter with a directory to the host, if it is news.

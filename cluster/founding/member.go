@@ -47,7 +47,7 @@ func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
 // adopt makes a newborn that reaches a group with a leader a member of it. It does nothing if it
 // reaches two groups: only an operator can decide which of them to stop.
 func (c *Core) adopt() bool {
-	var with *Who
+	var with *InstanceInfo
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
 		if !ok || who.Phase != Member || !who.Leader || who.Settings.Solo || len(who.Voters) == 0 {

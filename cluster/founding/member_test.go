@@ -14,14 +14,14 @@ func TestOneIsNotTwo(t *testing.T) {
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "b:2"}, Resolved: always}}, nil)
 	c.belong(9, 1, nil, "")
 	c.now += 3 * time.Second
-	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"})
+	c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"})
 	c.now += time.Second
-	c.tell("b:2", Who{Instance: nodeidtest.ID(8), Name: "b", Addr: "b:2"})
+	c.tell("b:2", InstanceInfo{Instance: nodeidtest.ID(8), Name: "b", Addr: "b:2"})
 	if c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)}); c.Phase() != Member {
 		t.Errorf("having met one other twice it is %v", c.Phase())
 	}
 	c.now += time.Second
-	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"})
+	c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"})
 	if c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)}); c.Phase() != Newborn {
 		t.Errorf("having met both at once it is %v: %s", c.Phase(), c.Waiting())
 	}
@@ -30,11 +30,11 @@ func TestOneIsNotTwo(t *testing.T) {
 // Rule 6, case by case. The member belongs to group 9, whose largest TTL is 5 s though its own is 2
 // s, and lost its leader at one second.
 func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
-	newbornB := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"}
+	newbornB := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"}
 	cases := []struct {
 		name   string
 		after  time.Duration // since the loss
-		answer *Who          // of the only other instance. Nil means silence
+		answer *InstanceInfo // of the only other instance. Nil means silence
 		leader bool          // the leader was found again before
 		want   Phase
 	}{
@@ -42,11 +42,11 @@ func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 		{"the locks may live", 5 * time.Second, &newbornB, false, Member},
 		{"the leader was found again", 6 * time.Second, &newbornB, true, Member},
 		{"not all answer", time.Hour, nil, false, Member},
-		{"the group has a leader elsewhere", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",
+		{"the group has a leader elsewhere", time.Hour, &InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",
 			Phase: Member, Group: 9, Leader: true}, false, Member},
-		{"the other has no leader either", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",
+		{"the other has no leader either", time.Hour, &InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",
 			Phase: Member, Group: 9}, false, Newborn},
-		{"the other is in a group with a leader", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",
+		{"the other is in a group with a leader", time.Hour, &InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1",
 			Phase: Member, Group: 8, Leader: true}, false, Newborn},
 	}
 	for _, tc := range cases {

@@ -16,8 +16,8 @@ func decodeQuestion(b []byte) (question, error) {
 	return q, r.done()
 }
 
-func appendWho(b []byte, w Who) []byte {
-	b = header(b, kindWho)
+func appendInfo(b []byte, w InstanceInfo) []byte {
+	b = header(b, kindInfo)
 	b = appendText(b, w.Name)
 	b = appendText(b, w.Addr)
 	b = append(b, byte(w.Phase))
@@ -45,9 +45,9 @@ func appendWho(b []byte, w Who) []byte {
 	return appendStanding(b, w.Standing)
 }
 
-func decodeWho(b []byte) (Who, error) {
-	r := open(b, kindWho)
-	w := Who{
+func decodeInfo(b []byte) (InstanceInfo, error) {
+	r := open(b, kindInfo)
+	w := InstanceInfo{
 		Name: r.text(maxNameBytes), Addr: r.text(maxAddrBytes), Phase: Phase(r.upTo(uint64(Member))),
 		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(),
 		Rules:      uint32(r.upTo(1<<32 - 1)),

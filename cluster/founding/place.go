@@ -25,7 +25,7 @@ type place struct {
 	entry   string // the Join entry that resolves to it now; empty if only gossip or its own questions named it
 	pending uint64 // the question in flight. Zero means none
 	next    time.Duration
-	last    sighting
+	last    lastResult
 
 	near  bool          // a voter, on the charter's list, or this instance's last address
 	told  bool          // gossip, a question or another instance's answer has named it
@@ -36,23 +36,24 @@ type place struct {
 	watch bool          // it is asked repeatedly for as long as curious reports true
 }
 
-// sighting is the last definite result about a place. Silence does not change it; it ages instead.
-type sighting struct {
+// lastResult is the last definite result about a place. Silence does not change it; it ages
+// instead.
+type lastResult struct {
 	outcome Outcome
 	asked   time.Duration // an answer describes a moment after it
 	got     time.Duration
 	first   time.Duration // since when this life has been met here
-	who     Who
+	who     InstanceInfo
 	why     string // of outcome Foreign, for people; empty if unknown
 }
 
 // fresh reports whether the sighting is recent enough to prove something now.
-func (s *sighting) fresh(now, limit time.Duration) bool {
+func (s *lastResult) fresh(now, limit time.Duration) bool {
 	return s.outcome != Silent && now-s.asked <= limit
 }
 
 // seen returns the answer of the instance at the place, if it was asked at most limit ago.
-func (p *place) seen(now, limit time.Duration) (*Who, bool) {
+func (p *place) seen(now, limit time.Duration) (*InstanceInfo, bool) {
 	if p.last.outcome != Answered || !p.last.fresh(now, limit) {
 		return nil, false
 	}
@@ -60,17 +61,17 @@ func (p *place) seen(now, limit time.Duration) (*Who, bool) {
 }
 
 // Met returns the last answer of the instance at an address, if it was asked at most that long ago.
-func (c *Core) Met(now time.Duration, addr string, within time.Duration) (Who, bool) {
+func (c *Core) Met(now time.Duration, addr string, within time.Duration) (InstanceInfo, bool) {
 	if at, found := find(c.places, addr); found {
 		if who, ok := c.places[at].seen(now, within); ok {
 			return *who, true
 		}
 	}
-	return Who{}, false
+	return InstanceInfo{}, false
 }
 
 // seenSince returns the recent answer at the place to a question asked after that time.
-func (p *place) seenSince(after, now time.Duration) (*Who, bool) {
+func (p *place) seenSince(after, now time.Duration) (*InstanceInfo, bool) {
 	who, ok := p.seen(now, reachedFor)
 	return who, ok && p.last.asked > after
 }
@@ -122,17 +123,17 @@ func (c *Core) Places(join []Entry, gossip []string) {
 	c.gossip, c.stale = slices.Clone(gossip), true
 }
 
-// knock is an address that has asked this instance, and so can be asked.
-type knock struct {
+// asker is an address that has asked this instance, and so can be asked.
+type asker struct {
 	addr string
 	at   time.Duration
 }
 
-// knocked remembers the asker of a question as a place to ask.
-func (c *Core) knocked(addr string) { c.knocks = c.note(c.knocks, addr, maxKnocks) }
+// askedBy remembers the asker of a question as a place to ask.
+func (c *Core) askedBy(addr string) { c.askers = c.note(c.askers, addr, maxAskers) }
 
 // note adds an address to a list of addresses worth asking, or renews it there.
-func (c *Core) note(list []knock, addr string, most int) []knock {
+func (c *Core) note(list []asker, addr string, most int) []asker {
 	if addr == "" || addr == c.addr {
 		return list
 	}
@@ -143,19 +144,19 @@ func (c *Core) note(list []knock, addr string, most int) []knock {
 		}
 	}
 	if len(list) < most {
-		list = append(list, knock{addr: addr, at: c.now})
+		list = append(list, asker{addr: addr, at: c.now})
 		c.stale = true
 	}
 	return list
 }
 
-// arrange rebuilds the places from Join, gossip, knocks and the charter. Places that stay keep
+// arrange rebuilds the places from Join, gossip, askers and the charter. Places that stay keep
 // their results.
 func (c *Core) arrange() {
-	known := len(c.knocks) + len(c.tips)
-	c.knocks = slices.DeleteFunc(c.knocks, func(k knock) bool { return c.now-k.at > knockFor })
-	c.tips = slices.DeleteFunc(c.tips, func(k knock) bool { return c.now-k.at > tipFor })
-	if !c.stale && len(c.knocks)+len(c.tips) == known {
+	known := len(c.askers) + len(c.tips)
+	c.askers = slices.DeleteFunc(c.askers, func(k asker) bool { return c.now-k.at > askerFor })
+	c.tips = slices.DeleteFunc(c.tips, func(k asker) bool { return c.now-k.at > tipFor })
+	if !c.stale && len(c.askers)+len(c.tips) == known {
 		return
 	}
 	c.stale = false
@@ -178,12 +179,12 @@ func (c *Core) arrange() {
 	for _, addr := range c.gossip {
 		c.keep(old, addr, kept{told: true})
 	}
-	for _, k := range slices.Concat(c.knocks, c.tips) {
+	for _, k := range slices.Concat(c.askers, c.tips) {
 		c.keep(old, k.addr, kept{told: true})
 	}
-	c.suspects = slices.DeleteFunc(c.suspects, func(s knock) bool {
+	c.seenAt = slices.DeleteFunc(c.seenAt, func(s asker) bool {
 		_, found := find(c.places, s.addr)
-		return !found || c.now-s.at > suspectFor
+		return !found || c.now-s.at > seenAtFor
 	})
 }
 

@@ -35,9 +35,9 @@ type PrepareAnswer struct {
 	Detail   string // for people
 }
 
-// Announce tells one life of an instance that the sender has applied a configuration of its group
+// Push tells one life of an instance that the sender has applied a configuration of its group
 // (rule 14).
-type Announce struct {
+type Push struct {
 	To     nodeid.ID
 	Group  uint64
 	At     uint64
@@ -81,19 +81,19 @@ func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	return a, nil
 }
 
-// AppendAnnounce appends the encoded question to b, for Net.Ask. The answer is one byte without
+// AppendPush appends the encoded question to b, for Net.Ask. The answer is one byte without
 // meaning.
-func AppendAnnounce(b []byte, a Announce) []byte {
-	b = append(header(b, kindAnnounce), a.To[:]...)
+func AppendPush(b []byte, a Push) []byte {
+	b = append(header(b, kindPush), a.To[:]...)
 	for _, n := range [...]uint64{a.Group, a.At} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return appendVoters(b, a.Voters)
 }
 
-func decodeAnnounce(b []byte) (Announce, error) {
-	r := open(b, kindAnnounce)
-	a := Announce{To: r.instance(), Group: r.uint(), At: r.uint(), Voters: r.voters()}
+func decodePush(b []byte) (Push, error) {
+	r := open(b, kindPush)
+	a := Push{To: r.instance(), Group: r.uint(), At: r.uint(), Voters: r.voters()}
 	if a.To.IsZero() || a.Group == 0 || a.At == 0 || a.At > maxAt || !whole(a.Voters) {
 		r.fail()
 	}

@@ -11,7 +11,7 @@ import (
 
 // Which instances may give up a group, and what the others return.
 func TestRecoverConditions(t *testing.T) {
-	sees := func(who Who) func(c *Core) uint64 {
+	sees := func(who InstanceInfo) func(c *Core) uint64 {
 		return func(c *Core) uint64 { c.tell("b:1", who); return 99 }
 	}
 	leading := b(Member)
@@ -93,24 +93,25 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 // instance of the replacing group, and none of its own voters any more. Otherwise it stays: any
 // holder of the secret can claim that the group was given up.
 func TestSuperseded(t *testing.T) {
-	after := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3, Leader: true,
+	after := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3,
+		Leader:     true,
 		Supersedes: []uint64{98, 99}}
 	for name, tc := range map[string]struct {
 		phase Phase
-		spoil func(c *Core, who *Who)
+		spoil func(c *Core, who *InstanceInfo)
 		want  Phase
 	}{
-		"it was given up":               {Member, func(*Core, *Who) {}, Newborn},
-		"while it was bound":            {Bound, func(*Core, *Who) {}, Newborn},
-		"another was given up":          {Member, func(_ *Core, who *Who) { who.Supersedes = []uint64{98} }, Member},
-		"the new one has no leader yet": {Member, func(_ *Core, who *Who) { who.Leader = false }, Member},
-		"its group has a leader":        {Member, func(c *Core, _ *Who) { c.Leader(c.now, true) }, Member},
-		"the instance that gave it up is newborn": {Member, func(_ *Core, who *Who) {
+		"it was given up":               {Member, func(*Core, *InstanceInfo) {}, Newborn},
+		"while it was bound":            {Bound, func(*Core, *InstanceInfo) {}, Newborn},
+		"another was given up":          {Member, func(_ *Core, who *InstanceInfo) { who.Supersedes = []uint64{98} }, Member},
+		"the new one has no leader yet": {Member, func(_ *Core, who *InstanceInfo) { who.Leader = false }, Member},
+		"its group has a leader":        {Member, func(c *Core, _ *InstanceInfo) { c.Leader(c.now, true) }, Member},
+		"the instance that gave it up is newborn": {Member, func(_ *Core, who *InstanceInfo) {
 			who.Phase, who.Group,
 				who.Leader = Newborn, 0, false
 		}, Member},
-		"a voter has answered":  {Member, func(c *Core, _ *Who) { c.guided = c.now }, Member},
-		"Join does not name it": {Member, func(c *Core, _ *Who) { c.Places(nil, []string{"b:1"}) }, Member},
+		"a voter has answered":  {Member, func(c *Core, _ *InstanceInfo) { c.guided = c.now }, Member},
+		"Join does not name it": {Member, func(c *Core, _ *InstanceInfo) { c.Places(nil, []string{"b:1"}) }, Member},
 	} {
 		c, who := settled(tc.phase), after
 		c.now += simTTL + time.Second
@@ -205,7 +206,7 @@ func TestRecovery(t *testing.T) {
 // is explained.
 func TestFloor(t *testing.T) {
 	other := func(c *Core, floor int64) {
-		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
 			WallUnixMS: c.wall, FloorUnixMS: floor, Supersedes: []uint64{3, 8}})
 	}
 	propose := func(c *Core) *Charter {

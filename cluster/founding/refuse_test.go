@@ -21,7 +21,7 @@ func newborn(s Settings) *Core {
 }
 
 // tell feeds the core the answer of an address.
-func (c *Core) tell(addr string, who Who) {
+func (c *Core) tell(addr string, who InstanceInfo) {
 	c.arrange()
 	at, ok := find(c.places, addr)
 	if !ok {
@@ -29,7 +29,7 @@ func (c *Core) tell(addr string, who Who) {
 	}
 	p := c.places[at]
 	p.pending = 1 << 40
-	c.Result(c.now, p.pending, c.now, Answered, who.Instance, appendWho(nil, who))
+	c.Result(c.now, p.pending, c.now, Answered, who.Instance, appendInfo(nil, who))
 }
 
 // pair returns a newborn that knows the newborn b, and the charter that both would accept.
@@ -37,7 +37,8 @@ func pair() (*Core, Charter) {
 	s := Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)
 	c.Places([]Entry{{Name: "x", Addrs: []string{"a:1", "b:1"}, Resolved: always}}, nil)
-	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: s, Rules: 3, WallUnixMS: 1_000_000})
+	c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: s, Rules: 3,
+		WallUnixMS: 1_000_000})
 	return c, Charter{
 		Group: 99, FoundedUnixMS: 1_000_000, Settings: s, Rules: 3,
 		List:   []Listed{{nodeidtest.ID(5), "a", "a:1"}, {nodeidtest.ID(7), "b", "b:1"}},
@@ -106,45 +107,45 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 			func(c *Core, _ *Charter) { c.join[0].Resolved = c.now - resolvedFor - 1 }, RefusedSilence},
 		{"a newborn that is not listed", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1"})
+			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1"})
 		}, RefusedStranger},
 		{"a listed one that is bound to another charter", func(c *Core, _ *Charter) {
-			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 98})
+			c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 98})
 		}, RefusedStranger},
 		{"a listed one that is bound to this charter", func(c *Core, _ *Charter) {
-			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 99,
+			c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 99,
 				Leader: true})
 		}, Accepted},
 		{"the listed address answers as another life", func(c *Core, _ *Charter) {
-			c.tell("b:1", Who{Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1"})
+			c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1"})
 		}, RefusedStranger},
 		{"a member without a leader", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98})
+			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98})
 		}, RefusedStranger},
 		{"an instance that runs alone", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
+			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
 				Leader: true, Settings: Settings{Solo: true}})
 		}, RefusedStranger},
 		{"a group with a leader, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
+			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
 				Leader: true})
 		}, RefusedGroup},
 		{"a member without a leader, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98})
+			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98})
 		}, Accepted},
 		{"our directory cannot be written", func(c *Core, _ *Charter) { c.unfit = "disk full" }, RefusedDirectory},
 		{"a group without a leader in a directory, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
+			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98,
 				Durable: true})
 		}, RefusedClaim},
 		{"another charter in a directory, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Bound, Group: 98,
+			c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Bound, Group: 98,
 				Durable: true})
 		}, RefusedClaim},
 		{"nothing listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Refused) },
@@ -196,7 +197,7 @@ func TestFoundersPassOverOtherNewborns(t *testing.T) {
 		c.settings.Replicas, c.settings.Founders = 0, []string{"a", "b"}
 		ch.Settings = c.settings
 		c.joinToo("z:1")
-		c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: name, Addr: "z:1"})
+		c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: name, Addr: "z:1"})
 		if v, _ := c.propose(ch); v.Refusal != want {
 			t.Errorf("a newborn called %s: %v (%s), want %v", name, v.Refusal, v.Detail, want)
 		}
@@ -329,7 +330,7 @@ func TestVotersAreTheLargestOddNumber(t *testing.T) {
 func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
 	for _, ahead := range []int64{-700, 0, 700} {
 		c, _ := pair()
-		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 2,
+		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 2,
 			WallUnixMS: c.wall + ahead})
 		out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60,
 			Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
@@ -348,7 +349,7 @@ func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
 func TestNewsOfOthersIsIgnored(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3})
 	c.Leader(c.now, true)
-	if who, _ := decodeWho(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{}))); who.Leader {
+	if who, _ := decodeInfo(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{}))); who.Leader {
 		t.Error("a newborn claims to have a leader")
 	}
 	c = proposer(t)
@@ -373,7 +374,7 @@ func TestNewsOfOthersIsIgnored(t *testing.T) {
 func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 	c, _ := pair()
 	c.joinToo("z:1")
-	c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 0x98})
+	c.tell("z:1", InstanceInfo{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 0x98})
 	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	if text := c.Waiting(); c.Phase() != Newborn ||
 		!strings.Contains(text, `"z" (z:1) still belongs to group 0000000000000098, which has no leader`) {
@@ -386,7 +387,8 @@ func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"vip:1"}, Resolved: always}}, nil)
-	b := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: c.wall}
+	b := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+		WallUnixMS: c.wall}
 	c.tell("vip:1", b)
 	random := Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}}
 	out := c.Tick(c.now, c.wall, random)
@@ -425,7 +427,7 @@ func TestFoundersThatMatchNoInstance(t *testing.T) {
 	s := Settings{Founders: []string{"n1", "n2", "n3"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)
 	c.Places([]Entry{{Name: "x", Addrs: []string{"a:1", "b:1"}, Resolved: always}}, nil)
-	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "host-2", Addr: "b:1", Settings: s, Rules: 3,
+	c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "host-2", Addr: "b:1", Settings: s, Rules: 3,
 		WallUnixMS: 1_000_000})
 	want := `; it has met none of them ("n1", "n2", "n3"), and sees "host-2" (b:1): to let these found the group, ` +
 		`list the Name of each ` +
@@ -482,7 +484,7 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 			core.arrange()
 			core.end("b:1", Silent)
 			if c.here {
-				core.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings,
+				core.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings,
 					Rules: 3, WallUnixMS: core.wall})
 			}
 			at, _ := find(core.places, "c:1")

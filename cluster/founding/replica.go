@@ -74,7 +74,7 @@ func (c *Core) told(from nodeid.ID, body []byte) []byte {
 		a.State, a.Detail = c.prepare(from, &p)
 		return appendPrepared(nil, a)
 	}
-	if a, err := decodeAnnounce(body); err == nil && a.To == c.instance {
+	if a, err := decodePush(body); err == nil && a.To == c.instance {
 		if a.Group == c.group {
 			c.hear(from, a.At, a.Voters)
 		}

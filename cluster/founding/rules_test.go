@@ -264,7 +264,7 @@ func TestNewbornBetweenTwoGroupsJoinsNeither(t *testing.T) {
 	c := newborn(replicas(1, 3)[0])
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "c:1"}, Resolved: always}}, nil)
 	for i, addr := range []string{"b:1", "c:1"} {
-		c.tell(addr, Who{
+		c.tell(addr, InstanceInfo{
 			Instance: nodeidtest.ID(uint64(i + 2)), Name: addr, Addr: addr, Phase: Member, Leader: true,
 			Group:  uint64(i + 70),
 			Voters: []Voter{{Raft: 1, Instance: nodeidtest.ID(uint64(i + 2)), Addr: addr, Life: 1}},

@@ -68,7 +68,7 @@ func (c *Core) askPlaces(random Random) time.Duration {
 	curious := c.curious()
 	if !curious {
 		c.roundAt, c.searchAt = 0, 0
-		if len(c.suspects) == 0 {
+		if len(c.seenAt) == 0 {
 			return next
 		}
 	}
@@ -87,7 +87,7 @@ func (c *Core) askPlaces(random Random) time.Duration {
 		watched *= 2 // up to 64 founders
 	}
 	for i, p := range c.places {
-		if p.pending != 0 || !(curious && p.watch || c.suspected(p)) {
+		if p.pending != 0 || !(curious && p.watch || c.mustAsk(p)) {
 			continue
 		}
 		if p.next <= c.now {
@@ -265,9 +265,9 @@ func (c *Core) sampled() bool {
 
 // learn takes further addresses from an answer: of founders that the other has met, of its group's
 // voters, and its own, since a charter lists only instances that are reached at their own address.
-func (c *Core) learn(p *place, who *Who) {
+func (c *Core) learn(p *place, who *InstanceInfo) {
 	if c.everyone() || c.settings.founds(who.Name) || c.votes(who.Instance) {
-		c.knocked(who.Addr)
+		c.askedBy(who.Addr)
 	}
 	c.rival(p, who)
 	if c.everyone() || c.phase == Member && c.leader {
@@ -301,7 +301,7 @@ func (c *Core) acquainted(asker string) []string {
 			add(p.addr)
 		}
 	}
-	for _, k := range c.knocks {
+	for _, k := range c.askers {
 		add(k.addr)
 	}
 	return met
@@ -332,9 +332,9 @@ func (c *Core) inquire(random Random) time.Duration {
 	return c.inquireAt
 }
 
-// consult asks the leader, or else the known voters, because an instance that is not believed has
-// told a newer configuration.
-func (c *Core) consult() {
+// askForVoters asks the leader, or else the known voters, because an instance that is not believed
+// has told a newer configuration.
+func (c *Core) askForVoters() {
 	for _, v := range c.voters {
 		if v.Instance == c.guide && v.Instance != c.instance {
 			c.Inquire(c.now, v.Addr)
@@ -349,7 +349,7 @@ func (c *Core) consult() {
 }
 
 // rival records whether the last answer of a place named a leader of another group.
-func (c *Core) rival(p *place, who *Who) {
+func (c *Core) rival(p *place, who *InstanceInfo) {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool { return addr == p.addr })
 	other := who.Phase == Member && who.Leader && !who.Settings.Solo && who.Group != c.group
 	if other && c.phase == Member && c.leader && len(c.rivals) < maxRivals {

@@ -132,7 +132,7 @@ func (c *Core) follow(voters []Voter) {
 }
 
 // attest records what an answer proves about replicas of the group.
-func (c *Core) attest(p *place, who *Who, asked time.Duration) {
+func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	c.call(who.Instance, who.Name)
 	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.phase == Newborn ||
 		who.Group == c.group && c.believes(who.Instance)) {

@@ -130,12 +130,12 @@ func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 			asked[q.Addr]++
 			switch q.Addr {
 			case "m:1": // a member whose group has no leader at the moment
-				who := Who{
+				who := InstanceInfo{
 					Instance: configuration()[0].Instance, Name: "m", Addr: "m:1", Phase: Member, Group: 7, At: 9,
 					Settings: s,
 					Voters:   []Voter{{Raft: 5, Instance: configuration()[1].Instance, Addr: "v:1", Life: 1}},
 				}
-				c.Result(c.now, q.ID, c.now, Answered, who.Instance, appendWho(nil, who))
+				c.Result(c.now, q.ID, c.now, Answered, who.Instance, appendInfo(nil, who))
 			default:
 				c.Result(c.now, q.ID, c.now, Silent, c.instance, nil)
 			}

@@ -82,7 +82,7 @@ func (s *step) run(t *testing.T, c *Core) {
 		state, detail = s.do(c)
 	case s.announced:
 		if c.Ask(c.now, c.wall, aVoter(),
-			AppendAnnounce(nil, Announce{To: c.instance, Group: 99, At: s.at, Voters: s.voters})) == nil {
+			AppendPush(nil, Push{To: c.instance, Group: 99, At: s.at, Voters: s.voters})) == nil {
 			t.Errorf("%s: an announcement is not answered", s.why)
 		}
 	case s.voterOwn:
@@ -308,7 +308,7 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	n.happened()
 	n.Guide(aVoter().Instance)
 	n.Ask(n.now, n.wall, aVoter(),
-		AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 7, Voters: configuration()}))
+		AppendPush(nil, Push{To: nodeidtest.ID(5), Group: 99, At: 7, Voters: configuration()}))
 	if got := n.happened(); len(got) != 0 || n.State().Raft != 0 {
 		t.Errorf("while it looks around it tells %v, and stores raft ID %d", told(got), n.State().Raft)
 	}
@@ -335,7 +335,7 @@ func TestBornLongAgo(t *testing.T) {
 			c.bind(&ch)
 			c.happened()
 			c.Guide(nodeidtest.ID(7))
-			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 99, At: 8,
+			c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 99, At: 8,
 				Voters: tc.voters, Durable: durable, Life: 1})
 			if got := kinds(c.happened()); !reflect.DeepEqual(got, tc.want) || c.Raft() != tc.raft || c.At() != 8 ||
 				len(c.voters) != len(tc.voters) {

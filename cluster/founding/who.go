@@ -25,10 +25,10 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// A Who is the answer of an instance about itself. Phase and Group also answer "are you bound to
-// this charter?" and "is it born?". A life never leaves its charter, so such an answer stays true
-// for as long as the instance lives.
-type Who struct {
+// InstanceInfo is the answer of an instance about itself. Phase and Group also answer "are you
+// bound to this charter?" and "is it born?". A life never leaves its charter, so such an answer
+// stays true for as long as the instance lives.
+type InstanceInfo struct {
 	Instance   nodeid.ID // as its connection proved it; not in the message
 	Name       string
 	Addr       string // host:port at which it wants to be reached

@@ -18,14 +18,14 @@ const (
 	wireVersion = 1
 
 	kindQuestion = 1
-	kindWho      = 2
+	kindInfo     = 2
 	kindProposal = 3
 	kindVerdict  = 4
 	kindState    = 5 // in a directory only
 	kindVoters   = 6 // in a directory only
 	kindPrepare  = 7
 	kindPrepared = 8
-	kindAnnounce = 9
+	kindPush     = 9
 	kindPlace    = 10 // in a configuration of the log only
 
 	maxMessageBytes = 1 << 20

@@ -14,7 +14,7 @@ func samples() [][]byte {
 	_, ch := pair()
 	return [][]byte{
 		appendQuestion(nil, question{Instance: nodeidtest.ID(5), Addr: "a:1", Group: 7, Bound: true}),
-		appendWho(nil, Who{
+		appendInfo(nil, InstanceInfo{
 			Instance: nodeidtest.ID(5), Name: "n", Addr: "a:1", Phase: Member, Leader: true, RefusedYou: true,
 			Group: 9, Settings: s, Rules: 1,
 			WallUnixMS: 1 << 40, Voters: []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "b:1", Life: 3}},
@@ -26,7 +26,7 @@ func samples() [][]byte {
 		AppendPrepare(nil, Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 77, Term: 3, At: 12,
 			Voters: configuration(66)}),
 		appendPrepared(nil, PrepareAnswer{Instance: nodeidtest.ID(5), Raft: 77, State: Declined, Detail: "not now"}),
-		AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 12, Voters: configuration(66)}),
+		AppendPush(nil, Push{To: nodeidtest.ID(5), Group: 99, At: 12, Voters: configuration(66)}),
 		AppendPlace(nil, Voter{Instance: nodeidtest.ID(5), Addr: "a:1", Life: 3}),
 	}
 }
@@ -36,8 +36,8 @@ func again(b []byte) []byte {
 	if q, err := decodeQuestion(b); err == nil {
 		return appendQuestion(nil, q)
 	}
-	if w, err := decodeWho(b); err == nil {
-		return appendWho(nil, w)
+	if w, err := decodeInfo(b); err == nil {
+		return appendInfo(nil, w)
 	}
 	if p, err := decodeProposal(b); err == nil {
 		return appendProposal(nil, p)
@@ -51,8 +51,8 @@ func again(b []byte) []byte {
 	if a, err := DecodePrepared(nodeidtest.ID(7), b); err == nil {
 		return appendPrepared(nil, a)
 	}
-	if a, err := decodeAnnounce(b); err == nil {
-		return AppendAnnounce(nil, a)
+	if a, err := decodePush(b); err == nil {
+		return AppendPush(nil, a)
 	}
 	if v, err := DecodePlace(b); err == nil {
 		return AppendPlace(nil, v)
@@ -79,8 +79,8 @@ func TestMessagesReturn(t *testing.T) {
 			t.Errorf("% x was accepted in another version", b)
 		}
 	}
-	long := Who{Instance: nodeidtest.ID(1), Obstacle: strings.Repeat("ä", maxTextBytes)}
-	if w, err := decodeWho(appendWho(nil, long)); err != nil || len(w.Obstacle) > maxTextBytes ||
+	long := InstanceInfo{Instance: nodeidtest.ID(1), Obstacle: strings.Repeat("ä", maxTextBytes)}
+	if w, err := decodeInfo(appendInfo(nil, long)); err != nil || len(w.Obstacle) > maxTextBytes ||
 		!strings.HasPrefix(long.Obstacle, w.Obstacle) {
 		t.Errorf("a long text came back with %d bytes, %v", len(w.Obstacle), err)
 	}
@@ -120,8 +120,8 @@ func FuzzWire(f *testing.F) {
 func TestWireValuesAreFixed(t *testing.T) {
 	got := []int{int(Newborn), int(Bound), int(Member), int(Accepted), int(RefusedMalformed), int(RefusedGroup),
 		int(refusals),
-		kindQuestion, kindWho, kindProposal, kindVerdict, wireVersion,
-		int(Running), int(Ended), int(Declined), kindPrepare, kindPrepared, kindAnnounce, kindPlace}
+		kindQuestion, kindInfo, kindProposal, kindVerdict, wireVersion,
+		int(Running), int(Ended), int(Declined), kindPrepare, kindPrepared, kindPush, kindPlace}
 	if want := []int{0, 1, 2, 0, 1, 12, 15, 1, 2, 3, 4, 1, 0, 1, 2, 7, 8, 9, 10}; !reflect.DeepEqual(got, want) {
 		t.Errorf("values on the wire are %v, want %v", got, want)
 	}

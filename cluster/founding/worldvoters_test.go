@@ -158,8 +158,8 @@ func (w *world) announce(g *group, l *slot) {
 	if w.rng.IntN(3) == 0 {
 		c = g.configs[w.rng.IntN(len(g.configs))]
 	}
-	a := Announce{To: s.core.Instance(), Group: g.charter.Group, At: c.at, Voters: c.voters}
-	l.send(Question{Addr: s.addr, To: a.To, Body: AppendAnnounce(nil, a)}, func(Outcome, nodeid.ID, []byte) {})
+	a := Push{To: s.core.Instance(), Group: g.charter.Group, At: c.at, Voters: c.voters}
+	l.send(Question{Addr: s.addr, To: a.To, Body: AppendPush(nil, a)}, func(Outcome, nodeid.ID, []byte) {})
 }
 
 // wear lets a replica stop by itself if the group can spare its vote.

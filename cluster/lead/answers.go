@@ -24,8 +24,8 @@ func (l *Lead) Question(step voters.Step, group, at uint64, configuration []foun
 }
 
 // Answered records the outcome of such a question, and reports whether to look again. Silence and
-// an answer that cannot be decoded count as no answer: the steward waits and asks again. A refused
-// connection counts as a refusal. declined is the instance's reason for refusing.
+// an answer that cannot be decoded count as no answer: the reconciler waits and asks again. A
+// refused connection counts as a refusal. declined is the instance's reason for refusing.
 func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcome founding.Outcome,
 	answer []byte) (look bool, declined string) {
 	if !l.governs(term) || outcome == founding.Silent {
@@ -46,7 +46,7 @@ func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcom
 			declined = p.Detail
 		}
 	}
-	l.steward.Answered(now, step.ID, state)
+	l.reconciler.Answered(now, step.ID, state)
 	return true, declined
 }
 
@@ -59,7 +59,7 @@ func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome fo
 		return false
 	}
 	over := outcome == founding.Refused || outcome == founding.Other
-	l.steward.Probed(now, p.ID, over)
+	l.reconciler.Probed(now, p.ID, over)
 	return over
 }
 
@@ -72,7 +72,7 @@ func (l *Lead) Gone(instance nodeid.ID, configuration []founding.Voter) (look bo
 	}
 	for _, v := range configuration {
 		if v.Instance == instance {
-			l.steward.Retired(v.Raft)
+			l.reconciler.Retired(v.Raft)
 			look = true
 		}
 	}

@@ -4,7 +4,7 @@
 //
 //	          Due ──▶ Look(facts) ──▶ Orders: carry a step, ask for a replica, probe a life
 //	Answered, Probed, Retired ──▶ another look
-//	                                Counsel: may this replica stop?
+//	                                VoterStatus: may this replica stop?
 //
 // Package voters decides which step is right. This package keeps the state of one lead.
 //

@@ -20,15 +20,15 @@ const (
 // Lead is a leader's view of the voters and the steps that follow from it. The zero Lead has not
 // looked. On an instance that does not lead it is idle.
 type Lead struct {
-	steward voters.Steward
-	leads   bool
-	term    uint64
-	looked  bool
-	at      time.Duration // of the last look
-	next    time.Duration // when the last step asks for another look. Zero means that it does not
-	facts   voters.Facts  // of the last look
-	carried carried
-	said    voters.Step // the step last handed to the log in this term
+	reconciler voters.Reconciler
+	leads      bool
+	term       uint64
+	looked     bool
+	at         time.Duration // of the last look
+	next       time.Duration // when the last step asks for another look. Zero means that it does not
+	facts      voters.Facts  // of the last look
+	carried    carried
+	said       voters.Step // the step last handed to the log in this term
 }
 
 // carried is the last step that was handed to the log.
@@ -90,11 +90,11 @@ func (l *Lead) Yield() { l.leads, l.facts = false, voters.Facts{} }
 func (l *Lead) Look(now time.Duration, facts voters.Facts, term, fresh uint64) (o Orders) {
 	l.at, l.looked = now, true
 	if !l.leads || l.term != term {
-		l.steward.Begin()
+		l.reconciler.Begin()
 		l.leads, l.term = true, term
 		l.carried, l.said = carried{}, voters.Step{}
 	}
-	step := l.steward.Look(now, facts, fresh)
+	step := l.reconciler.Look(now, facts, fresh)
 	l.facts, l.next = facts, 0
 	if step.Next > 0 {
 		l.next = now + step.Next
@@ -106,7 +106,7 @@ func (l *Lead) Look(now time.Duration, facts voters.Facts, term, fresh uint64) (
 	default:
 		o.Carry = l.carry(now, step)
 	}
-	o.Probes = l.steward.Probes(now)
+	o.Probes = l.reconciler.Probes(now)
 	return o
 }
 
@@ -150,10 +150,10 @@ func (l *Lead) Attached(replicas []founding.Voter) (all []founding.Voter) {
 }
 
 // Report returns the state of the voters at the last look. Its slices must not be changed.
-func (l *Lead) Report() voters.Report { return l.steward.Report() }
+func (l *Lead) Report() voters.Report { return l.reconciler.Report() }
 
-// Counsel is the leader's answer to an instance about the voters and a replica.
-type Counsel struct {
+// VoterStatus is the leader's answer to an instance about the voters and a replica.
+type VoterStatus struct {
 	MayStop    bool          // the replica in question is no longer needed (rule 13 of package voters)
 	AllLeaving bool          // all instances in reach have announced that they leave
 	Due        bool          // a change of voters is due or in flight
@@ -163,15 +163,15 @@ type Counsel struct {
 	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
 }
 
-// Counsel answers an instance about a replica, from the last look. It reports false if this
+// VoterStatus answers an instance about a replica, from the last look. It reports false if this
 // instance does not lead. The caller sets Leader.
-func (l *Lead) Counsel(raft uint64, asker nodeid.ID) (Counsel, bool) {
+func (l *Lead) VoterStatus(raft uint64, asker nodeid.ID) (VoterStatus, bool) {
 	if !l.leads {
-		return Counsel{}, false
+		return VoterStatus{}, false
 	}
-	report := l.steward.Report()
-	return Counsel{
-		MayStop: l.steward.MayStop(raft), AllLeaving: l.steward.AllLeaving(), Due: report.Due,
+	report := l.reconciler.Report()
+	return VoterStatus{
+		MayStop: l.reconciler.MayStop(raft), AllLeaving: l.reconciler.AllLeaving(), Due: report.Due,
 		Known:  l.facts.Knows(asker),
 		Report: report, Remarks: l.facts.Remarks,
 	}, true

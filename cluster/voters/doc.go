@@ -72,7 +72,7 @@
 //
 // # Concurrency
 //
-// All functions are pure functions of a value and may be called from any goroutine. A Steward
+// All functions are pure functions of a value and may be called from any goroutine. A Reconciler
 // belongs to one goroutine.
 //
 // # Failure
@@ -142,11 +142,11 @@
 //
 // # What the caller must do
 //
-// Without a Steward: an ID that has been in a configuration is Ended in Prepared, whatever its
+// Without a Reconciler: an ID that has been in a configuration is Ended in Prepared, whatever its
 // instance last answered. Otherwise a removed learner that has not learned of its removal would be
 // added again under the same ID.
 //
-// With a Steward:
+// With a Reconciler:
 //
 //   - Call Begin when a lead begins, before the first Look.
 //   - Call Look when a fact may have changed, after Answered, Probed and Retired, and when

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Facts are what a leader sees at one moment. A Steward makes a View of them. A Steward does not
-// change them, and shared slices must not be changed afterwards, except for Others.
+// Facts are what a leader sees at one moment. A Reconciler makes a View of them. A Reconciler does
+// not change them, and shared slices must not be changed afterwards, except for Others.
 type Facts struct {
 	// Self is the raft ID of this replica. It leads, and has applied an entry of its own term.
 	Self nodeid.ReplicaID
@@ -20,7 +20,7 @@ type Facts struct {
 	Pending bool
 	// Replicas has one entry for each replica of Config, LifeOver unset.
 	Replicas []Replica
-	// Registered are the instances that have a session, Lost unset. The Steward adds those whose
+	// Registered are the instances that have a session, Lost unset. The Reconciler adds those whose
 	// session has ended from memory. It holds at least all instances that may vote by
 	// Settings.Founders, and all that have a replica or the name of one.
 	Registered []Registered

@@ -29,7 +29,7 @@ const (
 
 // watch returns the replicas with LifeOver set where their life is known to be over. It starts or
 // ends vigils over the others.
-func (s *Steward) watch(now time.Duration, f Facts) []Replica {
+func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 	list := slices.Clone(f.Replicas)
 	s.relent(func(id nodeid.ReplicaID) bool {
 		return !slices.ContainsFunc(list, func(r Replica) bool { return r.ID == id && r.ID != f.Self && !r.Linked })
@@ -50,7 +50,7 @@ func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 
 // relent ends the vigils over the replicas for which holds is true. A vigil with a probe under way
 // is kept until the probe ends, so that its answer is not taken for that of a later one.
-func (s *Steward) relent(holds func(nodeid.ReplicaID) bool) {
+func (s *Reconciler) relent(holds func(nodeid.ReplicaID) bool) {
 	for i := range s.vigils {
 		if v := &s.vigils[i]; holds(v.id) {
 			v.away, v.over, v.stale = false, false, v.waiting
@@ -60,7 +60,7 @@ func (s *Steward) relent(holds func(nodeid.ReplicaID) bool) {
 }
 
 // vigil returns the vigil over a replica; it starts one if necessary.
-func (s *Steward) vigil(now time.Duration, id nodeid.ReplicaID) *vigil {
+func (s *Reconciler) vigil(now time.Duration, id nodeid.ReplicaID) *vigil {
 	i := slices.IndexFunc(s.vigils, func(v vigil) bool { return v.id == id })
 	if i < 0 {
 		i = len(s.vigils)
@@ -69,7 +69,7 @@ func (s *Steward) vigil(now time.Duration, id nodeid.ReplicaID) *vigil {
 	return &s.vigils[i]
 }
 
-func (s *Steward) probedOver(id nodeid.ReplicaID) bool {
+func (s *Reconciler) probedOver(id nodeid.ReplicaID) bool {
 	return slices.ContainsFunc(s.vigils, func(v vigil) bool { return v.id == id && v.over })
 }
 
@@ -77,7 +77,7 @@ func (s *Steward) probedOver(id nodeid.ReplicaID) bool {
 // only a claim. It counts only if nothing was heard from the replica for a while. It does not count
 // if the name was already used twice while the leader had a stream with the replica, or when this
 // lead began: then the two run side by side.
-func (s *Steward) replaced(f Facts, who nodeid.ID) bool {
+func (s *Reconciler) replaced(f Facts, who nodeid.ID) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
 		beside := s.beside[r.Instance]
@@ -87,7 +87,7 @@ func (s *Steward) replaced(f Facts, who nodeid.ID) bool {
 
 // namesakes records which instances have the name of a replica that lives, or had it when this lead
 // began.
-func (s *Steward) namesakes(f Facts) {
+func (s *Reconciler) namesakes(f Facts) {
 	var beside map[nodeid.ID]bool
 	for _, k := range s.known {
 		if k.Name == "" {
@@ -111,7 +111,7 @@ func (s *Steward) namesakes(f Facts) {
 // Probes returns the questions to ask now about replicas that the last Look saw no stream with, and
 // records them as asked: at once, then every 100 ms. The caller gives a question up after 1.5 s.
 // With a directory it returns none, since the answer would change nothing.
-func (s *Steward) Probes(now time.Duration) []Probe {
+func (s *Reconciler) Probes(now time.Duration) []Probe {
 	var list []Probe
 	for i := range s.vigils {
 		v := &s.vigils[i]
@@ -130,7 +130,7 @@ func (s *Steward) Probes(now time.Duration) []Probe {
 // Probed records the result of a Probe. over is true if the address refused or another instance
 // answered there. It is false if that instance answered, and if there was no answer. A result is
 // ignored if there was a stream since the probe was sent.
-func (s *Steward) Probed(now time.Duration, id nodeid.ReplicaID, over bool) {
+func (s *Reconciler) Probed(now time.Duration, id nodeid.ReplicaID, over bool) {
 	for i := range s.vigils {
 		switch v := &s.vigils[i]; {
 		case v.id != id || !v.waiting:
@@ -144,7 +144,7 @@ func (s *Steward) Probed(now time.Duration, id nodeid.ReplicaID, over bool) {
 
 // Retired records that a replica has reported its retirement. It never returns under that ID,
 // though its instance may continue.
-func (s *Steward) Retired(id nodeid.ReplicaID) {
+func (s *Reconciler) Retired(id nodeid.ReplicaID) {
 	if !slices.Contains(s.retired, id) {
 		s.retired = append(s.retired[max(0, len(s.retired)-maxRetired+1):], id)
 	}
@@ -153,7 +153,7 @@ func (s *Steward) Retired(id nodeid.ReplicaID) {
 // remember keeps the registrations of the instances of the configuration. The session of an
 // instance that is gone ends before its replica is removed, and its name and Leaving are still
 // needed then.
-func (s *Steward) remember(f Facts) {
+func (s *Reconciler) remember(f Facts) {
 	var known []Registered
 	for _, r := range slices.Concat(f.Registered, s.known) {
 		if r.Instance.IsZero() || !slices.ContainsFunc(f.Replicas,
@@ -176,7 +176,7 @@ func (s *Steward) remember(f Facts) {
 }
 
 // records returns the registrations, including the remembered ones.
-func (s *Steward) records(f Facts) []Registered {
+func (s *Reconciler) records(f Facts) []Registered {
 	list := slices.Clone(f.Registered)
 	for _, k := range s.known {
 		if !slices.ContainsFunc(f.Registered, func(r Registered) bool { return r.Instance == k.Instance }) {

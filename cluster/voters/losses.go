@@ -25,7 +25,7 @@ type absence struct {
 
 // count finds losses (Registered.Lost): replicas that are dead by rule 11, once in each absence,
 // and those that return after as long a silence. A leaver is no loss.
-func (s *Steward) count() {
+func (s *Reconciler) count() {
 	now, seen := s.view.Now, look(s.view)
 	s.losses = slices.DeleteFunc(s.losses, func(l loss) bool { return now-l.at >= lossMemory })
 	var absences []absence
@@ -51,7 +51,7 @@ func (s *Steward) count() {
 }
 
 // lost returns how often a replica of that name was lost in the last two minutes.
-func (s *Steward) lost(name string) int {
+func (s *Reconciler) lost(name string) int {
 	n := 0
 	for _, l := range s.losses {
 		if l.name == name {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Steward remembers what a leader needs to make a View of the Facts: which instances it has asked,
-// which lives are over, which replicas were lost lately, and their names. It decides nothing
-// itself. Each instance has one, for all its leads. The zero value is ready to use. A Steward
+// Reconciler remembers what a leader needs to make a View of the Facts: which instances it has
+// asked, which lives are over, which replicas were lost lately, and their names. It decides nothing
+// itself. Each instance has one, for all its leads. The zero value is ready to use. A Reconciler
 // belongs to one goroutine.
-type Steward struct {
+type Reconciler struct {
 	view   View
 	looked bool // view is of this lead
 	// prepared has one entry for each instance, the last.
@@ -25,7 +25,7 @@ type Steward struct {
 
 // Begin starts a new lead of this instance. It forgets what was asked and probed before. It keeps
 // what is true of an ID or an instance forever, and the counts of losses.
-func (s *Steward) Begin() {
+func (s *Reconciler) Begin() {
 	s.prepared = nil
 	s.view, s.looked = View{}, false
 	s.relent(func(nodeid.ReplicaID) bool { return true })
@@ -36,7 +36,7 @@ func (s *Steward) Begin() {
 // used; zero means none. A Prepare in the answer uses it and is remembered as asked. The caller
 // must look again as Step says, and after Answered, Probed and Retired. It must call Probes after
 // each Look.
-func (s *Steward) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) Step {
+func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) Step {
 	s.remember(f)
 	s.namesakes(f)
 	s.review(now, f)
@@ -61,7 +61,7 @@ func (s *Steward) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) Step 
 // Report is Explain of what the last Look saw. It also sets Due if the stream with a voter has just
 // ended and its life is not yet known to be over. Otherwise an operator who stops the next
 // instance, because the last one was replaced, would take away the majority.
-func (s *Steward) Report() Report {
+func (s *Reconciler) Report() Report {
 	r := Explain(s.view)
 	if r.Due {
 		return r
@@ -77,14 +77,16 @@ func (s *Steward) Report() Report {
 }
 
 // MayStop is MayStop of what the last Look saw. It is false before the first Look of a lead.
-func (s *Steward) MayStop(leaver nodeid.ReplicaID) bool { return s.looked && MayStop(s.view, leaver) }
+func (s *Reconciler) MayStop(leaver nodeid.ReplicaID) bool {
+	return s.looked && MayStop(s.view, leaver)
+}
 
 // AllLeaving is AllLeaving of what the last Look saw.
-func (s *Steward) AllLeaving() bool { return AllLeaving(s.view) }
+func (s *Reconciler) AllLeaving() bool { return AllLeaving(s.view) }
 
 // Answered records the answer to a Prepare. An answer to a question of another lead is dropped, and
 // so is one to a question that was asked again: the newer Prepare has ended the older replica.
-func (s *Steward) Answered(now time.Duration, id nodeid.ReplicaID, state State) {
+func (s *Reconciler) Answered(now time.Duration, id nodeid.ReplicaID, state State) {
 	for i := range s.prepared {
 		p := &s.prepared[i]
 		if p.ID == id && p.State != state && (p.State == Asked || state == Ended) {
@@ -95,7 +97,7 @@ func (s *Steward) Answered(now time.Duration, id nodeid.ReplicaID, state State) 
 
 // review marks IDs that have been in a configuration or have retired as Ended. It drops entries
 // that are no longer needed.
-func (s *Steward) review(now time.Duration, f Facts) {
+func (s *Reconciler) review(now time.Duration, f Facts) {
 	for i := range s.prepared {
 		p := &s.prepared[i]
 		used := f.Config.has(p.ID)
@@ -118,7 +120,7 @@ func (c Config) has(id nodeid.ReplicaID) bool {
 }
 
 // next returns the time until the next look, at most least.
-func (s *Steward) next(least time.Duration) time.Duration {
+func (s *Reconciler) next(least time.Duration) time.Duration {
 	at := func(moment time.Duration) {
 		if d := max(moment-s.view.Now, time.Millisecond); least == 0 || d < least {
 			least = d

@@ -14,7 +14,7 @@ import (
 // lead is a steward with what its leader sees: a line as in scene, with streams as links, and the
 // position of every name as its order.
 type lead struct {
-	Steward
+	Reconciler
 	t     *testing.T
 	now   time.Duration
 	f     Facts
@@ -292,7 +292,7 @@ func TestRemembered(t *testing.T) {
 	if l.see("a* | |", three); l.look(0).Kind == Change || len(l.known) != 1 {
 		t.Errorf("%v are remembered", l.known)
 	}
-	var s Steward
+	var s Reconciler
 	if s.MayStop(5) || s.MayStop(0) || s.AllLeaving() || !s.Report().Due || s.Probes(0) != nil {
 		t.Error("something is said before the first look")
 	}

@@ -78,13 +78,14 @@ type Replica struct {
 	// SilentFor is how long it was not heard from, at most since this leader leads. So each new
 	// leader grants the full limit again.
 	SilentFor time.Duration
-	// Linked is set while the leader has a stream with Instance. Only the Steward reads it.
+	// Linked is set while the leader has a stream with Instance. Only the Reconciler reads it.
 	Linked bool
 	// Addr is where Instance was last seen, for the caller and for Probe.
 	Addr string
 	// LifeOver is set when its life is known to be over. Either there is no stream with it, and its
 	// address refuses or another instance answers there, or its name was registered again. Or it
-	// has reported its retirement. With a directory it only makes the replica count as not heard from.
+	// has reported its retirement. With a directory it only makes the replica count as not heard
+	// from.
 	LifeOver bool
 }
 

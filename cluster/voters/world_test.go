@@ -53,7 +53,7 @@ type proc struct {
 	diedAt       time.Duration
 	sessionUntil time.Duration
 	announced    bool // its address refuses
-	steward      Steward
+	steward      Reconciler
 	asked        errand // the last Prepare that it answered
 }
 
@@ -174,7 +174,7 @@ func (w *world) lead(id nodeid.ReplicaID) {
 	w.steward().Begin()
 }
 
-func (w *world) steward() *Steward { return &w.replicas[w.leader].of.steward }
+func (w *world) steward() *Reconciler { return &w.replicas[w.leader].of.steward }
 
 // facts returns what the leader sees.
 func (w *world) facts() Facts {

@@ -82,7 +82,7 @@ func (w *world) audit(v View) {
 }
 
 // leave ends the processes that may stop, and those whose time is over.
-func (w *world) leave(st *Steward) {
+func (w *world) leave(st *Reconciler) {
 	for _, p := range w.procs {
 		if p.leaving == 0 || !p.alive {
 			continue
@@ -114,14 +114,14 @@ func (w *world) answer() {
 			w.probed(q, p)
 		case !p.alive || p.cut || p.leaving > 0 || q.term < p.asked.term || q.id < p.asked.id:
 		case !w.quiet && w.chance(0.1):
-			w.told(q, func(s *Steward) { s.Answered(w.now, q.id, Refused) })
+			w.told(q, func(s *Reconciler) { s.Answered(w.now, q.id, Refused) })
 		default:
 			if r := w.replicas[p.asked.id]; r != nil && !w.used[p.asked.id] {
 				r.runs = false
 			}
 			p.asked = q
 			w.replicas[q.id] = &replica{of: p, runs: true, caughtAt: 1 << 62, heard: w.now}
-			w.told(q, func(s *Steward) { s.Answered(w.now, q.id, Running) })
+			w.told(q, func(s *Reconciler) { s.Answered(w.now, q.id, Running) })
 		}
 	}
 	w.errands = open
@@ -132,12 +132,12 @@ func (w *world) probed(q errand, p *proc) {
 	switch {
 	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence, until the steward gives it up
 	default:
-		w.told(q, func(s *Steward) { s.Probed(w.now, q.id, !p.alive || p.cut) })
+		w.told(q, func(s *Reconciler) { s.Probed(w.now, q.id, !p.alive || p.cut) })
 	}
 }
 
 // told delivers an answer to the asker, if it lives.
-func (w *world) told(q errand, tell func(*Steward)) {
+func (w *world) told(q errand, tell func(*Reconciler)) {
 	if q.by.alive && !q.by.cut {
 		tell(&q.by.steward)
 		w.seen = ""

@@ -44,7 +44,7 @@ func diagnose(f facts) *diagnosis {
 	leaders := f.leaders()
 	switch {
 	case len(f.answers()) == 0:
-		f.nobody(d)
+		f.noAnswer(d)
 	case len(leaders) > 1:
 		f.two(d, leaders)
 	case len(leaders) == 1 && f.health != nil:
@@ -92,7 +92,7 @@ func (f facts) leaders() (list []guest.Report) {
 }
 
 // It is called if no instance answers.
-func (f facts) nobody(d *diagnosis) {
+func (f facts) noAnswer(d *diagnosis) {
 	d.Problem = "no instance answers"
 	steps := map[guest.Outcome]string{
 		guest.Refused: "start the instances at the addresses that refuse the connection: " +

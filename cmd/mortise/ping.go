@@ -75,7 +75,7 @@ func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []ti
 		return nil, err
 	}
 	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalWait)
 		defer cancel()
 		_ = s.Close(closing) // if it fails the session expires
 	}()

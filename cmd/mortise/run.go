@@ -19,9 +19,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/guest"
 )
 
-// lastWords is how long run tries to end its session after its lock is lost. Nothing depends on
+// finalWait is how long run tries to end its session after its lock is lost. Nothing depends on
 // that by then: it only keeps lists of sessions short.
-const lastWords = 300 * time.Millisecond
+const finalWait = 300 * time.Millisecond
 
 type runOptions struct {
 	try         bool
@@ -78,7 +78,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 	code, err := c.under(lock, path, signals)
 	give := c.within
 	if lock.Err() != nil {
-		give = lastWords // the leader may be out of reach
+		give = finalWait // the leader may be out of reach
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), give)
 	defer cancel()
@@ -136,7 +136,7 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 	if err == nil { // the signal came first, so the command would miss it
 		err = errors.Join(interrupted(ctx, nil), lock.Unlock(ctx))
 	}
-	closing, stop := context.WithTimeout(context.Background(), lastWords)
+	closing, stop := context.WithTimeout(context.Background(), finalWait)
 	defer stop()
 	_ = s.Close(closing) // if it fails the session expires; it holds nothing
 	return nil, nil, interrupted(ctx, err)

@@ -5,9 +5,9 @@
 // A [Speaker] opens connections, with TLS if there is any, on which nothing but the preface is
 // said. On a [Conn] any greeting can be sent: with another instance's public key, with the bytes or
 // the signature of a greeting from another connection. [Sign] makes the greeting that a correct
-// instance would send, and [Conn.Link] and [Conn.Calls] go on from there. [Who], [Meta] and [Alive]
-// write the words of birth and of gossip with any content, [Members] reads where gossip has its
-// members.
+// instance would send, and [Conn.Link] and [Conn.Calls] go on from there. [InstanceInfo], [Meta]
+// and [Alive] write the words of birth and of gossip with any content, [Members] reads where gossip
+// has its members.
 //
 // The layouts are written here a second time, on purpose: the package shares with transport only
 // the generated code of its messages, so an error in the product's encoder is not hidden by its use

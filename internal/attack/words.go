@@ -27,8 +27,9 @@ func replicas(b []byte, all []Replica) []byte {
 	return b
 }
 
-// Who is an answer of birth: a member of a group that has a leader, which knows a configuration.
-func Who(name, addr string, group, at uint64, voters []Replica) []byte {
+// InstanceInfo is an answer of birth: a member of a group that has a leader, which knows a
+// configuration.
+func InstanceInfo(name, addr string, group, at uint64, voters []Replica) []byte {
 	b := text(text([]byte{1, 2}, name), addr)
 	b = binary.AppendUvarint(append(b, 2, 1, 0), group)
 	b = append(b, 3, 0, 0)                                  // settings: Replicas, no Founders, Voters
@@ -40,8 +41,8 @@ func Who(name, addr string, group, at uint64, voters []Replica) []byte {
 	return append(binary.AppendUvarint(b, at), 0, 0, 0) // nothing superseded, no floor, no founder met
 }
 
-// Announce is a word about a configuration; At may be above what a correct instance encodes.
-func Announce(to nodeid.ID, group, at uint64, voters []Replica) []byte {
+// Push is a word about a configuration; At may be above what a correct instance encodes.
+func Push(to nodeid.ID, group, at uint64, voters []Replica) []byte {
 	b := append([]byte{1, 9}, to[:]...)
 	return replicas(binary.AppendUvarint(binary.AppendUvarint(b, group), at), voters)
 }

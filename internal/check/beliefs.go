@@ -19,13 +19,13 @@ type Beliefs struct {
 }
 
 type belief struct {
-	who   Who
+	who   Caller
 	terms Terms
 	since time.Duration
 }
 
 // Begin records that the caller who believes from at on that it holds key on these terms.
-func (b *Beliefs) Begin(key string, who Who, terms Terms, at time.Duration) error {
+func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
 	}
@@ -48,7 +48,7 @@ func (b *Beliefs) Begin(key string, who Who, terms Terms, at time.Duration) erro
 
 // End records that the caller who no longer believes that it holds key. It does nothing without
 // such a belief, so that a loss and a release of the same lock may both be reported.
-func (b *Beliefs) End(key string, who Who, at time.Duration) error {
+func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
 	}
@@ -62,7 +62,7 @@ func (b *Beliefs) End(key string, who Who, at time.Duration) error {
 }
 
 // Believes reports whether the caller who believes that it holds key.
-func (b *Beliefs) Believes(key string, who Who) bool {
+func (b *Beliefs) Believes(key string, who Caller) bool {
 	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.who == who })
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-var a, b = Who{"a", 1}, Who{"b", 1}
+var a, b = Caller{"a", 1}, Caller{"b", 1}
 
 // wantBroken fails unless err names the rule, and the judge keeps it.
 func wantBroken(t *testing.T, err error, judge interface{ Err() error }, rule string) {
@@ -118,7 +118,7 @@ func TestBeliefs(t *testing.T) {
 	alone := Terms{}
 	wantFine(t, j.End("x", a, 0), j.Begin("x", a, alone, 1), j.Begin("y", b, alone, 1), j.End("x", a, 5),
 		j.End("x", a, 5), j.Begin("x", b, alone, 5))
-	if !j.Believes("x", b) || j.Believes("x", a) || j.Believes("z", Who{}) || j.Count() != 2 {
+	if !j.Believes("x", b) || j.Believes("x", a) || j.Believes("z", Caller{}) || j.Count() != 2 {
 		t.Fatal("the beliefs are wrong")
 	}
 	wantBroken(t, j.Begin("x", a, alone, 6), &j, "beliefs")
@@ -137,12 +137,12 @@ func TestBeliefs(t *testing.T) {
 	wantBroken(t, j.Begin("x", b, shared, 2), &j, "beliefs") // a reader beside a writer
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, two, 1), j.Begin("x", b, Terms{1, 3}, 1))
-	wantBroken(t, j.Begin("x", Who{"c", 1}, Terms{1, 4}, 2), &j, "beliefs") // four permits of three
+	wantBroken(t, j.Begin("x", Caller{"c", 1}, Terms{1, 4}, 2), &j, "beliefs") // four permits of three
 }
 
 func TestRegister(t *testing.T) {
 	var j Register
-	write := func(key string, who Who, token lockfsm.Token, believes, accepted bool) {
+	write := func(key string, who Caller, token lockfsm.Token, believes, accepted bool) {
 		t.Helper()
 		got, err := j.Write(key, who, token, believes)
 		wantFine(t, err)
@@ -264,8 +264,8 @@ func TestServed(t *testing.T) {
 
 	j = Served{Bound: 10 * s}
 	j.Heal(0)
-	c, d := Who{"c", 1}, Who{"d", 1}
-	for _, who := range []Who{a, b} { // readers of y
+	c, d := Caller{"c", 1}, Caller{"d", 1}
+	for _, who := range []Caller{a, b} { // readers of y
 		j.Waits(y, who, false, 0)
 		wantFine(t, j.Answered(who, true, 0))
 	}

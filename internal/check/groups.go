@@ -74,7 +74,7 @@ func (g *Groups) Lost() []uint64 {
 }
 
 // It reports whether every group with a majority keeps one without that instance.
-func (g *Groups) Bears(instance uint64) bool {
+func (g *Groups) MaySpare(instance uint64) bool {
 	for _, group := range g.born {
 		if !group.able() || group.ended[instance] {
 			continue

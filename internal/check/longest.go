@@ -9,19 +9,19 @@ type Longest struct {
 	Late time.Duration
 
 	rule
-	until map[Who]time.Duration
+	until map[Caller]time.Duration
 }
 
 // Begins records a hold that must end at a time of the global clock, by its holder's clock.
-func (l *Longest) Begins(who Who, until time.Duration) {
+func (l *Longest) Begins(who Caller, until time.Duration) {
 	if l.until == nil {
-		l.until = map[Who]time.Duration{}
+		l.until = map[Caller]time.Duration{}
 	}
 	l.until[who] = until
 }
 
 // Overdue judges that a holder was told at a time that its hold has reached its longest duration.
-func (l *Longest) Overdue(who Who, at time.Duration) error {
+func (l *Longest) Overdue(who Caller, at time.Duration) error {
 	until, known := l.until[who]
 	delete(l.until, who)
 	if l.err == nil && (!known || at < until) {
@@ -32,11 +32,11 @@ func (l *Longest) Overdue(who Who, at time.Duration) error {
 }
 
 // Over records that a hold has ended in another way, or that its process has died.
-func (l *Longest) Over(who Who) { delete(l.until, who) }
+func (l *Longest) Over(who Caller) { delete(l.until, who) }
 
 // Check must be called for a holder whose process runs, at a time at which it has run for at least
 // Late.
-func (l *Longest) Check(who Who, at time.Duration) error {
+func (l *Longest) Check(who Caller, at time.Duration) error {
 	if until, known := l.until[who]; known && at-until > l.Late && l.err == nil {
 		return l.broken("longest: the hold of %v was to end at %v, and at %v its holder has not been told",
 			who, until, at)

@@ -10,27 +10,27 @@ import "time"
 // one that is cut off loses the lock. The zero value is ready for use.
 type Notices struct {
 	rule
-	wanted map[Who]time.Duration
+	wanted map[Caller]time.Duration
 }
 
 // Wanted records that the state has a request that waits for the lock of the holder who, and does
 // not fit beside it. Only the first call counts.
-func (n *Notices) Wanted(who Who, at time.Duration) {
+func (n *Notices) Wanted(who Caller, at time.Duration) {
 	if _, known := n.wanted[who]; known {
 		return
 	}
 	if n.wanted == nil {
-		n.wanted = map[Who]time.Duration{}
+		n.wanted = map[Caller]time.Duration{}
 	}
 	n.wanted[who] = at
 }
 
 // Over records that the holder who was told, or no longer holds.
-func (n *Notices) Over(who Who) { delete(n.wanted, who) }
+func (n *Notices) Over(who Caller) { delete(n.wanted, who) }
 
 // Renewed judges that a holder's lease was extended by a renewal sent at that time, after
 // everything that came with the acknowledgement was processed.
-func (n *Notices) Renewed(who Who, sent time.Duration) error {
+func (n *Notices) Renewed(who Caller, sent time.Duration) error {
 	if since, known := n.wanted[who]; known && sent > since && n.err == nil {
 		return n.broken("notices: a request waits since %v for the lock of %v, which was not told, "+
 			"although its renewal of %v is acknowledged", since, who, sent)

@@ -14,13 +14,13 @@ type Reentry struct {
 
 // visit is a stay inside one key, from the first entry to the last exit.
 type visit struct {
-	owner Who
+	owner Caller
 	token lockfsm.Token
 	count int
 }
 
 // Enter judges each entry, after it was granted.
-func (r *Reentry) Enter(key string, owner Who, token lockfsm.Token) error {
+func (r *Reentry) Enter(key string, owner Caller, token lockfsm.Token) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -42,7 +42,7 @@ func (r *Reentry) Enter(key string, owner Who, token lockfsm.Token) error {
 }
 
 // Leave judges each exit, before other owners can see it.
-func (r *Reentry) Leave(key string, owner Who) error {
+func (r *Reentry) Leave(key string, owner Caller) error {
 	v := r.inside[key]
 	if r.err == nil && (v.count == 0 || v.owner != owner) {
 		return r.broken("reentry: %v leaves %q, but is not inside", owner, key)

@@ -15,20 +15,20 @@ type Register struct {
 }
 
 type write struct {
-	who   Who
+	who   Caller
 	token lockfsm.Token
 }
 
 // Write writes to the resource that key protects as the caller who, and reports whether the
 // resource accepts. believes must report whether its belief still lasts when the write arrives (see
 // [Beliefs.Believes]). A later write may be refused.
-func (r *Register) Write(key string, who Who, token lockfsm.Token, believes bool) (accepted bool, err error) {
+func (r *Register) Write(key string, who Caller, token lockfsm.Token, believes bool) (accepted bool, err error) {
 	accepted = token >= r.last[key].token
 	return accepted, r.Observed(key, who, token, believes, accepted)
 }
 
 // Observed judges a write to a resource that compares by itself.
-func (r *Register) Observed(key string, who Who, token lockfsm.Token, believes, accepted bool) error {
+func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believes, accepted bool) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -55,7 +55,7 @@ func (r *Register) Observed(key string, who Who, token lockfsm.Token, believes, 
 
 // Read judges a caller that shares the lock and only reads. While it rightly believes to hold it,
 // no caller that was granted the lock later can have written, since a writer is exclusive.
-func (r *Register) Read(key string, who Who, token lockfsm.Token, believes bool) error {
+func (r *Register) Read(key string, who Caller, token lockfsm.Token, believes bool) error {
 	if last := r.last[key]; r.err == nil && believes && last.token >= token {
 		return r.broken("register: %v shares %q with token %d, and %v has written with token %d", who, key, token,
 			last.who, last.token)

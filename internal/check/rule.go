@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// Who names a caller that can hold a lock: a call on a node. The user of the judges chooses the
+// Caller names a caller that can hold a lock: a call on a node. The user of the judges chooses the
 // numbers, which must differ for two incarnations of a node.
-type Who struct {
+type Caller struct {
 	Node string
 	Op   uint64
 }
 
-func (w Who) String() string { return fmt.Sprintf("%s#%d", w.Node, w.Op) }
+func (w Caller) String() string { return fmt.Sprintf("%s#%d", w.Node, w.Op) }
 
 // Terms is how much of a lock a request takes, as in lockfsm.Command. The zero value is the whole
 // lock. Permits 1 of 0 is a share of it beside any number of others. Anything else is a

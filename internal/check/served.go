@@ -26,12 +26,12 @@ type Served struct {
 
 // wanted is a key that a call has waited for.
 type wanted struct {
-	held []Who
+	held []Caller
 	free time.Duration // since when no live caller holds it
 }
 
 type waiting struct {
-	who   Who
+	who   Caller
 	keys  []string
 	since time.Duration
 	soon  bool
@@ -54,12 +54,12 @@ func (s *Served) Heal(at time.Duration) { s.healed, s.since = true, at }
 
 // Waits records a call that begins to wait for all of keys. soon means that it must be answered
 // even if the keys are held.
-func (s *Served) Waits(keys []string, who Who, soon bool, at time.Duration) {
+func (s *Served) Waits(keys []string, who Caller, soon bool, at time.Duration) {
 	s.waiting = append(s.waiting, waiting{who, keys, at, soon})
 }
 
 // Soon records that a waiting call must be answered in any case from now on: its context has ended.
-func (s *Served) Soon(who Who, at time.Duration) {
+func (s *Served) Soon(who Caller, at time.Duration) {
 	for i := range s.waiting {
 		if s.waiting[i].who == who {
 			s.waiting[i].since, s.waiting[i].soon = at, true
@@ -69,7 +69,7 @@ func (s *Served) Soon(who Who, at time.Duration) {
 
 // Answered judges that a call returned, or that its process died. granted means that it now holds
 // its keys.
-func (s *Served) Answered(who Who, granted bool, at time.Duration) error {
+func (s *Served) Answered(who Caller, granted bool, at time.Duration) error {
 	i := slices.IndexFunc(s.waiting, func(o waiting) bool { return o.who == who })
 	if i < 0 {
 		return s.err
@@ -87,9 +87,9 @@ func (s *Served) Answered(who Who, granted bool, at time.Duration) error {
 
 // Freed records that a holder of key has released or lost it, or has died. After a death Bound
 // counts from the death, so it must include a TTL.
-func (s *Served) Freed(key string, who Who, at time.Duration) {
+func (s *Served) Freed(key string, who Caller, at time.Duration) {
 	w := s.key(key)
-	w.held = slices.DeleteFunc(w.held, func(o Who) bool { return o == who })
+	w.held = slices.DeleteFunc(w.held, func(o Caller) bool { return o == who })
 	w.free = at
 }
 

@@ -2,27 +2,27 @@ package clock
 
 import "time"
 
-// Alarm wakes an owner goroutine no later than its core asks for. Nearly every turn moves the
+// Timer wakes an owner goroutine no later than its core asks for. Nearly every turn moves the
 // core's deadline, mostly to a later time. So Set does not touch a timer that fires early enough:
 // an occasional superfluous turn costs less than a clock reading and a timer reset in each turn. An
-// Alarm belongs to one goroutine.
-type Alarm struct {
+// Timer belongs to one goroutine.
+type Timer struct {
 	*time.Timer
 	clock Clock
 	at    Time // when the timer fires; zero means it is not set
 }
 
-// NewAlarm returns an alarm that is not set. The caller must stop it.
-func NewAlarm(c Clock) *Alarm {
+// NewTimer returns an alarm that is not set. The caller must stop it.
+func NewTimer(c Clock) *Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
-	return &Alarm{Timer: t, clock: c}
+	return &Timer{Timer: t, clock: c}
 }
 
 // Set makes the alarm fire at the given time or earlier; now is the time of the turn. A zero time
 // changes nothing. While a machine is suspended its clock may advance and its timers may not. So an
 // alarm that is overdue is set again.
-func (a *Alarm) Set(now, at Time) {
+func (a *Timer) Set(now, at Time) {
 	if at == 0 || !at.Before(a.at) && now.Before(a.at) {
 		return
 	}
@@ -33,4 +33,4 @@ func (a *Alarm) Set(now, at Time) {
 }
 
 // Fired must be called after the owner has received from C.
-func (a *Alarm) Fired() { a.at = 0 }
+func (a *Timer) Fired() { a.at = 0 }

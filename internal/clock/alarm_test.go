@@ -19,7 +19,7 @@ func (j *jumpClock) Now() Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &jumpClock{Clock: Monotonic()}
-		a := NewAlarm(c)
+		a := NewTimer(c)
 		defer a.Stop()
 		after := func(d, want time.Duration) {
 			t.Helper()

@@ -56,7 +56,7 @@ func TestHostileHearsay(t *testing.T) {
 		defer h.Close()
 		group := a.nodes[0].Replica().Group
 		me := []attack.Replica{{Raft: 0x666, Instance: h.id.Instance(), Addr: h.id.Addr, Life: 1}}
-		h.answer = attack.Who("node-9", h.id.Addr, group, 1<<50, me)
+		h.answer = attack.InstanceInfo("node-9", h.id.Addr, group, 1<<50, me)
 		a.unmoved(10*time.Second, func() {
 			for i := range a.nodes {
 				a.slander(h, i, group, me)
@@ -95,12 +95,12 @@ func (a *assault) slander(h *hostile, at int, group uint64, me []attack.Replica)
 	}
 	for _, index := range []uint64{1, 1 << 20, 1 << 50, 1<<56 - 1, 1 << 60, 1<<64 - 1} {
 		for _, voters := range [][]attack.Replica{me, all, nil} {
-			ask(attack.Announce(n.ID(), group, index, voters))
+			ask(attack.Push(n.ID(), group, index, voters))
 			ask(attack.Prepare(n.ID(), group, 0x667, 1<<40, index, voters))
 			ask(attack.Prepare(n.ID(), group, raftOf(n)+1, 1<<40, index, voters))
 		}
 	}
-	ask(attack.Who("node-9", h.id.Addr, group, 1<<50, me))
+	ask(attack.InstanceInfo("node-9", h.id.Addr, group, 1<<50, me))
 }
 
 // wantVoters waits until all instances that live agree on that many voters, all of which live.

@@ -45,7 +45,7 @@ func idle(t testing.TB, node *node, from, n int) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	for r.Registry.Members() < from+n { // applied, and looked at
+	for r.SessionIndex.Members() < from+n { // applied, and looked at
 		if time.Sleep(time.Millisecond); t.Context().Err() != nil {
 			t.Fatal("the sessions are not there")
 		}

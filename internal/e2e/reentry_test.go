@@ -21,7 +21,7 @@ type owner struct {
 	t     *testing.T
 	f     *fleet
 	node  *node
-	who   check.Who
+	who   check.Caller
 	r     *rand.Rand
 	judge *reentries
 	stack []entered
@@ -185,7 +185,7 @@ func TestEntriesAreCounted(t *testing.T) {
 		judge, seed := &reentries{t: t}, rand.Uint64()
 		var all sync.WaitGroup
 		for i := range 9 {
-			o := &owner{t: t, f: f, node: f.nodes[i%3], who: check.Who{Node: f.nodes[i%3].config.Name, Op: uint64(i)},
+			o := &owner{t: t, f: f, node: f.nodes[i%3], who: check.Caller{Node: f.nodes[i%3].config.Name, Op: uint64(i)},
 				judge: judge, began: map[mortise.Token]int{}}
 			o.r = rand.New(rand.NewPCG(seed, uint64(i)))
 			all.Go(func() { o.run(150) })

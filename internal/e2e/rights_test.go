@@ -326,7 +326,7 @@ func TestAGuestIsNoInstance(t *testing.T) {
 				t.Errorf("%s: it asks for disks: %v", rights, err)
 			}
 			n := f.nodes[0]
-			news := founding.AppendAnnounce(nil, founding.Announce{To: n.ID(), Group: n.Cluster().Status().Group,
+			news := founding.AppendPush(nil, founding.Push{To: n.ID(), Group: n.Cluster().Status().Group,
 				At: 1 << 40, Voters: []founding.Voter{{Raft: 9, Instance: v.key.ID(), Addr: visitorAddr}}})
 			if said, _, err := queries.Found(brief(t), v.port.To(address(0), nodeid.ID{}), news); len(said) > 0 {
 				t.Errorf("%s: answered with %q, %v", rights, said, err)

@@ -19,7 +19,7 @@ import (
 
 const (
 	followEvery = 5 * time.Second        // between two questions for the voters while the session is attached
-	seekEvery   = 250 * time.Millisecond // while it is not
+	askEvery    = 250 * time.Millisecond // while it is not
 )
 
 // Session takes locks. Make one with Guest.Session, one at a time, and end it with Close.
@@ -80,7 +80,7 @@ func (s *Session) send(to nodeid.Endpoint, renewals, commands []byte) error {
 // follow keeps the list of voters current, and changes to another group if this one has ended.
 func (s *Session) follow(ctx context.Context) {
 	for {
-		pause := seekEvery
+		pause := askEvery
 		if s.attached() {
 			pause = followEvery
 		}

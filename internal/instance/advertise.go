@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/discovery"
 )
 
-// surroundings is what a machine knows about its addresses. Reading it sends no packet.
-type surroundings struct {
+// networkInfo is what a machine knows about its addresses. Reading it sends no packet.
+type networkInfo struct {
 	hostname   func() (string, error)
 	interfaces func() ([]networkInterface, error)             // those that are up
 	route      func(to netip.Addr) (from netip.Addr, ok bool) // the source address of packets to an address
@@ -76,7 +76,7 @@ func (f *addressFinder) find(ctx context.Context, c *Config) (netip.Addr, error)
 	if ip.IsValid() {
 		return ip, nil
 	}
-	all, err := f.env.around.interfaces()
+	all, err := f.env.network.interfaces()
 	if err != nil {
 		return ip, fmt.Errorf("the addresses of this machine cannot be read (%w)", err)
 	}
@@ -120,7 +120,7 @@ func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback ne
 			if seed.IsUnspecified() || f.only4 && !seed.Is4() {
 				continue
 			}
-			switch from, ok := f.env.around.route(seed); {
+			switch from, ok := f.env.network.route(seed); {
 			case !ok:
 			case f.usable(from):
 				return from, netip.Addr{}
@@ -153,7 +153,7 @@ func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 // named returns the address of the machine's host name, if all its addresses are of one interface.
 // Some resolvers return all addresses of the machine.
 func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip netip.Addr) {
-	name, err := f.env.around.hostname()
+	name, err := f.env.network.hostname()
 	if err != nil {
 		return ip
 	}
@@ -182,7 +182,7 @@ func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 		}
 	}
 	for _, far := range [...]string{"192.0.2.1", "2001:db8::1"} { // reserved for documentation, so never in use
-		from, ok := f.env.around.route(netip.MustParseAddr(far))
+		from, ok := f.env.network.route(netip.MustParseAddr(far))
 		ours := ok && slices.ContainsFunc(all, func(n networkInterface) bool { return slices.Contains(n.addrs, from) })
 		if ours && (private(from) || !inside) {
 			return from, nil
@@ -209,9 +209,9 @@ func preferred(addrs []netip.Addr) netip.Addr {
 	return addrs[0]
 }
 
-// realSurroundings returns the surroundings of this machine.
-func realSurroundings() surroundings {
-	return surroundings{hostname: os.Hostname, interfaces: realInterfaces, route: realRoute}
+// realNetworkInfo returns the networkInfo of this machine.
+func realNetworkInfo() networkInfo {
+	return networkInfo{hostname: os.Hostname, interfaces: realInterfaces, route: realRoute}
 }
 
 func realInterfaces() ([]networkInterface, error) {

@@ -25,7 +25,7 @@ func (m fakeHost) env() env {
 			}
 			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 		},
-		around: surroundings{
+		network: networkInfo{
 			hostname: func() (string, error) { return m.name, nil },
 			interfaces: func() ([]networkInterface, error) {
 				if m.nics == nil {

@@ -102,7 +102,7 @@ func (n *Instance) faultyDisks() []FaultyDisk {
 		return nil
 	}
 	c := n.cluster().Status()
-	people := n.people(&c)
+	people := n.names(&c)
 	var list []FaultyDisk
 	for id, f := range all {
 		list = append(list, FaultyDisk{Name: people.Name(id), Instance: id.String(), DiskFault: f})

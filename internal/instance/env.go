@@ -20,7 +20,7 @@ type env struct {
 	listen  func(address string) (net.Listener, error)
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 	resolve func(ctx context.Context, host string) ([]string, error)
-	around  surroundings
+	network networkInfo
 	clock   clock.Clock
 	wall    func() time.Time
 	random  func([]byte)
@@ -61,7 +61,7 @@ func realEnv() env {
 			return dialer.DialContext(ctx, "tcp", address)
 		},
 		resolve: net.DefaultResolver.LookupHost,
-		around:  realSurroundings(),
+		network: realNetworkInfo(),
 		clock:   clock.Boot(),
 		wall:    time.Now,
 		// never fails: crypto/rand ends the process instead

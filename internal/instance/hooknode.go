@@ -26,16 +26,16 @@ func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	}
 }
 
-// witness observes one session: the instance's, or one of the user's own. It belongs to the
+// observer observes one session: the instance's, or one of the user's own. It belongs to the
 // goroutine of the session's client.
-type witness struct {
+type observer struct {
 	node *Instance
 	own  bool // of the user's own
 	lost bool // the loss of the lease was logged
 }
 
 // news handles a change of the session.
-func (w *witness) news(news *client.News) {
+func (w *observer) news(news *client.News) {
 	n, before, after := w.node, &news.Before, &news.After
 	now := n.env.clock.Now()
 	w.log(before, after)
@@ -77,7 +77,7 @@ func (n *Instance) noteAvailable(now clock.Time, s *client.Status) {
 }
 
 // tellSession reports the end of one session, the beginning of another, or both.
-func (w *witness) tellSession(before, after *client.Status) {
+func (w *observer) tellSession(before, after *client.Status) {
 	pick := func(h *Hooks) func(NodeEvent) { return h.Session }
 	if before.Session != 0 {
 		w.node.tell(pick, NodeEvent{State: after.Ended.String(), Session: SessionText(before.Session), Own: w.own})

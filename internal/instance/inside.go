@@ -22,8 +22,8 @@ func (n *Instance) insideReplica() *outside.Replica {
 	}
 	return &outside.Replica{
 		Group: r.Group, ID: r.ID, Log: r.log, Keeper: r.keeper, Core: r.core, Questions: r.core.Questions,
-		Registry: &r.core.Registry,
-		Role:     r.Role, Configuration: r.Configuration, Settings: r.Settings,
+		SessionIndex: &r.core.SessionIndex,
+		Role:         r.Role, Configuration: r.Configuration, Settings: r.Settings,
 		Counts: r.Counts, Usage: r.Usage, SendSnapshot: r.sendSnapshot, Retire: func(err error) { n.retire(r, err) },
 	}
 }

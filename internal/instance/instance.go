@@ -96,7 +96,7 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 	n.client = client.New(client.Config{
 		Clock: n.env.clock, TTL: n.config.SessionTTL, Send: n.submit, Random: n.env.random, Logger: n.logger,
 		Changed: n.phaseChanged,
-		Watch:   (&witness{node: n}).news,
+		Watch:   (&observer{node: n}).news,
 	})
 	n.services = n.answers()
 	settings := transport.Config{

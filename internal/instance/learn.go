@@ -43,14 +43,14 @@ func (n *Instance) knowsLeader() bool {
 		return true
 	}
 	s := c.Status()
-	return n.people(&s)[leader].Name != ""
+	return n.names(&s)[leader].Name != ""
 }
 
 // askNames reports whether the leader has returned names. A new leader may know none yet.
 func (n *Instance) askNames() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime) // Close ends it by closing the port
 	defer cancel()
-	page, err := LookOnce(ctx, n, query.QueryClient.Names, &query.StateRequest{})
+	page, err := QueryOnce(ctx, n, query.QueryClient.Names, &query.StateRequest{})
 	if err == nil {
 		n.known.keep(n.env.clock.Now(), page, false)
 	}

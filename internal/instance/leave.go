@@ -76,7 +76,7 @@ func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error)
 func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 	if alone {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, cluster.LastWords)
+		ctx, cancel = context.WithTimeout(ctx, cluster.FinalWait)
 		defer cancel()
 	}
 	for _, c := range n.clients() {
@@ -91,10 +91,10 @@ func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 }
 
 // ask asks the leader about a replica. It returns nil if no leader answers.
-func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.Counsel {
+func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.VoterStatus {
 	asking, cancel := context.WithTimeout(ctx, cluster.Leaderless)
 	defer cancel()
-	counsel, err := n.cluster().ConsultFor(asking, raft)
+	counsel, err := n.cluster().QueryStatusFor(asking, raft)
 	if err != nil {
 		return nil
 	}
@@ -110,7 +110,8 @@ func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	c, r := n.cluster(), n.replica.Load()
 	l := cluster.Leaver{Member: c != nil && c.Status().Phase == cluster.PhaseMember, TimeOver: ctx.Err() != nil}
 	if r != nil {
-		l.Raft, l.Votes, l.Leads, l.Company = r.ID, r.Votes(), r.Role().Leading, r.Company(n.instance(), n.linked)
+		l.Raft, l.Votes, l.Leads, l.OthersConnected = r.ID, r.Votes(), r.Role().Leading, r.OthersConnected(n.instance(),
+			n.linked)
 	}
 	return l
 }

@@ -153,7 +153,7 @@ func (n *Instance) retire(r *ownReplica, err error) {
 	r.retired = true
 	mine := n.replica.CompareAndSwap(r, nil)
 	if mine {
-		n.farewell(r)
+		n.sendRetired(r)
 		n.identify(nil, r.Group)
 	}
 	n.binding.Unlock()
@@ -173,9 +173,9 @@ func (n *Instance) retire(r *ownReplica, err error) {
 	}
 }
 
-// farewell tells the other replicas, in the last frame under this raft ID, that this one has
+// sendRetired tells the other replicas, in the last frame under this raft ID, that this one has
 // retired. If it led, they elect another leader at once.
-func (n *Instance) farewell(r *ownReplica) {
+func (n *Instance) sendRetired(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
 		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // if it is lost they notice the silence
 	}

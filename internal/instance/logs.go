@@ -25,7 +25,7 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 
 // log logs when all locks of the session are lost, and when locks can be granted again. A session
 // that is closed on purpose needs no line, and a restart in place has its own.
-func (w *witness) log(before, after *client.Status) {
+func (w *observer) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {
 		say = say.With("session_of", "the user's own")

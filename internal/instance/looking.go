@@ -17,8 +17,8 @@ import (
 // This file sends queries about locks to the leader, and answers them there. Package
 // internal/queries decides which are permitted, package internal/replica computes the answers.
 
-// LookOnce sends a query to the presumed leader.
-func LookOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,
+// QueryOnce sends a query to the presumed leader.
+func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,
 	error) {
 	conn, err := n.leader()
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Ans
 	case err != nil:
 		return nil, err
 	case q.Op == replica.OpMembers || q.Op == replica.OpNames:
-		a.AsMembers(q.From == lockfsm.SessionCursor{}, r.Configuration(), &r.core.Registry)
+		a.AsMembers(q.From == lockfsm.SessionCursor{}, r.Configuration(), &r.core.SessionIndex)
 	default:
 		a.Left = r.left(ctx, a.About())
 	}

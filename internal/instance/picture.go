@@ -18,14 +18,14 @@ type picture struct {
 	mu      sync.Mutex        // guards the rest; never held across a wait
 	at      clock.Time        // of the page
 	members *query.MemberList // never changed once it is stored; nil if there is none
-	voters  People
+	voters  InstanceNames
 }
 
-// Person is the name and zone of an instance. Its texts are escaped.
-type Person struct{ Name, Zone string }
+// InstanceName is the name and zone of an instance. Its texts are escaped.
+type InstanceName struct{ Name, Zone string }
 
-// People are the known names and zones of instances, by ID.
-type People map[nodeid.ID]Person
+// InstanceNames are the known names and zones of instances, by ID.
+type InstanceNames map[nodeid.ID]InstanceName
 
 // keep stores an answer of the leader. first reports that it is the first page.
 func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
@@ -35,11 +35,11 @@ func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 		p.at, p.members = now, page
 	}
 	for _, each := range page.Names {
-		p.learn(queries.ID(each.Instance), Person{Name: plain.Text(each.Name)})
+		p.learn(queries.ID(each.Instance), InstanceName{Name: plain.Text(each.Name)})
 	}
 	for _, m := range page.Members {
 		if m.Votes {
-			p.learn(queries.ID(m.Instance), Person{plain.Text(m.Name), plain.Text(m.Zone)})
+			p.learn(queries.ID(m.Instance), InstanceName{plain.Text(m.Name), plain.Text(m.Zone)})
 		}
 	}
 }
@@ -56,11 +56,11 @@ func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Dura
 }
 
 // learn stores a name and keeps a known zone. The caller must hold mu.
-func (p *picture) learn(id nodeid.ID, is Person) {
+func (p *picture) learn(id nodeid.ID, is InstanceName) {
 	if p.voters == nil {
-		p.voters = People{}
+		p.voters = InstanceNames{}
 	}
-	if is.Name == "" || id.IsZero() || len(p.voters) >= votersKept && p.voters[id] == (Person{}) {
+	if is.Name == "" || id.IsZero() || len(p.voters) >= votersKept && p.voters[id] == (InstanceName{}) {
 		return
 	}
 	if is.Zone == "" {
@@ -72,42 +72,42 @@ func (p *picture) learn(id nodeid.ID, is Person) {
 // votersKept bounds the kept names: those of the present replicas and of some recent ones.
 const votersKept = 64
 
-// people returns the names and zones of the replicas and of the instances that gossip sees. It
+// names returns the names and zones of the replicas and of the instances that gossip sees. It
 // keeps those of the replicas for when gossip no longer sees them: operators look for names, not
 // for addresses.
-func (p *picture) people(c *cluster.Status) People {
+func (p *picture) names(c *cluster.Status) InstanceNames {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make(People, len(c.Members)+len(p.voters))
+	all := make(InstanceNames, len(c.Members)+len(p.voters))
 	for id, is := range p.voters {
 		all[id] = is
 	}
 	for _, m := range c.Members {
 		if m.Name != "" {
-			all[m.Instance] = Person{plain.Text(m.Name), plain.Text(m.Zone)}
+			all[m.Instance] = InstanceName{plain.Text(m.Name), plain.Text(m.Zone)}
 		}
 	}
-	p.voters = People{}
+	p.voters = InstanceNames{}
 	for _, v := range c.Voters {
 		p.learn(v.Instance, all[v.Instance])
 	}
 	return all
 }
 
-// people returns the known names and zones of the replicas and of the instances that gossip sees.
-func (n *Instance) people(c *cluster.Status) People {
+// names returns the known names and zones of the replicas and of the instances that gossip sees.
+func (n *Instance) names(c *cluster.Status) InstanceNames {
 	if r := n.replica.Load(); r != nil {
 		n.known.mu.Lock()
-		for id, name := range r.core.Registry.ReplicaNames() { // empty if it has never led
-			n.known.learn(id, Person{Name: plain.Text(name)})
+		for id, name := range r.core.SessionIndex.ReplicaNames() { // empty if it has never led
+			n.known.learn(id, InstanceName{Name: plain.Text(name)})
 		}
 		n.known.mu.Unlock()
 	}
-	return n.known.people(c)
+	return n.known.names(c)
 }
 
 // Name returns the name of an instance, its ID if no name is known, or "" for the zero ID.
-func (p People) Name(instance nodeid.ID) string {
+func (p InstanceNames) Name(instance nodeid.ID) string {
 	if instance.IsZero() {
 		return ""
 	}

@@ -47,9 +47,9 @@ func (n *Instance) ID() nodeid.ID { return n.instance() }
 // Started reports whether package cluster has been started.
 func (n *Instance) Started() bool { return n.cluster() != nil }
 
-// Consult asks the leader for the state of the voters. ctx bounds the wait for a leader.
-func (n *Instance) Consult(ctx context.Context) (cluster.Counsel, error) {
-	return n.cluster().Consult(ctx)
+// QueryStatus asks the leader for the state of the voters. ctx bounds the wait for a leader.
+func (n *Instance) QueryStatus(ctx context.Context) (cluster.VoterStatus, error) {
+	return n.cluster().QueryStatus(ctx)
 }
 
 // AskDisks returns the disk faults that the leader or this instance knows.
@@ -102,7 +102,7 @@ type Picture struct {
 
 	Started bool           // the following five are set
 	Cluster cluster.Status // members, by gossip and by the address book
-	People  People         // names and zones of its instances
+	Names   InstanceNames  // names and zones of its instances
 	Linked  func(nodeid.ID) bool
 	Report  *voters.Report // state of the voters; nil unless this instance leads
 	Remarks []string       // settings that differ, if it leads
@@ -139,13 +139,13 @@ func (n *Instance) Picture() *Picture {
 		role := r.Role()
 		p.Votes, p.Term, p.Leading = r.Votes(), role.Term, role.Leading
 		if p.Leading {
-			p.MembersTotal = r.core.Registry.Members()
+			p.MembersTotal = r.core.SessionIndex.Members()
 		}
 		p.Leader = r.Leader(n.cluster()).Instance
 	}
 	if c := n.cluster(); c != nil {
 		p.Started, p.Cluster, p.Linked = true, c.Status(), n.linked
-		p.People = n.people(&p.Cluster)
+		p.Names = n.names(&p.Cluster)
 		p.OnlyVoter = n.onlyVoter(p.Cluster)
 		if report, leads := c.Report(); leads {
 			p.Report, p.Remarks = &report, n.view().Remarks()

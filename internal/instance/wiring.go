@@ -74,7 +74,7 @@ func (in inbound) raft(r *ownReplica, from transport.Identity, f *transport.Fram
 				"of_addr", is.Addr)
 			return
 		}
-		c.Stray(from.Instance, from.Addr)
+		c.RemovedPeer(from.Instance, from.Addr)
 		return
 	}
 	step := r.log.Step
@@ -267,9 +267,10 @@ func (o outbound) Ask(ctx context.Context, addr string, to nodeid.ID, question [
 	return answer, from, clusterError(err)
 }
 
-func (o outbound) Consult(ctx context.Context, addr string, to nodeid.ID, q cluster.Consultation) (cluster.Advice,
+func (o outbound) QueryStatus(ctx context.Context, addr string, to nodeid.ID,
+	q cluster.StatusQuery) (cluster.StatusReply,
 	error) {
-	a, err := queries.Consult(ctx, o.port.To(addr, to), q)
+	a, err := queries.QueryStatus(ctx, o.port.To(addr, to), q)
 	return a, clusterError(err)
 }
 

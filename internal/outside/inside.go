@@ -43,7 +43,7 @@ type Replica struct {
 	Keeper        *keeper.Keeper
 	Core          *replica.Core // owned by the log's owner goroutine
 	Questions     *replica.Questions
-	Registry      *replica.Registry
+	SessionIndex  *replica.SessionIndex
 	Role          func() raftlog.Role
 	Configuration func() *raftlog.Configuration
 	Settings      func() *replica.Settings // the group's; nil if they are not known

@@ -61,15 +61,15 @@ func (g group) Found(ctx context.Context, q *query.FoundRequest) (*query.FoundAn
 }
 
 func (g group) Consult(ctx context.Context, q *query.ConsultRequest) (*query.ConsultAnswer, error) {
-	a, ok := g.of().Advise(cluster.Consultation{Group: q.Group, Instance: transport.AskerOf(ctx).Instance,
+	a, ok := g.of().ReplyStatus(cluster.StatusQuery{Group: q.Group, Instance: transport.AskerOf(ctx).Instance,
 		Raft: q.Raft})
 	if !ok {
 		return nil, errSilence
 	}
-	if a.Counsel == nil {
+	if a.VoterStatus == nil {
 		return &query.ConsultAnswer{Leader: a.Leader[:], Addr: a.Addr}, nil
 	}
-	return &query.ConsultAnswer{Leader: a.Counsel.Leader[:], Counsel: counselOf(a.Counsel)}, nil
+	return &query.ConsultAnswer{Leader: a.VoterStatus.Leader[:], Counsel: voterStatusOf(a.VoterStatus)}, nil
 }
 
 func (g group) Probe(context.Context, *query.ProbeRequest) (*query.ProbeAnswer, error) {
@@ -85,12 +85,12 @@ func Found(ctx context.Context, at *transport.Remote, question []byte) ([]byte, 
 	return a.GetAnswer(), at.Answered.Instance, err
 }
 
-// Consult asks for the status of the voters.
-func Consult(ctx context.Context, at *transport.Remote, q cluster.Consultation) (cluster.Advice, error) {
+// QueryStatus asks for the status of the voters.
+func QueryStatus(ctx context.Context, at *transport.Remote, q cluster.StatusQuery) (cluster.StatusReply, error) {
 	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Consult,
 		&query.ConsultRequest{Group: q.Group, Raft: q.Raft})
 	if err != nil {
-		return cluster.Advice{}, err
+		return cluster.StatusReply{}, err
 	}
 	return advice(a)
 }
@@ -101,9 +101,9 @@ func Probe(ctx context.Context, at *transport.Remote) error {
 	return err
 }
 
-// counselOf returns the message for a Counsel. It carries only the kind and the reason of the next
-// step. Long lists and texts are cut.
-func counselOf(c *cluster.Counsel) *query.Counsel {
+// voterStatusOf returns the message for a Counsel. It carries only the kind and the reason of the
+// next step. Long lists and texts are cut.
+func voterStatusOf(c *cluster.VoterStatus) *query.Counsel {
 	r := &c.Report
 	m := &query.Counsel{
 		MayStop: c.MayStop, AllLeaving: c.AllLeaving, Due: c.Due, Known: c.Known, Quorum: r.Quorum,
@@ -124,16 +124,16 @@ func counselOf(c *cluster.Counsel) *query.Counsel {
 }
 
 // advice decodes an answer. It refuses an answer that exceeds any limit.
-func advice(a *query.ConsultAnswer) (cluster.Advice, error) {
+func advice(a *query.ConsultAnswer) (cluster.StatusReply, error) {
 	leader, ok := instance(a.Leader)
 	m := a.Counsel
 	if !ok || len(a.Addr) > maxAddrBytes || !bounded(m) {
-		return cluster.Advice{}, errBounds
+		return cluster.StatusReply{}, errBounds
 	}
 	if m == nil {
-		return cluster.Advice{Leader: leader, Addr: a.Addr}, nil
+		return cluster.StatusReply{Leader: leader, Addr: a.Addr}, nil
 	}
-	c := &cluster.Counsel{MayStop: m.MayStop, AllLeaving: m.AllLeaving, Due: m.Due, Known: m.Known, Leader: leader,
+	c := &cluster.VoterStatus{MayStop: m.MayStop, AllLeaving: m.AllLeaving, Due: m.Due, Known: m.Known, Leader: leader,
 		Remarks: m.Remarks}
 	c.Report = voters.Report{
 		Quorum: m.Quorum, Due: m.Due, Eligible: int(m.Eligible), Target: int(m.Target), CannotSurvive: m.CannotSurvive,
@@ -142,13 +142,13 @@ func advice(a *query.ConsultAnswer) (cluster.Advice, error) {
 	for _, each := range m.Missing {
 		is, ok := instance(each.Instance)
 		if !ok || each.SilentFor < 0 || len(each.Name) > maxNameBytes {
-			return cluster.Advice{}, errBounds
+			return cluster.StatusReply{}, errBounds
 		}
 		c.Report.Missing = append(c.Report.Missing, voters.Missing{
 			ID: each.Raft, Instance: is, Name: each.Name, SilentFor: time.Duration(each.SilentFor),
 		})
 	}
-	return cluster.Advice{Counsel: c}, nil
+	return cluster.StatusReply{VoterStatus: c}, nil
 }
 
 func bounded(m *query.Counsel) bool {

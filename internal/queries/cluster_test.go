@@ -15,8 +15,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-func fullCounsel() cluster.Counsel {
-	c := cluster.Counsel{MayStop: true, AllLeaving: true, Due: true, Known: true, Leader: nodeidtest.ID(math.MaxUint64)}
+func fullCounsel() cluster.VoterStatus {
+	c := cluster.VoterStatus{MayStop: true, AllLeaving: true, Due: true, Known: true,
+		Leader: nodeidtest.ID(math.MaxUint64)}
 	c.Report = voters.Report{Eligible: 1 << 30, Target: 7, Quorum: true, Due: true}
 	for range maxListed {
 		c.Report.Missing = append(c.Report.Missing, voters.Missing{
@@ -30,29 +31,29 @@ func fullCounsel() cluster.Counsel {
 	return c
 }
 
-func answerOf(t testing.TB, c *cluster.Counsel) []byte {
+func answerOf(t testing.TB, c *cluster.VoterStatus) []byte {
 	t.Helper()
-	b, err := proto.Marshal(&query.ConsultAnswer{Leader: c.Leader[:], Counsel: counselOf(c)})
+	b, err := proto.Marshal(&query.ConsultAnswer{Leader: c.Leader[:], Counsel: voterStatusOf(c)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-func read(b []byte) (cluster.Advice, error) {
+func read(b []byte) (cluster.StatusReply, error) {
 	var a query.ConsultAnswer
 	if err := proto.Unmarshal(b, &a); err != nil {
-		return cluster.Advice{}, err
+		return cluster.StatusReply{}, err
 	}
 	return advice(&a)
 }
 
 func TestCounselReturns(t *testing.T) {
 	full := fullCounsel()
-	for _, c := range []cluster.Counsel{full, {},
+	for _, c := range []cluster.VoterStatus{full, {},
 		{Leader: nodeidtest.ID(5), Report: voters.Report{Next: voters.Step{Why: "é"}}}} {
-		if got, err := read(answerOf(t, &c)); err != nil || !reflect.DeepEqual(*got.Counsel, c) {
-			t.Errorf("%+v came back as %+v, %v", c, got.Counsel, err)
+		if got, err := read(answerOf(t, &c)); err != nil || !reflect.DeepEqual(*got.VoterStatus, c) {
+			t.Errorf("%+v came back as %+v, %v", c, got.VoterStatus, err)
 		}
 	}
 	long := full
@@ -62,9 +63,9 @@ func TestCounselReturns(t *testing.T) {
 	long.Report.Missing[0].Name = "n\xff"
 	long.Report.Next.Why = strings.Repeat("é", maxTextBytes)
 	got, err := read(answerOf(t, &long))
-	if err != nil || len(got.Counsel.Report.Missing) != maxListed || len(got.Counsel.Remarks) != maxListed ||
-		len(got.Counsel.Report.Next.Why) != maxTextBytes {
-		t.Errorf("the cut answer came back as %+v, %v", got.Counsel, err)
+	if err != nil || len(got.VoterStatus.Report.Missing) != maxListed || len(got.VoterStatus.Remarks) != maxListed ||
+		len(got.VoterStatus.Report.Next.Why) != maxTextBytes {
+		t.Errorf("the cut answer came back as %+v, %v", got.VoterStatus, err)
 	}
 }
 
@@ -117,11 +118,12 @@ func FuzzAdvice(f *testing.F) {
 	f.Add(elsewhere)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := read(b)
-		if err != nil || a.Counsel == nil {
+		if err != nil || a.VoterStatus == nil {
 			return
 		}
-		if again, err := read(answerOf(t, a.Counsel)); err != nil || !reflect.DeepEqual(again.Counsel, a.Counsel) {
-			t.Fatalf("%+v came back as %+v, %v", a.Counsel, again.Counsel, err)
+		if again, err := read(answerOf(t, a.VoterStatus)); err != nil || !reflect.DeepEqual(again.VoterStatus,
+			a.VoterStatus) {
+			t.Fatalf("%+v came back as %+v, %v", a.VoterStatus, again.VoterStatus, err)
 		}
 	})
 }

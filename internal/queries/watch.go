@@ -233,7 +233,7 @@ func (r *reading) page(s *query.LockList) bool {
 func (r *reading) goesOn(e *query.Event) bool {
 	key := string(e.Key)
 	hold := holdID{key, e.Token}
-	switch lockfsm.Happening(e.What) {
+	switch lockfsm.EventKind(e.What) {
 	case lockfsm.Began:
 		known := r.held[hold]
 		r.held[hold] = true

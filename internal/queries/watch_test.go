@@ -59,7 +59,7 @@ func heldBy(key string, token uint64) *query.Lock {
 	return &query.Lock{Key: []byte(key), Held: 1, Queue: []*query.Standing{{Session: 1, Token: token}}}
 }
 
-func event(position uint64, what lockfsm.Happening, key string, token uint64) *query.Event {
+func event(position uint64, what lockfsm.EventKind, key string, token uint64) *query.Event {
 	return &query.Event{Position: position, What: uint32(what), Key: []byte(key), Token: token}
 }
 

@@ -11,19 +11,19 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// Accord is the leader's part in settings agreement. The leader proposes settings once all
-// instances that stay name them, and raises the version of the lock rules once all know it. The
-// cluster's owner goroutine computes it together with the facts for the voters. The zero Accord has
-// proposed nothing.
-type Accord struct { // what was proposed last, and when
+// SettingsAgreement is the leader's part in settings agreement. The leader proposes settings once
+// all instances that stay name them, and raises the version of the lock rules once all know it. The
+// cluster's owner goroutine computes it together with the facts for the voters. The zero
+// SettingsAgreement has proposed nothing.
+type SettingsAgreement struct { // what was proposed last, and when
 	term  uint64
 	blob  []byte // settings to adopt
 	rules uint32 // version to raise to
 	at    clock.Time
 }
 
-// accordEvery is the time after which a proposal is repeated, in case it was lost.
-const accordEvery = time.Second
+// agreeEvery is the time after which a proposal is repeated, in case it was lost.
+const agreeEvery = time.Second
 
 // Own is what an instance itself contributes.
 type Own struct {
@@ -40,9 +40,9 @@ type Stand struct {
 	Rules uint32    // in force
 }
 
-// Wishes are what a leader should propose to its group, and the settings that its instances
+// Proposals are what a leader should propose to its group, and the settings that its instances
 // disagree on.
-type Wishes struct {
+type Proposals struct {
 	Adopt  *Settings // nil for no change
 	Blob   []byte    // Adopt, encoded for the state machine
 	Raise  uint32    // version of the lock rules; 0 for no change
@@ -52,10 +52,10 @@ type Wishes struct {
 // Facts returns what a leader's log and the sessions show of the possible voters, and what the
 // leader should propose. find is the address book, which may have a newer address of an instance.
 // linked reports whether an instance is this one, or has a stream with it.
-func (a *Accord) Facts(
-	now clock.Time, p Stand, s *raftlog.Survey, g *Registry, find func(raft uint64) (founding.Voter, bool),
+func (a *SettingsAgreement) Facts(
+	now clock.Time, p Stand, s *raftlog.Survey, g *SessionIndex, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool,
-) (voters.Facts, Wishes) {
+) (voters.Facts, Proposals) {
 	settings := &p.Settings
 	if p.Group != nil {
 		settings = p.Group
@@ -64,7 +64,7 @@ func (a *Accord) Facts(
 		linked)
 	g.Read(&f, linked)
 	if p.Group == nil {
-		return f, Wishes{} // the settings in force are unknown, so nothing is compared
+		return f, Proposals{} // the settings in force are unknown, so nothing is compared
 	}
 	wishes := a.look(now, p, g, f.Replicas)
 	f.Remarks = append(f.Remarks, wishes.Differ...)
@@ -73,13 +73,13 @@ func (a *Accord) Facts(
 
 // look compares what the registered instances name with what is in force. replicas are those that
 // have a vote, or may get one.
-func (a *Accord) look(now clock.Time, p Stand, g *Registry, replicas []voters.Replica) Wishes {
+func (a *SettingsAgreement) look(now clock.Time, p Stand, g *SessionIndex, replicas []voters.Replica) Proposals {
 	found := agree(*p.Group, proposed(p.Settings, &g.census, p.Leaving), &g.census, g.census.longest())
-	var w Wishes
+	var w Proposals
 	for _, d := range found.differ {
 		w.Differ = append(w.Differ, d.String())
 	}
-	again := a.term != p.Term || now.Sub(a.at) >= accordEvery
+	again := a.term != p.Term || now.Sub(a.at) >= agreeEvery
 	if found.blob != nil && (again || !bytes.Equal(found.blob, a.blob)) {
 		w.Adopt, w.Blob = &found.adopt, found.blob
 		a.term, a.at, a.blob = p.Term, now, found.blob

@@ -11,11 +11,11 @@ import (
 // second until the proposal is in force.
 func TestWhatIsLostIsAskedForAgain(t *testing.T) {
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
-	var g Registry
+	var g SessionIndex
 	for _, r := range registeredAs(five, five) {
 		g.census.add(&r)
 	}
-	var a Accord
+	var a SettingsAgreement
 	group := groupOf(nil)
 	stand := Stand{Term: 3, Group: &group, Own: Own{Settings: five}, Rules: 0}
 	for i, step := range []struct {

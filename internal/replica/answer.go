@@ -66,7 +66,7 @@ func (a *Answer) About() []lockfsm.SessionID {
 // AsMembers turns an answer of sessions into one of members. It runs on the asker's goroutine,
 // because decoding a hundred records takes longer than finding them. first must be set for the
 // first page.
-func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *Registry) {
+func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex) {
 	whole := first && !a.More
 	votes := map[nodeid.ID]bool{}
 	for _, v := range Placed(c) {

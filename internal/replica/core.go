@@ -83,17 +83,17 @@ type CoreConfig struct {
 // on what follows. It implements raftlog.Applier. The goroutine that owns the log owns it, and only
 // that goroutine may call its methods, except those that state otherwise.
 type Core struct {
-	View      *View
-	Registry  Registry
-	Questions *Questions
+	View         *View
+	SessionIndex SessionIndex
+	Questions    *Questions
 
-	config  CoreConfig
-	telling sync.Mutex // makes reading the role and passing it to the keeper one step; never held across a wait
-	accord  Accord     // owned by the cluster's owner goroutine
-	machine *lockfsm.Machine
-	leading bool
-	born    bool
-	bornAt  clock.Time // when this replica applied Born, or restored a snapshot of a born group
+	config    CoreConfig
+	telling   sync.Mutex        // makes reading the role and passing it to the keeper one step; never held across a wait
+	agreement SettingsAgreement // owned by the cluster's owner goroutine
+	machine   *lockfsm.Machine
+	leading   bool
+	born      bool
+	bornAt    clock.Time // when this replica applied Born, or restored a snapshot of a born group
 }
 
 // NewCore returns the core of a replica.
@@ -110,8 +110,9 @@ func NewCore(config CoreConfig) *Core {
 // Machine returns the state, or nil if there is none yet. Restore replaces it.
 func (c *Core) Machine() *lockfsm.Machine { return c.machine }
 
-// Patient implements raftlog.Patient: requests that will only wait need no entry of their own.
-func (c *Core) Patient(waiting []byte, settled bool) bool {
+// Deferrable implements raftlog.Deferrable: requests that will only wait need no entry of their
+// own.
+func (c *Core) Deferrable(waiting []byte, settled bool) bool {
 	return c.machine != nil && c.machine.OnlyWait(waiting, settled)
 }
 
@@ -180,7 +181,7 @@ func (c *Core) Apply(index, term uint64, batch []byte) error {
 
 // answer passes a result to all that wait for it.
 func (c *Core) answer(result *lockfsm.Result) {
-	c.Registry.Note(result)
+	c.SessionIndex.Note(result)
 	if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
 		c.Questions.changed(result)
 	}
@@ -193,7 +194,7 @@ func (c *Core) answer(result *lockfsm.Result) {
 func (c *Core) Leads(term uint64) {
 	// with the expired sessions that keep a lock for its delay, because they must be ended later
 	sessions := c.machine.Sessions()
-	c.Registry.Begin(sessions)
+	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{
 		Term: term, Sessions: sessions, Born: c.machine.Born(), GraceOver: c.machine.GraceOver(), BornAt: c.bornAt,
 		Grace: c.machine.Charter().Grace,
@@ -235,7 +236,7 @@ func (c *Core) TurnEnd() {
 	}
 	c.View.note(c.machine)
 	c.Questions.tellWatchers(c.machine)
-	if c.Registry.Publish(c.machine.Session) {
+	if c.SessionIndex.Publish(c.machine.Session) {
 		c.config.Cluster.Look()
 	}
 }
@@ -276,7 +277,7 @@ func (c *Core) Facts(
 		return f, 0, false
 	}
 	stand := Stand{Own: own, Term: s.Term, Group: c.View.Settings(), Rules: c.View.Rules()}
-	f, wishes := c.accord.Facts(now, stand, s, &c.Registry, c.config.Cluster.Voter, linked)
+	f, wishes := c.agreement.Facts(now, stand, s, &c.SessionIndex, c.config.Cluster.Voter, linked)
 	c.View.remarks.Store(&f.Remarks)
 	if w := wishes.Adopt; w != nil {
 		c.config.Keeper.ProposeAdopt(s.Term, w.SessionTTL, wishes.Blob, w.Budgets())

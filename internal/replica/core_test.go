@@ -179,7 +179,7 @@ func TestWhatAViewShows(t *testing.T) {
 	only := func(id uint64) func(nodeid.ID) bool {
 		return func(instance nodeid.ID) bool { return instance == nodeidtest.ID(id) }
 	}
-	if len(v.Others(self)) != 3 || v.Company(self, only(4)) || !v.Company(self, only(2)) {
+	if len(v.Others(self)) != 3 || v.OthersConnected(self, only(4)) || !v.OthersConnected(self, only(2)) {
 		t.Errorf("the others are %+v", v.Others(self))
 	}
 }

@@ -5,7 +5,7 @@
 //
 //	                     log's owner goroutine               cluster's owner goroutine
 //	log ──▶ Core ──▶ Keeper, Cluster, Host, Trail
-//	          │ ├──▶ Registry: Note, Publish ───────────▶ Core.Facts ──▶ voters.Facts, the keeper
+//	          │ ├──▶ SessionIndex: Note, Publish ───────▶ Core.Facts ──▶ voters.Facts, the keeper
 //	          │ ├──▶ Questions: answers, watches
 //	          │ ├──▶ View: for any goroutine
 //	          └────▶ lockfsm.Machine                      Change: the log's configuration
@@ -23,9 +23,9 @@
 //
 // # Concurrency
 //
-// A [Registry] is shared by two goroutines, [Questions] by askers and the log's owner, and a [View]
-// by that owner and all others, as their methods state. Everything else is pure or owned by its
-// caller. Nothing reads a clock.
+// A [SessionIndex] is shared by two goroutines, [Questions] by askers and the log's owner, and a
+// [View] by that owner and all others, as their methods state. Everything else is pure or owned by
+// its caller. Nothing reads a clock.
 //
 // # Failure
 //

@@ -11,24 +11,24 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Registry is the index of sessions that the voter reconciler of a leader needs. The log's owner
-// goroutine writes it, the cluster's reads it. The log's owner publishes what has changed, not the
-// whole list: with a hundred thousand sessions that would delay every caller that waits for a lock.
-// A pass is requested only when the last news were read. So a thousand instances that open their
-// sessions at once cost a few passes, not a thousand. The news themselves are always published: the
-// log of an idle group may be silent for seconds.
+// SessionIndex is the index of sessions that the voter reconciler of a leader needs. The log's
+// owner goroutine writes it, the cluster's reads it. The log's owner publishes what has changed,
+// not the whole list: with a hundred thousand sessions that would delay every caller that waits for
+// a lock. A pass is requested only when the last news were read. So a thousand instances that open
+// their sessions at once cost a few passes, not a thousand. The news themselves are always
+// published: the log of an idle group may be silent for seconds.
 //
 // A pass reads only what matters for the voters: the instances that may vote, found by their names,
 // and counts of the rest. So its cost does not grow with the sessions of instances that cannot
 // vote.
-type Registry struct {
+type SessionIndex struct {
 	changed []lockfsm.SessionID // owned by the log's owner goroutine: sessions with unpublished changes
 	wanted  atomic.Bool         // the next publication must request a pass: the last news are read, or about to be
 
 	mu    sync.Mutex            // guards the following; held for an assignment
 	anew  bool                  // a lead has begun with the sessions in begun, and the news since
 	begun []lockfsm.SessionInfo // shared with the keeper, and never changed
-	news  []registration
+	news  []indexed
 
 	table // owned by the cluster's owner goroutine
 
@@ -38,7 +38,7 @@ type Registry struct {
 
 // Begin publishes all sessions at the beginning of a lead. It copies none: copying a million would
 // delay the log for a large part of an election timeout.
-func (g *Registry) Begin(sessions []lockfsm.SessionInfo) {
+func (g *SessionIndex) Begin(sessions []lockfsm.SessionInfo) {
 	g.changed = g.changed[:0]
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -46,7 +46,7 @@ func (g *Registry) Begin(sessions []lockfsm.SessionInfo) {
 }
 
 // Note records a result that may have changed the set of sessions.
-func (g *Registry) Note(result *lockfsm.Result) {
+func (g *SessionIndex) Note(result *lockfsm.Result) {
 	switch result.Kind {
 	case lockfsm.Open, lockfsm.Leaving, lockfsm.Close, lockfsm.Expire:
 		g.changed = append(g.changed, result.Session)
@@ -54,16 +54,16 @@ func (g *Registry) Note(result *lockfsm.Result) {
 }
 
 // Publish publishes the changed sessions, if any, and reports whether a pass must be requested.
-func (g *Registry) Publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo, bool)) bool {
+func (g *SessionIndex) Publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo, bool)) bool {
 	if len(g.changed) == 0 {
 		return false
 	}
 	slices.Sort(g.changed)
-	var news []registration
+	var news []indexed
 	for _, id := range slices.Compact(g.changed) {
 		s, ok := find(id)
 		s.ID = id
-		news = append(news, registration{session: s, ended: !ok})
+		news = append(news, indexed{session: s, ended: !ok})
 	}
 	g.changed = g.changed[:0]
 	g.mu.Lock()
@@ -74,7 +74,7 @@ func (g *Registry) Publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo, bo
 
 // Read adds the sessions to the facts of a pass, which already name the founders and the replicas.
 // Only the cluster's owner goroutine may call it and use the facts.
-func (g *Registry) Read(f *voters.Facts, linked func(instance nodeid.ID) bool) {
+func (g *SessionIndex) Read(f *voters.Facts, linked func(instance nodeid.ID) bool) {
 	g.catchUp()
 	g.matter(f)
 	for _, k := range g.pick(len(f.Settings.Founders) == 0) {
@@ -88,7 +88,7 @@ func (g *Registry) Read(f *voters.Facts, linked func(instance nodeid.ID) bool) {
 // matter finds the names that matter for the voters: those of the founders, and those under which
 // an instance that has a replica is, or was, registered. A later incarnation of it is found by its
 // name.
-func (g *Registry) matter(f *voters.Facts) {
+func (g *SessionIndex) matter(f *voters.Facts) {
 	before, now := map[nodeid.ID]string{}, map[nodeid.ID]string{}
 	if last := g.named.Load(); last != nil {
 		before = *last
@@ -113,7 +113,7 @@ func (g *Registry) matter(f *voters.Facts) {
 
 // catchUp takes in the news. Those of one session are in order, and a later one replaces an earlier
 // one.
-func (g *Registry) catchUp() {
+func (g *SessionIndex) catchUp() {
 	g.wanted.Store(true) // before the news are taken: later ones must request the next pass
 	g.mu.Lock()
 	begun, news, anew := g.begun, g.news, g.anew
@@ -121,8 +121,8 @@ func (g *Registry) catchUp() {
 	g.mu.Unlock()
 	if anew || g.known == nil {
 		g.table = table{
-			known:     make(map[lockfsm.SessionID]*registration, len(begun)),
-			instances: map[nodeid.ID][]*registration{}, names: map[string][]*registration{},
+			known:     make(map[lockfsm.SessionID]*indexed, len(begun)),
+			instances: map[nodeid.ID][]*indexed{}, names: map[string][]*indexed{},
 		}
 	}
 	for _, s := range begun {
@@ -146,11 +146,11 @@ func (g *Registry) catchUp() {
 
 // Members returns the number of sessions of an instance, or of a program that only takes locks, as
 // of the last pass. It is safe for concurrent use.
-func (g *Registry) Members() int { return int(g.members.Load()) }
+func (g *SessionIndex) Members() int { return int(g.members.Load()) }
 
 // ReplicaNames returns the names of the instances that have a replica, as of the last pass. It is
 // safe for concurrent use. The map must not be changed.
-func (g *Registry) ReplicaNames() map[nodeid.ID]string {
+func (g *SessionIndex) ReplicaNames() map[nodeid.ID]string {
 	if names := g.named.Load(); names != nil {
 		return *names
 	}

@@ -39,7 +39,7 @@ func (s somebody) all() (all []lockfsm.SessionInfo) {
 func linkedToAll(nodeid.ID) bool { return true }
 
 // look returns the registered instances if each instance may vote.
-func (g *Registry) look() []voters.Registered {
+func (g *SessionIndex) look() []voters.Registered {
 	var f voters.Facts
 	g.Read(&f, linkedToAll)
 	return f.Registered
@@ -51,7 +51,7 @@ func (g *Registry) look() []voters.Registered {
 func TestRegistryFollowsTheSessions(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		var g Registry
+		var g SessionIndex
 		now, next := somebody{}, lockfsm.SessionID(1)
 		due := true // a pass is requested: at the beginning of a lead it always is
 		for range 200 {
@@ -104,7 +104,7 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 // TestRegistryCostsWhatChanges: a caller that waits for a lock must not wait for a list of a
 // hundred thousand sessions because one has changed.
 func TestRegistryCostsWhatChanges(t *testing.T) {
-	var g Registry
+	var g SessionIndex
 	now := somebody{}
 	for id := range lockfsm.SessionID(100_000) {
 		now.open(id + 1)
@@ -141,7 +141,7 @@ func bytesPerRun(f func()) uint64 {
 // TestRegistryShowsWhatMattersForTheVoters: with founders a pass reads the instances that may vote,
 // those that have a replica, and later incarnations of their names. All others are in Others.
 func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
-	var g Registry
+	var g SessionIndex
 	sessions := somebody{}
 	open := func(id lockfsm.SessionID, name string) {
 		sessions[id] = lockfsm.SessionInfo{
@@ -198,10 +198,10 @@ func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	}
 }
 
-// withIdle returns the Registry of a leader with three founders and n sessions of instances that
-// cannot vote.
-func withIdle(n int) (*Registry, somebody) {
-	var g Registry
+// withIdle returns the SessionIndex of a leader with three founders and n sessions of instances
+// that cannot vote.
+func withIdle(n int) (*SessionIndex, somebody) {
+	var g SessionIndex
 	now := somebody{}
 	named := groupOf(nil).Named()
 	for id := range lockfsm.SessionID(n + 3) {
@@ -220,7 +220,7 @@ func withIdle(n int) (*Registry, somebody) {
 
 // lookOnce is a pass of the leader after one session has changed: it collects the facts and
 // decides.
-func (g *Registry) lookOnce(steward *voters.Steward, now somebody) (voters.Step, agreement) {
+func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now somebody) (voters.Step, agreement) {
 	g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
 	g.Publish(now.find)
 	f := voters.Facts{Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c"}},
@@ -238,7 +238,7 @@ func (g *Registry) lookOnce(steward *voters.Steward, now somebody) (voters.Step,
 func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 	cost := func(n int) uint64 {
 		g, now := withIdle(n)
-		var steward voters.Steward
+		var steward voters.Reconciler
 		g.lookOnce(&steward, now)
 		return bytesPerRun(func() { g.lookOnce(&steward, now) })
 	}
@@ -254,7 +254,7 @@ func BenchmarkLook(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			g, now := withIdle(n)
-			var steward voters.Steward
+			var steward voters.Reconciler
 			b.ReportAllocs()
 			for b.Loop() {
 				g.lookOnce(&steward, now)
@@ -266,7 +266,7 @@ func BenchmarkLook(b *testing.B) {
 // TestAGuestDoesNotCount: a client that only takes locks is no candidate for a vote and does
 // not count in settings agreement, but its TTL counts.
 func TestAGuestDoesNotCount(t *testing.T) {
-	var g Registry
+	var g SessionIndex
 	g.Begin([]lockfsm.SessionInfo{
 		{ID: 1, TTL: time.Second, Opener: lockfsm.Opener{Instance: nodeidtest.ID(7)},
 			Record: []byte(`{"instance":"00000000000000000000000000000007","name":"a","rules":3}`)},

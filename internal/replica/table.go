@@ -10,18 +10,18 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// table is the Registry as its reader has it.
+// table is the SessionIndex as its reader has it.
 type table struct {
-	known     map[lockfsm.SessionID]*registration
-	instances map[nodeid.ID][]*registration // the registered instances by ID
-	names     map[string][]*registration    // and by name
+	known     map[lockfsm.SessionID]*indexed
+	instances map[nodeid.ID][]*indexed // the registered instances by ID
+	names     map[string][]*indexed    // and by name
 	census    census
-	electable []*registration // all instances, ascending by session; nil after a change
+	electable []*indexed      // all instances, ascending by session; nil after a change
 	relevant  map[string]bool // names that matter for the voters, as of the last pass
 }
 
-// registration is one session and its decoded record.
-type registration struct {
+// indexed is one session and its decoded record.
+type indexed struct {
 	session  lockfsm.SessionInfo
 	ended    bool
 	record   Record
@@ -29,8 +29,8 @@ type registration struct {
 }
 
 // pick returns the registrations that matter for the voters, ascending by session.
-func (t *table) pick(all bool) (list []*registration) {
-	order := func(a, b *registration) int { return cmp.Compare(a.session.ID, b.session.ID) }
+func (t *table) pick(all bool) (list []*indexed) {
+	order := func(a, b *indexed) int { return cmp.Compare(a.session.ID, b.session.ID) }
 	switch {
 	case all && t.electable == nil:
 		for _, same := range t.instances {
@@ -49,7 +49,7 @@ func (t *table) pick(all bool) (list []*registration) {
 	return list
 }
 
-func (k *registration) registered(linked func(instance nodeid.ID) bool) voters.Registered {
+func (k *indexed) registered(linked func(instance nodeid.ID) bool) voters.Registered {
 	return voters.Registered{
 		Instance: k.instance, Name: k.record.Name, Zone: k.record.Zone, Leaving: k.session.Leaving, Session: true,
 		Reachable: linked(k.instance), Addr: k.record.Addr, Order: uint64(k.session.ID),
@@ -79,7 +79,7 @@ func (o others) All() iter.Seq[voters.Registered] {
 func (o others) Has(instance nodeid.ID) bool { return len(o.table.instances[instance]) > 0 }
 
 func (t *table) enter(s lockfsm.SessionInfo) {
-	k := &registration{session: s, record: DecodeRecord(s.Record)}
+	k := &indexed{session: s, record: DecodeRecord(s.Record)}
 	k.session.Record, k.record.leaving = nil, s.Leaving // decoded above
 	t.known[s.ID] = k
 	t.census.lives(s.TTL, 1)
@@ -98,7 +98,7 @@ func (t *table) enter(s lockfsm.SessionInfo) {
 }
 
 // marked records whether the instance of a session is leaving.
-func (t *table) marked(k *registration, leaving bool) {
+func (t *table) marked(k *indexed, leaving bool) {
 	if k.session.Leaving == leaving {
 		return
 	}
@@ -111,7 +111,7 @@ func (t *table) marked(k *registration, leaving bool) {
 	}
 }
 
-func (t *table) strike(k *registration) {
+func (t *table) strike(k *indexed) {
 	delete(t.known, k.session.ID)
 	t.census.lives(k.session.TTL, -1)
 	if k.isMember() {
@@ -128,8 +128,8 @@ func (t *table) strike(k *registration) {
 	}
 }
 
-func without[K comparable](lists map[K][]*registration, key K, k *registration) {
-	left := slices.DeleteFunc(lists[key], func(o *registration) bool { return o == k })
+func without[K comparable](lists map[K][]*indexed, key K, k *indexed) {
+	left := slices.DeleteFunc(lists[key], func(o *indexed) bool { return o == k })
 	if lists[key] = left; len(left) == 0 {
 		delete(lists, key)
 	}
@@ -137,10 +137,10 @@ func without[K comparable](lists map[K][]*registration, key K, k *registration) 
 
 // counts reports whether the session counts in settings agreement. A client that only takes locks
 // does not, and has no vote.
-func (k *registration) counts() bool {
+func (k *indexed) counts() bool {
 	return !k.record.Guest && k.session.Opener.Capability == [32]byte{}
 }
 
 // isMember reports whether the session stands for an instance or a program, as opposed to one from
 // NewSession.
-func (k *registration) isMember() bool { return !k.record.Own }
+func (k *indexed) isMember() bool { return !k.record.Own }

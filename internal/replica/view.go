@@ -107,8 +107,8 @@ func (v *View) Others(self nodeid.ID) []founding.Voter {
 	return slices.DeleteFunc(Placed(v.Configuration()), func(m founding.Voter) bool { return m.Instance == self })
 }
 
-// Company reports whether one of the Others is connected.
-func (v *View) Company(self nodeid.ID, linked func(nodeid.ID) bool) bool {
+// OthersConnected reports whether one of the Others is connected.
+func (v *View) OthersConnected(self nodeid.ID, linked func(nodeid.ID) bool) bool {
 	return slices.ContainsFunc(v.Others(self), func(m founding.Voter) bool { return linked(m.Instance) })
 }
 

@@ -14,41 +14,41 @@ import (
 // query is one of them: of birth's, a probe for an instance at an address, or a consultation of the
 // leader.
 type query struct {
-	body    []byte
-	probe   bool
-	consult *cluster.Consultation
+	body   []byte
+	probe  bool
+	status *cluster.StatusQuery
 }
 
 // reply is what comes back.
 type reply struct {
 	from   nodeid.ID // that has proved itself
 	body   []byte
-	advice cluster.Advice
+	advice cluster.StatusReply
 }
 
 // Question implements cluster.Owner.
 func (p *proc) Question(q founding.Question) {
-	asked := p.birthNow()
+	asked := p.foundingNow()
 	p.put(q.Addr, q.To, query{body: q.Body}, func(now time.Duration, outcome founding.Outcome, r reply) {
 		p.core.Result(now, asked, q, outcome, r.from, r.body)
 	})
 }
 
-// Errand implements cluster.Owner.
-func (p *proc) Errand(e cluster.Errand) {
-	p.put(e.Addr, e.To, query{body: e.Body, probe: e.Body == nil, consult: e.Consult},
+// Task implements cluster.Owner.
+func (p *proc) Task(e cluster.Task) {
+	p.put(e.Addr, e.To, query{body: e.Body, probe: e.Body == nil, status: e.Query},
 		func(now time.Duration, outcome founding.Outcome, r reply) {
-			if e.Consult != nil {
-				p.core.Advised(now, e, r.advice, outcome == founding.Answered)
+			if e.Query != nil {
+				p.core.StatusReplied(now, e, r.advice, outcome == founding.Answered)
 			} else {
 				p.core.Done(now, e, outcome, r.body)
 			}
 		})
 }
 
-// consult asks the leader how the voters stand, and calls then; with nil if that takes longer than
-// within.
-func (p *proc) consult(q cluster.Inquiry, within time.Duration, then func(*cluster.Counsel)) {
+// queryStatus asks the leader how the voters stand, and calls then; with nil if that takes longer
+// than within.
+func (p *proc) queryStatus(q cluster.Inquiry, within time.Duration, then func(*cluster.VoterStatus)) {
 	q.Caller = then
 	p.cluster.post(func(clock.Time) { p.core.Inquire(&q) })
 	p.later(within, func() {
@@ -105,14 +105,14 @@ func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 	}
 	p.cluster.post(func(clock.Time) {
 		switch {
-		case q.consult != nil:
-			then(reply{advice: p.core.Advise(p.birthNow(), *q.consult, p.w.id())})
+		case q.status != nil:
+			then(reply{advice: p.core.ReplyStatus(p.foundingNow(), *q.status, p.w.id())})
 			return
 		case q.probe:
 			then(reply{})
 			return
 		}
-		b := p.core.Ask(p.birthNow(), p.m.wallUnixMS(), from, q.body)
+		b := p.core.Ask(p.foundingNow(), p.m.wallUnixMS(), from, q.body)
 		if p.persist() && b != nil {
 			then(reply{body: b})
 		}

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// birthRounds is how many rounds of trouble a birth meets: a cut, and machines that restart.
-const birthRounds = 2
+// foundingRounds is how many rounds of trouble a birth meets: a cut, and machines that restart.
+const foundingRounds = 2
 
-// DrawBirth makes a run that is only about birth: 2, 3 or 5 machines start, they are cut and
+// DrawFounding makes a run that is only about birth: 2, 3 or 5 machines start, they are cut and
 // restarted, and at the end the network is whole and every machine must be a member of one group.
-// RunBirth runs it.
-func DrawBirth(number uint64) Config {
+// RunFounding runs it.
+func DrawFounding(number uint64) Config {
 	c := Draw(number)
 	c.Machines = []int{2, 3, 5}[number%3]
 	c.Late, c.Quiet = 0, false
@@ -22,7 +22,7 @@ func DrawBirth(number uint64) Config {
 		}
 	}
 	c.Durable = number/18%2 == 0
-	c.Think, c.Long, c.Cancel, c.Try, c.Kinds, c.Nest, c.Wishes, c.Steps = time.Second, 0, 0, 0, 0, 0, 0, 0
+	c.Think, c.Long, c.Cancel, c.Try, c.Kinds, c.Nest, c.Options, c.Steps = time.Second, 0, 0, 0, 0, 0, 0, 0
 	c.TTL, c.Grace = time.Second, time.Second
 	c.Trouble = Trouble{Drop: c.Trouble.Drop}
 	if c.Durable {
@@ -36,10 +36,10 @@ func DrawBirth(number uint64) Config {
 // so that it maps them one to one.
 const scatter = 0x9e3779b9*6 + 1
 
-// RunBirth runs a birth. The cuts and restarts of both rounds are the digits of a number that the
-// given one is scattered to, one to one: so few numbers are spread over all combinations, and many
-// meet them all.
-func RunBirth(number uint64, cfg Config) *Report {
+// RunFounding runs a birth. The cuts and restarts of both rounds are the digits of a number that
+// the given one is scattered to, one to one: so few numbers are spread over all combinations, and
+// many meet them all.
+func RunFounding(number uint64, cfg Config) *Report {
 	w := newWorld(cfg)
 	w.note("birth %d: %v", number, cfg.String())
 	t := cfg.Trouble
@@ -56,7 +56,7 @@ func RunBirth(number uint64, cfg Config) *Report {
 	machines := uint64(1) << cfg.Machines
 	rounds := machines * 3 * machines
 	number = number / 6 * scatter % (rounds * rounds) // a sixth: the number of machines and the kind of settings
-	for range birthRounds {
+	for range foundingRounds {
 		side, oneWay, restarts := digit(machines), digit(3), digit(machines)
 		w.after(w.between(0, 2*time.Second), func() { w.cutBy(side, oneWay) })
 		if w.chance(0.3) {

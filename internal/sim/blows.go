@@ -82,7 +82,7 @@ func (m *machine) whenReady(within time.Duration, then func()) {
 			w.after(settlePoll, look)
 			return
 		}
-		p.consult(cluster.Inquiry{Own: true}, until-w.now, func(c *cluster.Counsel) {
+		p.queryStatus(cluster.Inquiry{Own: true}, until-w.now, func(c *cluster.VoterStatus) {
 			if c != nil && c.Known && !c.Due {
 				end()
 				return
@@ -216,7 +216,7 @@ func (n *nemesis) pounce(first *machine) {
 // disk loses a disk. Where no earlier group may have existed, none may be given up either.
 func (n *nemesis) disk(m *machine) {
 	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 &&
-		!n.w.watch.births.Bears(nodeidtest.Number(m.instance)) {
+		!n.w.watch.foundings.MaySpare(nodeidtest.Number(m.instance)) {
 		return
 	}
 	n.wipes--

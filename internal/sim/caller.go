@@ -57,7 +57,7 @@ func (p *proc) call(outer *call) *call {
 	if w.chance(w.cfg.Long) {
 		c.hold = w.between(0, 3*w.cfg.TTL)
 	}
-	w.wish(c)
+	w.options(c)
 	c.ask()
 	if w.chance(w.cfg.Cancel) {
 		w.after(w.between(0, w.cfg.TTL), c.leave)

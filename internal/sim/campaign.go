@@ -21,8 +21,8 @@ type Campaign struct {
 	Time        time.Duration // begin new ones for that long, whatever Least says
 	// a file that says which seed is next, so that a campaign can go on where it was stopped. Empty
 	// means none
-	State  string
-	Births bool // births instead of runs
+	State     string
+	Foundings bool // births instead of runs
 
 	Seed    func(seed uint64)           // seeds crypto/rand
 	Judge   func([]history.Event) error // a second judge of each history. Nil means none
@@ -86,14 +86,14 @@ func (c *Campaign) one(seed uint64) (*Report, error) {
 
 func (c *Campaign) run(seed uint64, verbose bool) *Report {
 	cfg := Draw(seed)
-	if c.Births {
-		cfg = DrawBirth(seed)
+	if c.Foundings {
+		cfg = DrawFounding(seed)
 	}
 	cfg.Verbose = verbose
 	c.Seed(seed)
 	var r *Report
-	if c.Births {
-		r = RunBirth(seed, cfg)
+	if c.Foundings {
+		r = RunFounding(seed, cfg)
 	} else {
 		r = Run(cfg)
 	}
@@ -106,7 +106,7 @@ func (c *Campaign) run(seed uint64, verbose bool) *Report {
 }
 
 func (c *Campaign) command(seed uint64) string {
-	if c.Births {
+	if c.Foundings {
 		return fmt.Sprintf("MORTISE_SEED=%d MORTISE_BIRTHS=1 go test -C %s -run TestBirths .", seed, c.Package)
 	}
 	return fmt.Sprintf("MORTISE_SEED=%d MORTISE_SEEDS=1 go test -C %s -run TestSeeds .", seed, c.Package)
@@ -155,7 +155,7 @@ func (c *Campaign) FromEnvironment(runs uint64) (err error) {
 		return n
 	}
 	c.First, c.Step, c.State = number("MORTISE_SEED", 1), number("MORTISE_STEP", 1), os.Getenv("MORTISE_STATE")
-	if c.Births {
+	if c.Foundings {
 		c.Least = number("MORTISE_BIRTHS", number("MORTISE_LEAST", runs))
 	} else {
 		c.Least = number("MORTISE_SEEDS", number("MORTISE_LEAST", runs))

@@ -46,7 +46,7 @@ type Config struct {
 	Cancel  float64
 	Kinds   float64 // how many calls are of another kind than a mutex's
 	Nest    float64 // how many who hold ask for more under it
-	Wishes  float64 // how many calls want more of a hold: an end by itself, a delay, a notice
+	Options float64 // how many calls want more of a hold: an end by itself, a delay, a notice
 
 	Steps time.Duration // between two steps of a kind that people take, on average. Zero means none
 
@@ -122,7 +122,7 @@ func Draw(seed uint64) Config {
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}
 	if (seed+1)/2%2 == 0 { // by number too, and so that of four seeds each has another combination
-		c.Wishes, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
+		c.Options, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
 	}
 	if seed/8%2 == 0 { // by number too
 		c.Retold = pick(20*time.Second, 2*time.Minute)
@@ -161,5 +161,5 @@ func (c *Config) String() string {
 	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, "+
 		"trouble every %v, heal %v, quiet %v, kinds %v, nested %v, wishes %v, steps every %v, insider %v",
 		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal,
-		c.Quiet, c.Kinds, c.Nest, c.Wishes, c.Steps, c.Insider)
+		c.Quiet, c.Kinds, c.Nest, c.Options, c.Steps, c.Insider)
 }

@@ -5,8 +5,8 @@
 // leave and come back, callers that lock, try, cancel and hold too long, and operators who restart,
 // add and take away instances and give up a group whose disks are lost.
 //
-// [Draw] makes a [Config] from a seed, [Run] runs it and returns a [Report]; [DrawBirth] and
-// [RunBirth] do so for runs that are about founding alone. A [Campaign] does it for many seeds, and
+// [Draw] makes a [Config] from a seed, [Run] runs it and returns a [Report]; [DrawFounding] and
+// [RunFounding] do so for runs that are about founding alone. A [Campaign] does it for many seeds,
 // says which command repeats one that fails.
 //
 // # The picture

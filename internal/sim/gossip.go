@@ -39,7 +39,7 @@ func (p *proc) gossip() {
 	var join []founding.Entry
 	for _, m := range w.machines {
 		if len(w.cfg.Founders) == 0 || w.cfg.JoinAll || slices.Contains(w.cfg.Founders, m.name) {
-			join = append(join, founding.Entry{Name: m.name + ":1", Addrs: []string{m.dns}, Resolved: p.birthNow()})
+			join = append(join, founding.Entry{Name: m.name + ":1", Addrs: []string{m.dns}, Resolved: p.foundingNow()})
 		}
 	}
 	seen := p.heardOf()
@@ -56,7 +56,7 @@ func (p *proc) gossip() {
 
 // hear takes what gossip shows now, and what Join leads to.
 func (p *proc) hear(join []founding.Entry, news []gossip.News) {
-	now := p.birthNow()
+	now := p.foundingNow()
 	p.core.Resolved(now, join, nil)
 	for _, name := range slices.Sorted(maps.Keys(p.core.Peers())) {
 		if !slices.ContainsFunc(news, func(n gossip.News) bool { return n.Name == name }) {

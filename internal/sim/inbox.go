@@ -18,7 +18,7 @@ func (p *proc) ofLife(f func(now time.Duration)) {
 	instance := p.instance
 	p.cluster.post(func(clock.Time) {
 		if p.alive(instance) {
-			f(p.birthNow())
+			f(p.foundingNow())
 		}
 	})
 }

@@ -74,14 +74,14 @@ func (i *insider) lie() {
 	w.note("the insider lies to %v", to)
 	switch w.rng.IntN(7) {
 	case 0:
-		i.ask(to, founding.AppendAnnounce(nil, founding.Announce{To: to.instance, Group: to.group, At: at,
+		i.ask(to, founding.AppendPush(nil, founding.Push{To: to.instance, Group: to.group, At: at,
 			Voters: voters}))
 	case 1:
 		i.ask(to, founding.AppendPrepare(nil, founding.Prepare{
 			To: to.instance, Group: to.group, Raft: w.id(), Term: insiderTerm, At: at, Voters: voters,
 		}))
 	case 2:
-		for _, q := range i.liar(to).Tick(to.birthNow()+time.Minute, to.m.wallUnixMS(), w.random()).Questions {
+		for _, q := range i.liar(to).Tick(to.foundingNow()+time.Minute, to.m.wallUnixMS(), w.random()).Questions {
 			i.ask(to, q.Body)
 			break
 		}
@@ -146,9 +146,9 @@ func (i *insider) liar(to *proc) *founding.Core {
 		Stored: &founding.State{Instance: i.p.instance, Phase: founding.Member, Group: group, Settings: settings,
 			At: at, Voters: voters, Supersedes: supersedes},
 	})
-	c.Tick(to.birthNow(), to.m.wallUnixMS(), w.random())
-	c.Tick(to.birthNow()+30*time.Second, to.m.wallUnixMS(), w.random()) // it has looked around
-	c.Leader(to.birthNow()+30*time.Second, !w.calm && w.chance(0.5))
+	c.Tick(to.foundingNow(), to.m.wallUnixMS(), w.random())
+	c.Tick(to.foundingNow()+30*time.Second, to.m.wallUnixMS(), w.random()) // it has looked around
+	c.Leader(to.foundingNow()+30*time.Second, !w.calm && w.chance(0.5))
 	return c
 }
 
@@ -166,14 +166,15 @@ func (i *insider) ask(to *proc, body []byte) {
 func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 	m := i.w.at(from.Addr)
 	switch {
-	case q.consult != nil:
-		then(reply{advice: cluster.Advice{Counsel: &cluster.Counsel{MayStop: true, AllLeaving: true, Known: true}}})
+	case q.status != nil:
+		then(reply{advice: cluster.StatusReply{VoterStatus: &cluster.VoterStatus{MayStop: true, AllLeaving: true,
+			Known: true}}})
 	case q.probe:
 		then(reply{})
 	case m == nil || m.proc == nil || m.proc.core == nil || m.proc.core.Founding.Phase() == founding.Newborn:
 	default:
 		p := m.proc
-		if b := i.liar(p).Ask(p.birthNow()+time.Minute, p.m.wallUnixMS(), from, q.body); b != nil {
+		if b := i.liar(p).Ask(p.foundingNow()+time.Minute, p.m.wallUnixMS(), from, q.body); b != nil {
 			then(reply{body: b})
 		}
 	}

@@ -48,8 +48,8 @@ func (l *leaver) next() {
 	case cluster.Release, cluster.Pause:
 		l.p.later(cluster.DepartPoll, l.next)
 	case cluster.Ask:
-		l.p.consult(cluster.Inquiry{Raft: sees.Raft}, min(cluster.Leaderless, l.until-l.p.w.now),
-			func(said *cluster.Counsel) {
+		l.p.queryStatus(cluster.Inquiry{Raft: sees.Raft}, min(cluster.Leaderless, l.until-l.p.w.now),
+			func(said *cluster.VoterStatus) {
 				l.p.w.watch.parts(l.p, sees.Raft, said)
 				l.departure.Heard(l.p.w.now, l.sees(), said)
 				l.p.later(0, l.next)
@@ -65,8 +65,8 @@ func (l *leaver) sees() cluster.Leaver {
 	sees := cluster.Leaver{Held: l.holds(), Member: p.core.Founding.Phase() == founding.Member,
 		TimeOver: p.w.now >= l.until}
 	if r := p.replica; r != nil {
-		sees.Raft, sees.Votes, sees.Leads, sees.Company = r.ID, r.Votes(), r.Role().Leading,
-			r.Company(p.instance, p.linked)
+		sees.Raft, sees.Votes, sees.Leads, sees.OthersConnected = r.ID, r.Votes(), r.Role().Leading,
+			r.OthersConnected(p.instance, p.linked)
 	}
 	return sees
 }
@@ -80,7 +80,7 @@ func (l *leaver) part() {
 		p.w.note("%v leaves with a vote: %s", p, why)
 	}
 	if l.departure.Alone {
-		l.until = min(l.until, p.w.now+cluster.LastWords)
+		l.until = min(l.until, p.w.now+cluster.FinalWait)
 	}
 	p.inClient(func(now clock.Time) { _ = p.client.CloseSession(now) }) // it refuses if a lock is held
 	p.later(0, l.stop)

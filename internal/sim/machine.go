@@ -87,7 +87,7 @@ func (m *machine) address(addr string) {
 // wipe loses the disk.
 func (m *machine) wipe() {
 	m.w.note("%s loses its disk", m.name)
-	m.w.watch.births.EndedEverywhere(nodeidtest.Number(m.instance))
+	m.w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance))
 	*m.disk = disk{latency: m.disk.latency}
 }
 

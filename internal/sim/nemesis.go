@@ -28,17 +28,17 @@ func (w *world) unleash() {
 	}
 }
 
-// blow is one bad thing that happens to a machine, and perhaps to another one.
-type blow struct {
+// fault is one bad thing that happens to a machine, and perhaps to another one.
+type fault struct {
 	often, quiet int // how often it is drawn of all, and in a quiet run
 	do           func(n *nemesis, m, o *machine)
 }
 
-// blows are all of them: what happens by itself, what people do to a cluster, machines that fail
+// faults are all of them: what happens by itself, what people do to a cluster, machines that fail
 // one after another, and outages of the whole network. In a quiet run a machine only goes and
 // comes.
-func blows() []blow {
-	return []blow{
+func faults() []fault {
+	return []fault{
 		{2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, false) }},
 		{2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, true) }},
 		{1, 1, func(n *nemesis, _, _ *machine) { n.atLeader(func(l *machine) { n.crash(l, n.w.chance(0.5)) }) }},
@@ -74,13 +74,13 @@ func (n *nemesis) strike() {
 	if w.calm {
 		return
 	}
-	var drawn []blow
-	for _, b := range blows() {
+	var drawn []fault
+	for _, b := range faults() {
 		often := b.often
 		if w.cfg.Quiet {
 			often = b.quiet
 		}
-		drawn = append(drawn, slices.Repeat([]blow{b}, often)...)
+		drawn = append(drawn, slices.Repeat([]fault{b}, often)...)
 	}
 	drawn[w.rng.IntN(len(drawn))].do(n, w.any(), w.any())
 	if w.chance(0.4) {

@@ -13,8 +13,8 @@ import (
 // This file is the people that ask each presumed leader whether a lock is held: a leader that
 // was deposed, or that lags, must not answer from what it has.
 
-// looker is a question under way, and what is known from outside.
-type looker struct {
+// onlooker is a question under way, and what is known from outside.
+type onlooker struct {
 	w     *world
 	r     *ownReplica
 	asked *replica.Asked
@@ -42,7 +42,7 @@ func (w *world) lookSome() {
 	if len(leaders) == 0 {
 		return
 	}
-	a := &looker{w: w, r: leaders[w.rng.IntN(len(leaders))], until: w.now + replica.QuestionTime}
+	a := &onlooker{w: w, r: leaders[w.rng.IntN(len(leaders))], until: w.now + replica.QuestionTime}
 	var believers []*call
 	for _, key := range slices.Sorted(maps.Keys(w.watch.believers)) {
 		for _, c := range w.watch.believers[key] {
@@ -71,7 +71,7 @@ func (w *world) lookSome() {
 }
 
 // wait looks whether there is an answer.
-func (a *looker) wait() {
+func (a *onlooker) wait() {
 	select {
 	case <-a.asked.Done():
 	default:

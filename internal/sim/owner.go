@@ -18,7 +18,7 @@ import (
 // shows the core, as cluster.Sight, what the process knows.
 
 func (p *proc) clusterTurn(clock.Time) clock.Time {
-	next := p.core.Turn(p.birthNow(), p.m.wallUnixMS(), p.w.random(), p.w.id(), p.w.rng.Uint64(), p)
+	next := p.core.Turn(p.foundingNow(), p.m.wallUnixMS(), p.w.random(), p.w.id(), p.w.rng.Uint64(), p)
 	return p.m.origin + clock.Time(next)
 }
 
@@ -68,7 +68,7 @@ func (p *proc) Gossip(addr string) { p.core.Gossiped(addr) }
 
 // Told implements cluster.Owner.
 func (p *proc) Told(told cluster.Told) {
-	told.Inquiry.Caller.(func(*cluster.Counsel))(&told.Counsel)
+	told.Inquiry.Caller.(func(*cluster.VoterStatus))(&told.VoterStatus)
 }
 
 // Dismiss implements cluster.Owner.
@@ -146,7 +146,7 @@ func (p *proc) bound(e founding.Event) {
 func (p *proc) restartInPlace(instance nodeid.ID) {
 	p.w.watch.leaves(p)
 	p.rebind(nil, nil)
-	p.w.watch.births.EndedEverywhere(nodeidtest.Number(p.instance))
+	p.w.watch.foundings.EndedEverywhere(nodeidtest.Number(p.instance))
 	p.m.instance = instance
 	p.w.watch.names[instance] = p.m.name
 	p.stopReplica()

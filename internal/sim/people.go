@@ -9,19 +9,19 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// peopleEvery is how often an operator looks whether a group is lost for good.
-const peopleEvery = 10 * time.Second
+// operatorsEvery is how often an operator looks whether a group is lost for good.
+const operatorsEvery = 10 * time.Second
 
-// people are the operators. A group whose disks are lost they give up, on each instance that is
+// operators are the operators. A group whose disks are lost they give up, on each instance that is
 // left of it, some seconds apart, until none keeps it. A directory that has been away for too long
 // they empty.
-func (w *world) people() {
-	for _, group := range w.watch.births.Lost() {
+func (w *world) operators() {
+	for _, group := range w.watch.foundings.Lost() {
 		for _, m := range w.machines {
 			if m.disk == nil || m.disk.state == nil || m.disk.state.Group != group {
 				continue
 			}
-			w.after(w.between(0, peopleEvery), func() { m.recover(group) })
+			w.after(w.between(0, operatorsEvery), func() { m.recover(group) })
 		}
 	}
 	for _, m := range w.machines {
@@ -30,7 +30,7 @@ func (w *world) people() {
 			w.nemesis.wipe(m)
 		}
 	}
-	w.after(w.between(peopleEvery, 2*peopleEvery), w.people)
+	w.after(w.between(operatorsEvery, 2*operatorsEvery), w.operators)
 }
 
 // strange reports whether the instance asks for an empty directory, and is right: it was away while
@@ -57,7 +57,7 @@ func (m *machine) recover(group uint64) {
 		if r := p.replica; r != nil && r.glue.Machine() != nil {
 			p.core.Founding.Floor(int64(r.glue.Machine().Revision() >> 21)) // the token's time
 		}
-		if err := p.core.Founding.Recover(p.birthNow(), group); err != nil {
+		if err := p.core.Founding.Recover(p.foundingNow(), group); err != nil {
 			p.w.note("%v does not recover: %v", p, err)
 			return
 		}

@@ -27,10 +27,10 @@ type proc struct {
 
 	member bool // of group, which is born
 
-	cluster actor // owns core
-	core    *cluster.Core
-	saved   uint64 // revision of founding's state that is on disk
-	strays  cluster.Strays
+	cluster      actor // owns core
+	core         *cluster.Core
+	saved        uint64 // revision of founding's state that is on disk
+	removedPeers cluster.RemovedPeers
 
 	owner    actor // owns client
 	client   *client.Core
@@ -73,14 +73,14 @@ func (m *machine) start() *proc {
 	}
 	cfg.Instance = p.instance
 	if m.instance != p.instance {
-		w.watch.births.EndedEverywhere(nodeidtest.Number(m.instance)) // a new instance that starts again is another one
+		w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance)) // a new instance that starts again is another one
 		m.instance = p.instance
 	}
 	m.proc = p
 	w.watch.names[p.instance] = m.name
 	w.note("%s starts as %x at %s", m.name, p.instance, m.addr)
 	p.core = cluster.NewCore(cluster.CoreConfig{Founding: cfg, Zone: m.zone, Gossips: cfg.Settings.Founds(m.name),
-		Sight: p})
+		OwnState: p})
 	p.cluster = actor{p: p, turn: p.clusterTurn}
 	p.owner = actor{p: p, turn: p.clientTurn}
 	p.client = client.NewCore(m.clock(), w.cfg.TTL)
@@ -131,8 +131,8 @@ func (p *proc) String() string {
 	return fmt.Sprintf("%s/%04x", p.m.name, nodeidtest.Number(p.instance)&0xffff)
 }
 
-// birthNow is the machine's clock as birth counts it: from the beginning of the world.
-func (p *proc) birthNow() time.Duration { return time.Duration(p.m.clock() - p.m.origin) }
+// foundingNow is the machine's clock as birth counts it: from the beginning of the world.
+func (p *proc) foundingNow() time.Duration { return time.Duration(p.m.clock() - p.m.origin) }
 
 func (w *world) random() founding.Random {
 	r := founding.Random{Instance: nodeidtest.ID(w.id()), Group: w.id(), Spread: w.rng.Uint64()}
@@ -188,9 +188,9 @@ func (p *proc) frame(e *end, f frame) {
 func (r *ownReplica) raft(f frame) {
 	p := r.p
 	if !r.Speaks(p.core, f.from.raft, f.from.instance) {
-		if p.strays.Due(f.from.instance, p.birthNow()) {
+		if p.removedPeers.Due(f.from.instance, p.foundingNow()) {
 			p.w.note("%v tells %x that it is in no configuration", p, f.from.instance)
-			p.ofLife(func(time.Duration) { p.core.Stray(f.from.instance, f.from.addr) })
+			p.ofLife(func(time.Duration) { p.core.RemovedPeer(f.from.instance, f.from.addr) })
 		}
 		return
 	}

@@ -85,7 +85,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		State: state, Now: p.m.clock(), Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks,
 		HeartbeatTicks:  replica.HeartbeatTicks,
-		EntriesInFlight: 2, Patient: r.glue.Patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes,
+		EntriesInFlight: 2, Deferrable: r.glue.Deferrable, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes,
 		KeepEntries: w.cfg.KeepEntries,
 		Logger:      slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 	})
@@ -120,8 +120,8 @@ func (r *ownReplica) logTurn(now clock.Time) clock.Time {
 		r.log.rouse()
 	}
 	r.flush()
-	if r.core.Reminds() {
-		r.p.w.after(raftlog.Patience, func() { r.log.post(func(clock.Time) { r.core.Remind() }) })
+	if r.core.DeferralBegins() {
+		r.p.w.after(raftlog.MaxDeferral, func() { r.log.post(func(clock.Time) { r.core.EndDeferral() }) })
 	}
 	r.glue.TurnEnd()
 	r.look()

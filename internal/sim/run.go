@@ -42,7 +42,7 @@ func Run(cfg Config) *Report {
 	w.walk()
 	w.retell()
 	if cfg.Durable && cfg.Grace > 0 {
-		w.people()
+		w.operators()
 	}
 	w.pass(w.now+cfg.Virtual, nil)
 	return w.finish()

@@ -33,7 +33,7 @@ func TestSeeds(t *testing.T) {
 
 // TestBirths founds a group MORTISE_BIRTHS times, from number MORTISE_SEED on.
 func TestBirths(t *testing.T) {
-	c := Campaign{Births: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf,
+	c := Campaign{Foundings: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf,
 		Package: "internal/sim"}
 	if err := c.FromEnvironment(100 / slowly); err != nil {
 		t.Fatal(err)

@@ -21,15 +21,15 @@ type watch struct {
 	stats   Stats
 	history []history.Event
 
-	front    check.Front
-	tokens   check.Tokens
-	beliefs  check.Beliefs
-	register check.Register
-	hashes   check.Hashes
-	raft     check.Raft
-	rising   check.Rising
-	births   check.Groups
-	served   check.Served
+	front     check.Front
+	tokens    check.Tokens
+	beliefs   check.Beliefs
+	register  check.Register
+	hashes    check.Hashes
+	raft      check.Raft
+	rising    check.Rising
+	foundings check.Groups
+	served    check.Served
 	holdings
 	members    check.Members
 	names      map[nodeid.ID]string // of the machines, by instance
@@ -56,7 +56,7 @@ func newWatch(w *world) *watch {
 	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{},
 		gaveUp: map[uint64]bool{}, names: map[nodeid.ID]string{}}
 	o.served.Bound = servedWithin + 4*w.cfg.TTL + w.cfg.silence()
-	if w.cfg.Wishes > 0 {
+	if w.cfg.Options > 0 {
 		o.served.Bound += longestDelay * w.cfg.TTL
 	}
 	o.longest.Late, o.delayed = lateWord, map[lockfsm.Token]time.Duration{}
@@ -114,7 +114,7 @@ func (o *watch) recorded() bool {
 	})
 }
 
-func (c *call) who() check.Who { return check.Who{Node: c.p.m.name, Op: c.id} }
+func (c *call) who() check.Caller { return check.Caller{Node: c.p.m.name, Op: c.id} }
 
 // asks sees a call begin.
 func (o *watch) asks(c *call) {
@@ -363,6 +363,6 @@ func (o *watch) died(p *proc) {
 		}
 	}
 	if p.m.disk == nil {
-		o.births.EndedEverywhere(nodeidtest.Number(p.instance))
+		o.foundings.EndedEverywhere(nodeidtest.Number(p.instance))
 	}
 }

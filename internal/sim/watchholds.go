@@ -164,7 +164,7 @@ func (o *watch) wanted(c *call) {
 
 // renewed sees that a process has taken in all that came with the acknowledgement of its lease.
 func (o *watch) renewed(p *proc) {
-	if o.w.cfg.Wishes == 0 {
+	if o.w.cfg.Options == 0 {
 		return
 	}
 	sent := p.m.global(p.client.Status(p.m.clock()).Renewed)

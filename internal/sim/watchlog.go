@@ -94,8 +94,8 @@ func (o *watch) born(r *ownReplica) {
 	for _, v := range g.charter.Voters {
 		voters = append(voters, nodeidtest.Number(v.Instance))
 	}
-	o.w.must(o.births.Born(r.Group, g.charter.FoundedUnixMS, voters...))
-	if o.w.cfg.Quiet && o.births.Needless() > 0 {
+	o.w.must(o.foundings.Born(r.Group, g.charter.FoundedUnixMS, voters...))
+	if o.w.cfg.Quiet && o.foundings.Needless() > 0 {
 		o.w.broken("group %x is born, and a group before it had a majority all the time", r.Group)
 	}
 }

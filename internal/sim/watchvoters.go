@@ -62,7 +62,7 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	}
 	fresh, err := o.members.Configured(r.Group, c.Index, members, c.Voters)
 	o.w.must(err)
-	o.births.Configured(r.Group, c.Index, numbers(instances(places, c.Voters)), numbers(instances(places, c.Outgoing)))
+	o.foundings.Configured(r.Group, c.Index, numbers(instances(places, c.Voters)), numbers(instances(places, c.Outgoing)))
 	if !fresh {
 		return
 	}
@@ -86,7 +86,7 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 // parts sees an instance leave in good order. One that was told that it may stop, while others
 // stay, has a replica that no configuration names that is applied anywhere and is newer than those
 // that do.
-func (o *watch) parts(p *proc, raft uint64, said *cluster.Counsel) {
+func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 	if said == nil || said.AllLeaving || !said.MayStop {
 		return
 	}

@@ -13,9 +13,9 @@ import (
 // longestDelay is for how many TTLs a lock stays taken whose holder's session has expired, at most.
 const longestDelay = 4
 
-// wish draws what a call wants. In a world without wishes it draws nothing.
-func (w *world) wish(c *call) {
-	if !w.chance(w.cfg.Wishes) {
+// options draws what a call wants. In a world without wishes it draws nothing.
+func (w *world) options(c *call) {
+	if !w.chance(w.cfg.Options) {
 		return
 	}
 	if c.req.Terms == nil {

@@ -40,21 +40,21 @@ type world struct {
 	fault   string
 }
 
-// happening is something that happens at a time.
-type happening struct {
+// scheduled is something that happens at a time.
+type scheduled struct {
 	at       time.Duration
 	sequence int
 	what     func()
 }
 
-type schedule []happening
+type schedule []scheduled
 
 func (s schedule) Len() int { return len(s) }
 func (s schedule) Less(i, j int) bool {
 	return s[i].at < s[j].at || s[i].at == s[j].at && s[i].sequence < s[j].sequence
 }
 func (s schedule) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-func (s *schedule) Push(h any)   { *s = append(*s, h.(happening)) }
+func (s *schedule) Push(h any)   { *s = append(*s, h.(scheduled)) }
 func (s *schedule) Pop() any {
 	last := len(*s) - 1
 	h := (*s)[last]
@@ -83,13 +83,13 @@ func newWorld(cfg Config) *world {
 // after lets something happen later.
 func (w *world) after(d time.Duration, what func()) {
 	w.sequence++
-	heap.Push(&w.due, happening{at: w.now + max(d, 0), sequence: w.sequence, what: what})
+	heap.Push(&w.due, scheduled{at: w.now + max(d, 0), sequence: w.sequence, what: what})
 }
 
 // pass lets time pass until then, or until done says so, or a rule is broken.
 func (w *world) pass(until time.Duration, done func() bool) bool {
 	for w.due.Len() > 0 && w.due[0].at <= until && w.fault == "" {
-		h := heap.Pop(&w.due).(happening)
+		h := heap.Pop(&w.due).(scheduled)
 		w.now = h.at
 		w.events++
 		h.what()

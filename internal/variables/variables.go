@@ -24,7 +24,7 @@ type Reader struct {
 
 	values map[string]string
 	known  []string // suffixes that were read
-	wrong  []error
+	errs   []error
 }
 
 // prefixForm is the pattern of a prefix.
@@ -59,21 +59,21 @@ func New(prefix string, environ []string) (*Reader, bool) {
 
 // Err returns all errors, or nil.
 func (r *Reader) Err() error {
-	if len(r.wrong) == 0 {
+	if len(r.errs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the environment has %d mistake(s):\n%w", len(r.wrong), errors.Join(r.wrong...))
+	return fmt.Errorf("the environment has %d mistake(s):\n%w", len(r.errs), errors.Join(r.errs...))
 }
 
 // Add records an error whose text names its variable.
-func (r *Reader) Add(err error) { r.wrong = append(r.wrong, err) }
+func (r *Reader) Add(err error) { r.errs = append(r.errs, err) }
 
 // Set reports whether a variable has a value. It does not count as reading the variable.
 func (r *Reader) Set(suffix string) bool { return r.values[suffix] != "" }
 
 // Fault records an error in a variable.
 func (r *Reader) Fault(suffix, format string, args ...any) {
-	r.wrong = append(r.wrong, fmt.Errorf("%s%s: %s", r.Prefix, suffix, fmt.Sprintf(format, args...)))
+	r.errs = append(r.errs, fmt.Errorf("%s%s: %s", r.Prefix, suffix, fmt.Sprintf(format, args...)))
 }
 
 // Text returns the value of a variable, and records the variable as read, as the methods below do.

@@ -173,7 +173,7 @@ func (d *Dir) openMeta() (*meta, error) {
 		}
 		if len(l.segments)+len(l.snapshots) > 0 {
 			return nil, fmt.Errorf("%w: %s is missing although there are files of a log beside it; %s",
-				raftlog.ErrCorrupt, path, wayOut)
+				raftlog.ErrCorrupt, path, recoveryHint)
 		}
 		if err := createMeta(d.cfg.Files, d.cfg.Path); err != nil {
 			return nil, err

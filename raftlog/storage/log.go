@@ -112,7 +112,7 @@ func (d *Dir) files() (listing, error) {
 		if d.meta.find(id) == nil {
 			return l, fmt.Errorf("%w: %s has files of the log of replica %x, which its %s does not record: files "+
 				"of different directories or times are mixed there; %s",
-				raftlog.ErrCorrupt, d.cfg.Path, id, metaName, wayOut)
+				raftlog.ErrCorrupt, d.cfg.Path, id, metaName, recoveryHint)
 		}
 	}
 	return l, nil
@@ -131,7 +131,7 @@ func (d *Dir) admit(want raftlog.Identity, l listing) error {
 			want.Group, d.cfg.Path)
 	case rec.state == logBegun && len(l.segments[want.ID]) == 0:
 		return fmt.Errorf("%w: the files of the log of replica %x (%s%016x-...) are missing from %s; %s",
-			raftlog.ErrCorrupt, want.ID, segmentPrefix, want.ID, d.cfg.Path, wayOut)
+			raftlog.ErrCorrupt, want.ID, segmentPrefix, want.ID, d.cfg.Path, recoveryHint)
 	}
 	if rec != nil && d.meta.alone(want) {
 		return nil

@@ -114,14 +114,14 @@ func openMeta(path string) (*meta, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("%w: %w", raftlog.ErrStorage, err)
 	} else if info.Size() == 0 { // bbolt would initialize it
-		return nil, fmt.Errorf("%w: %s is empty; %s", raftlog.ErrCorrupt, path, wayOut)
+		return nil, fmt.Errorf("%w: %s is empty; %s", raftlog.ErrCorrupt, path, recoveryHint)
 	}
 	db, file, err := openBolt(path)
 	var io *os.PathError
 	if errors.As(err, &io) || errors.Is(err, bbolt.ErrTimeout) {
 		return nil, fmt.Errorf("%w: %s: %w", raftlog.ErrStorage, path, err)
 	} else if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w; %s", raftlog.ErrCorrupt, path, err, wayOut)
+		return nil, fmt.Errorf("%w: %s: %w; %s", raftlog.ErrCorrupt, path, err, recoveryHint)
 	}
 	m := &meta{path: path, db: db, file: file}
 	err = guarded(func() error {
@@ -136,7 +136,7 @@ func openMeta(path string) (*meta, error) {
 		})
 	})
 	if err != nil {
-		err = fmt.Errorf("%w: %s: %w; %s", raftlog.ErrCorrupt, path, err, wayOut)
+		err = fmt.Errorf("%w: %s: %w; %s", raftlog.ErrCorrupt, path, err, recoveryHint)
 		m.failed = err
 		return nil, errors.Join(err, m.close())
 	}

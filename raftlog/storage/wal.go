@@ -93,8 +93,8 @@ type wal struct {
 	finished bool  // closed
 }
 
-// wayOut ends the message of each error for an unreadable log.
-const wayOut = "this replica cannot go on under its raft ID: remove the whole directory and start the instance " +
+// recoveryHint ends the message of each error for an unreadable log.
+const recoveryHint = "this replica cannot go on under its raft ID: remove the whole directory and start the instance " +
 	"again, it then comes back as a new member, which may get a vote again; do not restore an older copy, since " +
 	"the other replicas rely on what this one has acknowledged since"
 
@@ -102,7 +102,7 @@ func (w *wal) refuse(name string, err error) error {
 	if errors.Is(err, raftlog.ErrStorage) {
 		return err
 	}
-	return fmt.Errorf("%w: %s: %w; %s", raftlog.ErrCorrupt, filepath.Join(w.dir, name), err, wayOut)
+	return fmt.Errorf("%w: %s: %w; %s", raftlog.ErrCorrupt, filepath.Join(w.dir, name), err, recoveryHint)
 }
 
 // Volatile reports false: Save waits for the disk.

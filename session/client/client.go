@@ -188,7 +188,7 @@ func (c *Client) Close() {
 // an input or for the core's next deadline, whichever comes first.
 func (c *Client) run() {
 	defer close(c.ended)
-	alarm := clock.NewAlarm(c.config.Clock)
+	alarm := clock.NewTimer(c.config.Clock)
 	defer alarm.Stop()
 	for {
 		select {

@@ -36,21 +36,21 @@ type Core struct {
 	targets []nodeid.Endpoint
 	cursor  int
 
-	phase      Phase
-	target     nodeid.Endpoint
-	askDue     bool // the question to target, Open or Attach, leaves with the next frame
-	pipeline   bool // target is believed to lead: requests travel right behind Attach
-	retryAt    clock.Time
-	aim        nodeid.Endpoint // asked at retryAt; zero means the next target in turn
-	answerBy   clock.Time
-	patience   time.Duration
-	wait       time.Duration
-	moves      int        // changes of target without a wait
-	since      clock.Time // when this attachment was confirmed
-	orphaned   clock.Time // when the leader was lost; zero while attached
-	term       uint64     // the highest term named by any voter
-	provenTerm uint64     // of the leader that opened or attached this session last
-	graceUntil clock.Time // end of the grace, as the leader reported it; zero if it is over or unknown
+	phase         Phase
+	target        nodeid.Endpoint
+	askDue        bool // the question to target, Open or Attach, leaves with the next frame
+	pipeline      bool // target is believed to lead: requests travel right behind Attach
+	retryAt       clock.Time
+	hint          nodeid.Endpoint // asked at retryAt; zero means the next target in turn
+	answerBy      clock.Time
+	answerTimeout time.Duration
+	wait          time.Duration
+	moves         int        // changes of target without a wait
+	since         clock.Time // when this attachment was confirmed
+	orphaned      clock.Time // when the leader was lost; zero while attached
+	term          uint64     // the highest term named by any voter
+	provenTerm    uint64     // of the leader that opened or attached this session last
+	graceUntil    clock.Time // end of the grace, as the leader reported it; zero if it is over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
@@ -98,7 +98,7 @@ type Core struct {
 // before Rebind.
 func NewCore(now clock.Time, ttl time.Duration) *Core {
 	c := &Core{askTTL: ttl, number: 1, wait: waitFirst, orphaned: now, byNumber: make(map[lockfsm.Number]*entry)}
-	c.patience = c.answerTime()
+	c.answerTimeout = c.answerTime()
 	return c
 }
 
@@ -114,14 +114,14 @@ func (c *Core) Rebind(now clock.Time, record []byte, targets []nodeid.Endpoint) 
 	c.forgetSession(ErrLost, SessionRestarted)
 	c.record, c.targets, c.cursor, c.bound = record, targets, 0, record != nil
 	c.term, c.provenTerm, c.moves, c.wait = 0, 0, 0, waitFirst
-	c.patience = c.answerTime()
+	c.answerTimeout = c.answerTime()
 	switch {
 	case c.closing:
 		c.finishClose()
 	case c.bound:
-		c.seek(now, now, nodeid.Endpoint{})
+		c.findLeader(now, now, nodeid.Endpoint{})
 	default:
-		c.seek(now, 0, nodeid.Endpoint{})
+		c.findLeader(now, 0, nodeid.Endpoint{})
 	}
 }
 
@@ -130,7 +130,7 @@ func (c *Core) SetTargets(now clock.Time, targets []nodeid.Endpoint) {
 	c.begin(now)
 	c.targets, c.cursor = targets, 0
 	if c.phase == Seeking && c.bound && !c.closed && c.retryAt == 0 {
-		c.seek(now, now, nodeid.Endpoint{})
+		c.findLeader(now, now, nodeid.Endpoint{})
 	}
 }
 
@@ -202,7 +202,7 @@ func (c *Core) Next() clock.Time {
 	case Attached:
 		consider(c.renewAt())
 		if oldest, ok := c.renewals.Oldest(); ok {
-			consider(oldest.Add(c.patience))
+			consider(oldest.Add(c.answerTimeout))
 		}
 	}
 	return next

@@ -58,7 +58,7 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 	case session.ReplyEvicted:
 		c.evicted(r)
 	case session.ReplyTaken:
-		c.taken(r)
+		c.readTaken(r)
 	case session.ReplyWanted:
 		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageHeld {
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWanted, Request: e.req})
@@ -98,7 +98,7 @@ func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 	c.session, c.proof, c.nonce, c.provenTerm = r.Session, c.nonce, lockfsm.Nonce{}, r.Term
 	c.lease = lease{ttl: min(r.TTL, c.askTTL), sent: c.nonceSent}
 	c.nonceSent = 0
-	c.patience = c.answerTime()
+	c.answerTimeout = c.answerTime()
 	c.ask(now, c.find(from), true)
 }
 
@@ -316,8 +316,8 @@ func (c *Core) evicted(r *session.Reply) {
 	c.endedBy(e, &ForcedError{By: string(r.Record), Reason: string(r.Value)}, LossForced)
 }
 
-// taken reads that another session has resumed a hold.
-func (c *Core) taken(r *session.Reply) {
+// readTaken reads that another session has resumed a hold.
+func (c *Core) readTaken(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil {
 		c.endedBy(e, &TakenError{Record: bytes.Clone(r.Record)}, LossTaken)
 	}
@@ -365,7 +365,7 @@ func (c *Core) renewed(r *session.Reply) {
 		c.lease.renewed(sent)
 		c.renewals.heard = r.Seq
 		c.tally.answered(c.heardAt.Sub(sent))
-		c.patience = c.answerTime()
+		c.answerTimeout = c.answerTime()
 	}
 }
 

@@ -16,14 +16,14 @@ import (
 // may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// seek leaves the current target and asks again at the given time: aim, or if that is zero the next
-// target in turn.
-func (c *Core) seek(now, at clock.Time, aim nodeid.Endpoint) {
+// findLeader leaves the current target and asks again at the given time: aim, or if that is zero
+// the next target in turn.
+func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
 		c.tally.unanswered += c.renewals.Count()
 	}
-	c.phase, c.retryAt, c.aim = Seeking, at, aim
+	c.phase, c.retryAt, c.hint = Seeking, at, aim
 	c.askDue, c.renewDue = false, false
 	c.graceUntil = 0
 	c.renewals.Forget()
@@ -42,25 +42,25 @@ func (c *Core) dropFrees() {
 // move turns to another target at once, or after a wait if that happens too often: two voters that
 // name each other must not make the client loop at network speed.
 func (c *Core) move(now clock.Time, aim nodeid.Endpoint) {
-	c.calm(now)
+	c.resetBackoff(now)
 	c.moves++
 	if c.moves > movesAtOnce+len(c.targets) {
 		c.pause(now, aim)
 		return
 	}
-	c.seek(now, now, aim)
+	c.findLeader(now, now, aim)
 }
 
 // pause turns to another target after a growing wait.
 func (c *Core) pause(now clock.Time, aim nodeid.Endpoint) {
-	c.calm(now)
+	c.resetBackoff(now)
 	wait := c.wait
 	c.wait, c.moves = min(2*wait, waitLongest), 0
-	c.seek(now, now.Add(wait), aim)
+	c.findLeader(now, now.Add(wait), aim)
 }
 
-// calm resets the backoff if this attachment was stable.
-func (c *Core) calm(now clock.Time) {
+// resetBackoff resets the backoff if this attachment was stable.
+func (c *Core) resetBackoff(now clock.Time) {
 	if c.phase == Attached && now.Sub(c.since) >= settled {
 		c.wait, c.moves = waitFirst, 0
 	}
@@ -68,7 +68,7 @@ func (c *Core) calm(now clock.Time) {
 
 // askNext asks the target that is due.
 func (c *Core) askNext(now clock.Time) {
-	to, believed := c.aim, true
+	to, believed := c.hint, true
 	if to.ID.IsZero() {
 		if len(c.targets) == 0 {
 			c.retryAt = 0 // wait for SetTargets
@@ -101,14 +101,14 @@ func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 		c.nonce, c.nonceSent, c.nonceTo, c.spare = c.spare, 0, nil, lockfsm.Nonce{}
 	}
 	c.target, c.pipeline, c.askDue = to, believed, true
-	c.retryAt, c.aim = 0, nodeid.Endpoint{}
+	c.retryAt, c.hint = 0, nodeid.Endpoint{}
 	c.phase = Attaching
 	if c.session == 0 {
 		c.phase = Opening
 	}
 	wait := c.answerTime()
 	if believed {
-		wait = c.patience
+		wait = c.answerTimeout
 	}
 	c.answerBy = now.Add(wait)
 }
@@ -117,14 +117,14 @@ func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 // gets more time when it is asked again.
 func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
-		c.patience = min(2*c.patience, renewEvery(c.ttl()))
+		c.answerTimeout = min(2*c.answerTimeout, renewEvery(c.ttl()))
 	}
 	c.move(now, nodeid.Endpoint{})
 }
 
 // tickAttached renews, and notices a leader that has stopped responding without its stream ending.
 func (c *Core) tickAttached(now clock.Time) {
-	if oldest, ok := c.renewals.Oldest(); ok && now.Sub(oldest) >= c.patience {
+	if oldest, ok := c.renewals.Oldest(); ok && now.Sub(oldest) >= c.answerTimeout {
 		c.unanswered(now)
 		return
 	}
@@ -148,7 +148,7 @@ func (c *Core) renewAt() clock.Time {
 	}
 	at := c.renewedAt.Add(every)
 	if _, flying := c.renewals.Oldest(); !flying && c.open > 0 {
-		at = min(at, max(c.renewedAt, c.heardAt).Add(c.patience))
+		at = min(at, max(c.renewedAt, c.heardAt).Add(c.answerTimeout))
 	}
 	return at
 }

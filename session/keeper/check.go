@@ -25,7 +25,7 @@ func (k *Core) Check() error {
 				return fmt.Errorf("attachment %d of %d is live, the session is %+v", a.epoch, a.session, s)
 			}
 		}
-		if len(p.attachments)+p.opens+p.queued+len(p.owed) == 0 && !p.isTouched {
+		if len(p.attachments)+p.opens+p.queued+len(p.pending) == 0 && !p.isTouched {
 			return fmt.Errorf("peer %d is kept without a reason", p.id)
 		}
 	}

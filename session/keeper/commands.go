@@ -13,7 +13,7 @@ import (
 
 // piece is a run of commands that waits to be proposed: commands of one attachment, or one Open.
 type piece struct {
-	peer  *keptPeer
+	peer  *peerState
 	on    *attachment // nil for an Open
 	nonce lockfsm.Nonce
 	bytes []byte
@@ -52,7 +52,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 
 // takeCommands queues the commands of a frame, in runs of the same attachment. It reports false if
 // the frame has a command that no client may send.
-func (k *Core) takeCommands(p *keptPeer, frame []byte) bool {
+func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	run := piece{peer: p}
 	for len(frame) > 0 {
 		command, rest, err := lockfsm.Next(frame)
@@ -91,7 +91,7 @@ func (k *Core) takeCommands(p *keptPeer, frame []byte) bool {
 // admit checks one command. It returns the piece to which the command belongs, without its bytes;
 // the piece has no peer if the command must not be proposed. It returns false if no client may send
 // the command.
-func (k *Core) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool) {
+func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (piece, bool) {
 	switch h.Kind {
 	case lockfsm.Open:
 		return k.admitOpen(p, command)
@@ -112,13 +112,13 @@ func (k *Core) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool
 
 // pendingOpen is an Open that was admitted and is not applied yet.
 type pendingOpen struct {
-	peer   *keptPeer
+	peer   *peerState
 	opener lockfsm.Opener
 }
 
 // admitOpen admits an Open once for each nonce. The keeper, not the client, sets what the session
 // belongs to.
-func (k *Core) admitOpen(p *keptPeer, command []byte) (piece, bool) {
+func (k *Core) admitOpen(p *peerState, command []byte) (piece, bool) {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
 		return piece{}, false
@@ -158,7 +158,7 @@ func (k *Core) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 
 // admitAttach begins an attachment, which replaces one with a lower epoch. A peer that does not own
 // the session is refused here, before it can displace the legitimate attachment.
-func (k *Core) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool) {
+func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (piece, bool) {
 	nonce, err := lockfsm.PeekNonce(command)
 	if err != nil {
 		return piece{}, false
@@ -180,7 +180,7 @@ func (k *Core) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) (piece
 	return k.beginAttachment(p, h, nonce), true
 }
 
-func (k *Core) beginAttachment(p *keptPeer, h lockfsm.Header, nonce lockfsm.Nonce) piece {
+func (k *Core) beginAttachment(p *peerState, h lockfsm.Header, nonce lockfsm.Nonce) piece {
 	old := k.attachments[h.Session]
 	if old != nil && h.Epoch <= old.epoch {
 		k.unknown(p, h.Session, h.Epoch)
@@ -226,7 +226,7 @@ func (k *Core) refuse(p piece) {
 	}
 }
 
-func (k *Core) forgetOpen(nonce lockfsm.Nonce) *keptPeer {
+func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 	p := k.opens[nonce].peer
 	if p != nil {
 		p.opens--
@@ -254,7 +254,7 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	}
 	blob = make([]byte, 0, size+64+32*min(len(k.expireDue), expiresPerBlob))
 	blob = lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: wallUnixMS}.Append(blob)
-	if k.bearing() {
+	if k.bornDue() {
 		blob = lockfsm.Command{Kind: lockfsm.Born}.Append(blob)
 	}
 	if k.graceDue && !k.graceSent {

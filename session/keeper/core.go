@@ -101,16 +101,16 @@ type Core struct {
 	waiters, flying []*attachment // their renewal waits for a round to begin, or to be confirmed
 	round           uint64
 	roundAt         clock.Time
-	peers           map[nodeid.ID]*keptPeer
+	peers           map[nodeid.ID]*peerState
 	// All peers; the peers touched in this turn; the peers to which an end is still owed.
-	roll, touched, owing []*keptPeer
+	roll, touched, owing []*peerState
 	askers               []nodeid.ID
 	asking               map[nodeid.ID]struct{}
 }
 
 // NewCore returns a core without a leader.
 func NewCore() *Core {
-	return &Core{peers: make(map[nodeid.ID]*keptPeer), asking: make(map[nodeid.ID]struct{})}
+	return &Core{peers: make(map[nodeid.ID]*peerState), asking: make(map[nodeid.ID]struct{})}
 }
 
 // Role sets the role after a change of term, of leader, or of this voter's part. All queues are
@@ -139,14 +139,14 @@ func (k *Core) Role(now clock.Time, r Role) {
 }
 
 // throwAway discards all state of the term and returns the peers that were attached.
-func (k *Core) throwAway() (attached []*keptPeer) {
+func (k *Core) throwAway() (attached []*peerState) {
 	for _, p := range k.roll {
 		if len(p.attachments) > 0 || p.opens > 0 {
 			attached = append(attached, p)
 		}
 		k.touch(p)
 		p.attachments, p.opens, p.queued = nil, 0, 0
-		p.owed, p.owedSent = nil, 0
+		p.pending, p.pendingSent = nil, 0
 	}
 	k.led, k.born, k.graceOver = false, false, false
 	k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, 0
@@ -287,12 +287,12 @@ func (k *Core) Next() clock.Time {
 
 // due reports whether a command of the keeper's own is due.
 func (k *Core) due() bool {
-	return k.bearing() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
+	return k.bornDue() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
 		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born they would be refused and lost
 }
 
-// bearing reports whether Born is due.
-func (k *Core) bearing() bool { return k.allBound && !k.bornSent && !k.born }
+// bornDue reports whether Born is due.
+func (k *Core) bornDue() bool { return k.allBound && !k.bornSent && !k.born }
 
 // Status describes the core.
 func (k *Core) Status() Status {

@@ -283,7 +283,7 @@ func (k *Keeper) Close() {
 // senders gather its output.
 func (k *Keeper) run() {
 	defer close(k.ended)
-	alarm := clock.NewAlarm(k.config.Clock)
+	alarm := clock.NewTimer(k.config.Clock)
 	defer alarm.Stop()
 	for {
 		select {

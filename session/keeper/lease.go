@@ -81,7 +81,7 @@ func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 
 // openerOf returns the owner of a session that a peer opens. It reports false if the record
 // contradicts the connection.
-func (k *Core) openerOf(p *keptPeer, record []byte) (o lockfsm.Opener, ok bool) {
+func (k *Core) openerOf(p *peerState, record []byte) (o lockfsm.Opener, ok bool) {
 	o.Instance, ok = p.id, true
 	if k.Vouch != nil {
 		o.Capability, ok = k.Vouch(p.id, record)
@@ -94,13 +94,13 @@ func (k *Core) openerOf(p *keptPeer, record []byte) (o lockfsm.Opener, ok bool) 
 
 // owns reports whether a peer that knows this nonce may use a session. The nonce alone proves
 // nothing: every voter has it.
-func (k *Core) owns(p *keptPeer, nonce lockfsm.Nonce, s *keptSession) bool {
+func (k *Core) owns(p *peerState, nonce lockfsm.Nonce, s *keptSession) bool {
 	opener, _ := k.openerOf(p, nil)
 	return nonce == s.nonce && opener == s.opener
 }
 
 // takeRenewals reads the renewals of a frame. It reports false if they are malformed.
-func (k *Core) takeRenewals(p *keptPeer, frame []byte) bool {
+func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 	for n := 0; len(frame) > 0; n++ {
 		r, rest, err := session.NextRenewal(frame)
 		if err != nil || n == frameRenewals {

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// keptPeer is an instance that has sent something. It is kept while it has attachments, pending
+// peerState is an instance that has sent something. It is kept while it has attachments, pending
 // commands or owed ends.
-type keptPeer struct {
+type peerState struct {
 	id          nodeid.ID
 	rights      *capability.Capability // of the connection of the last frame; nil for a full instance
 	attachments []*attachment
@@ -20,18 +20,18 @@ type keptPeer struct {
 	queued      int      // bytes of commands that wait to be proposed
 	out         [][]byte // replies of this turn, in frames; the last one grows
 	likely      int      // predicted bytes of a frame
-	owed        []owedEnd
-	owedSent    int // how many of them are in out
+	pending     []pendingEnd
+	pendingSent int // how many of them are in out
 	retryAt     clock.Time
-	redirected  bool    // in this turn
-	ended       owedEnd // last unknown attachment answered in this turn: a run of its commands gets one answer
+	redirected  bool       // in this turn
+	ended       pendingEnd // last unknown attachment answered in this turn: a run of its commands gets one answer
 	isTouched   bool
 	place       int // index in roll
 }
 
-// owedEnd is the end of an attachment for a peer whose queue was full. It is repeated until it is
-// accepted, since the client cannot know that a frame was dropped.
-type owedEnd struct {
+// pendingEnd is the end of an attachment for a peer whose queue was full. It is repeated until it
+// is accepted, since the client cannot know that a frame was dropped.
+type pendingEnd struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
 	reason  session.EndReason
@@ -43,7 +43,7 @@ type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
 	nonce   lockfsm.Nonce // of its Attach
-	peer    *keptPeer
+	peer    *peerState
 	live    bool // its Attach is applied: the session has this epoch in the state
 	over    bool
 	// A renewal waits for the next round to begin, if its client still receives answers; then it
@@ -62,10 +62,10 @@ type PeerReplies struct {
 	Frames [][]byte
 }
 
-func (k *Core) peer(id nodeid.ID) *keptPeer {
+func (k *Core) peer(id nodeid.ID) *peerState {
 	p := k.peers[id]
 	if p == nil {
-		p = &keptPeer{id: id, place: len(k.roll)}
+		p = &peerState{id: id, place: len(k.roll)}
 		k.peers[id] = p
 		k.roll = append(k.roll, p)
 	}
@@ -74,7 +74,7 @@ func (k *Core) peer(id nodeid.ID) *keptPeer {
 }
 
 // touch adds p to the list of this turn, which is the order in which replies are sent.
-func (k *Core) touch(p *keptPeer) {
+func (k *Core) touch(p *peerState) {
 	if !p.isTouched {
 		p.isTouched = true
 		k.touched = append(k.touched, p)
@@ -82,7 +82,7 @@ func (k *Core) touch(p *keptPeer) {
 }
 
 // reply appends a record for a peer.
-func (k *Core) reply(p *keptPeer, r *session.Reply) {
+func (k *Core) reply(p *peerState, r *session.Reply) {
 	k.touch(p)
 	last := len(p.out) - 1
 	if last < 0 || len(p.out[last]) >= replyBytes {
@@ -94,14 +94,14 @@ func (k *Core) reply(p *keptPeer, r *session.Reply) {
 
 // Replies returns the replies to send, in order. Replied must be called once for each peer.
 func (k *Core) Replies() []PeerReplies {
-	k.payOwed()
+	k.sendPending()
 	var all []PeerReplies
 	for _, p := range k.touched {
 		if n := len(p.out); n > 0 {
 			p.likely = session.Likely(p.likely, len(p.out[n-1]))
 			all = append(all, PeerReplies{Peer: p.id, Frames: p.out})
 		}
-		p.out, p.redirected, p.ended, p.isTouched = nil, false, owedEnd{}, false
+		p.out, p.redirected, p.ended, p.isTouched = nil, false, pendingEnd{}, false
 	}
 	for i, p := range k.touched {
 		k.strike(p)
@@ -111,16 +111,16 @@ func (k *Core) Replies() []PeerReplies {
 	return all
 }
 
-// payOwed writes the owed ends.
-func (k *Core) payOwed() {
+// sendPending writes the owed ends.
+func (k *Core) sendPending() {
 	for _, p := range k.owing {
 		if k.now.Before(p.retryAt) {
 			continue
 		}
-		for _, o := range p.owed {
+		for _, o := range p.pending {
 			k.reply(p, &session.Reply{Kind: session.ReplyEnded, Session: o.session, Epoch: o.epoch, Reason: o.reason})
 		}
-		p.owedSent, p.retryAt = len(p.owed), k.now.Add(retryAfter)
+		p.pendingSent, p.retryAt = len(p.pending), k.now.Add(retryAfter)
 	}
 }
 
@@ -133,20 +133,20 @@ func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 		return
 	}
 	if accepted {
-		p.owed = slices.Delete(p.owed, 0, p.owedSent)
-		p.owedSent = 0
-		if len(p.owed) == 0 {
+		p.pending = slices.Delete(p.pending, 0, p.pendingSent)
+		p.pendingSent = 0
+		if len(p.pending) == 0 {
 			k.settle(p)
 		}
 		return
 	}
-	p.owedSent = 0
+	p.pendingSent = 0
 	for len(p.attachments) > 0 {
 		a := p.attachments[len(p.attachments)-1]
 		k.detach(a)
-		p.owe(owedEnd{session: a.session, epoch: a.epoch, reason: session.EndOverloaded})
+		p.owe(pendingEnd{session: a.session, epoch: a.epoch, reason: session.EndOverloaded})
 	}
-	if len(p.owed) > 0 {
+	if len(p.pending) > 0 {
 		p.retryAt = now.Add(retryAfter)
 		if !slices.Contains(k.owing, p) {
 			k.owing = append(k.owing, p)
@@ -156,27 +156,27 @@ func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 }
 
 // owe records an end to be repeated, once per session.
-func (p *keptPeer) owe(end owedEnd) {
-	for i := range p.owed {
-		if p.owed[i].session == end.session {
-			p.owed[i] = end
+func (p *peerState) owe(end pendingEnd) {
+	for i := range p.pending {
+		if p.pending[i].session == end.session {
+			p.pending[i] = end
 			return
 		}
 	}
-	if len(p.owed) < peerAttachments {
-		p.owed = append(p.owed, end)
+	if len(p.pending) < peerAttachments {
+		p.pending = append(p.pending, end)
 	}
 }
 
 // settle removes a peer from the list of peers with owed ends.
-func (k *Core) settle(p *keptPeer) {
-	k.owing = slices.DeleteFunc(k.owing, func(o *keptPeer) bool { return o == p })
+func (k *Core) settle(p *peerState) {
+	k.owing = slices.DeleteFunc(k.owing, func(o *peerState) bool { return o == p })
 	k.strike(p)
 }
 
 // strike forgets a peer that has nothing left.
-func (k *Core) strike(p *keptPeer) {
-	if p.isTouched || len(p.attachments)+len(p.owed)+p.opens+p.queued > 0 || k.peers[p.id] != p {
+func (k *Core) strike(p *peerState) {
+	if p.isTouched || len(p.attachments)+len(p.pending)+p.opens+p.queued > 0 || k.peers[p.id] != p {
 		return
 	}
 	delete(k.peers, p.id)
@@ -213,7 +213,7 @@ func (k *Core) Down(now clock.Time, id nodeid.ID) {
 	for len(p.attachments) > 0 {
 		k.detach(p.attachments[len(p.attachments)-1])
 	}
-	p.owed, p.owedSent, p.out = nil, 0, nil
+	p.pending, p.pendingSent, p.out = nil, 0, nil
 	k.settle(p)
 }
 
@@ -231,8 +231,8 @@ func (k *Core) end(a *attachment, reason session.EndReason) {
 }
 
 // unknown answers a message on an attachment that does not exist.
-func (k *Core) unknown(p *keptPeer, id lockfsm.SessionID, epoch lockfsm.Epoch) {
-	said := owedEnd{session: id, epoch: epoch, reason: session.EndUnknown}
+func (k *Core) unknown(p *peerState, id lockfsm.SessionID, epoch lockfsm.Epoch) {
+	said := pendingEnd{session: id, epoch: epoch, reason: session.EndUnknown}
 	if p.ended != said {
 		p.ended = said
 		k.reply(p, &session.Reply{Kind: session.ReplyEnded, Session: id, Epoch: epoch, Reason: session.EndUnknown})
@@ -240,7 +240,7 @@ func (k *Core) unknown(p *keptPeer, id lockfsm.SessionID, epoch lockfsm.Epoch) {
 }
 
 // redirect sends a peer the leader, once per turn.
-func (k *Core) redirect(p *keptPeer) {
+func (k *Core) redirect(p *peerState) {
 	if !p.redirected {
 		p.redirected = true
 		leader := k.role.Leader

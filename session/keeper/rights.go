@@ -13,7 +13,7 @@ import (
 // others.
 
 // mayAcquire reports whether a peer may lock each key of an Acquire. If not, it tells the peer.
-func (k *Core) mayAcquire(p *keptPeer, command []byte) bool {
+func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
 		return true // the state machine refuses it, as for any peer

@@ -92,9 +92,9 @@ func (a *attacker) hearsay(ctx context.Context, target known) tally {
 	var bodies [][]byte
 	for _, at := range []uint64{1 << 20, 1 << 50, 1<<56 - 1, 1 << 60} {
 		bodies = append(bodies,
-			attack.Announce(to, group, at, me),
+			attack.Push(to, group, at, me),
 			attack.Prepare(to, group, rand.Uint64()>>1, 1<<40, at, me),
-			attack.Who("z", "127.0.0.1:9", group, at, me))
+			attack.InstanceInfo("z", "127.0.0.1:9", group, at, me))
 	}
 	return a.ask(ctx, target, key, bodies...)
 }
