@@ -12,16 +12,14 @@ import (
 // may be gone. Raft itself restarts a replica with any earlier commit index.
 
 // apply turns committed entries into events, in order. Raft hands out only entries that are durable
-// here. Entries wait for the Save that a configuration among them needs. If another replica's
-// snapshot is installed meanwhile, it has their effect.
+// here. Entries wait for the Save that a configuration among them needs, unless a snapshot of another
+// replica overtakes them.
 func (c *Core) apply() {
 	for len(c.applies) > 0 && c.appends.knows(lastChange(c.applies[0])) {
 		m := c.applies[0]
 		c.applies = append(c.applies[:0], c.applies[1:]...)
-		if lastIndex(m) > c.applied {
-			for _, e := range m.GetEntries() {
-				c.applyEntry(e)
-			}
+		for _, e := range m.GetEntries() {
+			c.applyEntry(e)
 		}
 		c.held = append(c.held, m.GetResponses()...)
 	}

@@ -30,39 +30,48 @@ func TestAReportedConfigurationSurvivesACrash(t *testing.T) {
 }
 
 // A configuration waits for the Save that makes its commit index durable, and a snapshot of the
-// leader is in the same Save. The snapshot has the effect of what waits.
+// leader arrives. Raft takes the snapshot's configuration at once. The change that waits must not be
+// applied to that: here it would take the vote of replica 4.
 func TestASnapshotOvertakesWhatWaitsToBeApplied(t *testing.T) {
-	c := newCluster(t, 3, 3)
-	r := c.replicas[0]
-	change, err := proto.Marshal(&raftpb.ConfChangeV2{
-		Changes: single(nil, raftpb.ConfChangeAddLearnerNode, 4), Context: added(testMembers(4)[0])})
-	must(err)
-	entry := func(index uint64, kind raftpb.EntryType, data []byte) *raftpb.Entry {
-		return &raftpb.Entry{Index: &index, Term: new(uint64(2)), Type: &kind, Data: data}
-	}
-	step := func(kind raftpb.MessageType, index, commit uint64, entries ...*raftpb.Entry) {
-		m := &raftpb.Message{Type: &kind, To: &r.id, From: new(uint64(2)), Term: new(uint64(2)),
-			Index: &index, LogTerm: new(min(index, 2)), Commit: &commit, Entries: entries}
-		if kind == raftpb.MsgSnap {
-			m.Snapshot = &raftpb.Snapshot{
-				Data: append(envelope(2, testMembers(1, 2, 3, 4)), new(machine).snapshot()...),
-				Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(9)), Term: new(uint64(2)),
-					ConfState: &raftpb.ConfState{Voters: []uint64{1, 2, 3}, Learners: []uint64{4}}}}
+	for _, saving := range []bool{false, true} { // whether the Save has begun when the snapshot comes
+		c := newCluster(t, 3, 3)
+		r := c.replicas[0]
+		change, err := proto.Marshal(&raftpb.ConfChangeV2{
+			Changes: single(nil, raftpb.ConfChangeAddLearnerNode, 4), Context: added(testMembers(4)[0])})
+		must(err)
+		entry := func(index uint64, kind raftpb.EntryType, data []byte) *raftpb.Entry {
+			return &raftpb.Entry{Index: &index, Term: new(uint64(2)), Type: &kind, Data: data}
 		}
-		r.core.Step(m)
-		r.turn()
-	}
-	step(raftpb.MsgApp, 1, 1, entry(2, raftpb.EntryConfChangeV2, change))
-	r.sync()
-	step(raftpb.MsgApp, 2, 1, entry(3, raftpb.EntryNormal, []byte("batch"))) // a Save begins
-	step(raftpb.MsgApp, 3, 2)                                                // the change is committed
-	if r.config.has(4) {
-		t.Fatal("the change is applied before its commit index is durable")
-	}
-	step(raftpb.MsgSnap, 0, 0)
-	r.sync()
-	r.sync()
-	if r.core.applied != 9 || !r.config.has(4) || len(r.core.applies) != 0 {
-		t.Errorf("applied is %d, want 9; the configuration is %+v", r.core.applied, r.config)
+		step := func(kind raftpb.MessageType, index, commit uint64, entries ...*raftpb.Entry) {
+			m := &raftpb.Message{Type: &kind, To: &r.id, From: new(uint64(2)), Term: new(uint64(2)),
+				Index: &index, LogTerm: new(min(index, 2)), Commit: &commit, Entries: entries}
+			if kind == raftpb.MsgSnap {
+				m.Snapshot = &raftpb.Snapshot{
+					Data: append(envelope(5, testMembers(1, 2, 3, 4)), new(machine).snapshot()...),
+					Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(9)), Term: new(uint64(2)),
+						ConfState: &raftpb.ConfState{Voters: []uint64{1, 2, 3, 4}}}}
+			}
+			r.core.Step(m)
+			r.turn()
+		}
+		step(raftpb.MsgApp, 1, 1, entry(2, raftpb.EntryConfChangeV2, change))
+		r.sync()
+		if !saving {
+			step(raftpb.MsgApp, 2, 1, entry(3, raftpb.EntryNormal, []byte("batch"))) // another Save begins
+		}
+		step(raftpb.MsgApp, 2, 2) // the change is committed
+		if r.config.has(4) {
+			t.Fatal("the change is applied before its commit index is durable")
+		}
+		step(raftpb.MsgSnap, 0, 0)
+		for r.save != nil {
+			r.sync()
+		}
+		if voters := r.core.node.Status().Config.Voters.IDs(); r.core.applied != 9 || r.config.Index != 5 || len(voters) != 4 ||
+			len(r.core.applies) != 0 {
+			t.Errorf("saving %v: applied is %d, want 9; raft's voters are %v; the configuration is %+v", saving,
+				r.core.applied, voters, r.config)
+		}
+		c.verify()
 	}
 }

@@ -89,10 +89,14 @@ func (c *Core) name() {
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})
 }
 
-// overtake abandons the snapshot that is being taken, because a snapshot of another replica is on
-// its way to the store; named after that, it would set the log back. A Prepare under way cannot be
-// stopped and is waited for. A snapshot that is already among the appends is saved before the
-// other.
+// overtake makes way for the snapshot of another replica, which is on its way to the store.
+//
+// It abandons the snapshot that is being taken; named after that, it would set the log back. A
+// Prepare under way cannot be stopped and is waited for. A snapshot that is already among the
+// appends is saved before the other.
+//
+// It drops what waits to be applied. Raft has taken the snapshot's configuration already, and an
+// older change, applied to that, would make a configuration that the group never had.
 func (c *Core) overtake() {
 	switch c.taking.step {
 	case takeCapture:
@@ -100,6 +104,11 @@ func (c *Core) overtake() {
 	case takePrepare:
 		c.taking.overtaken = true
 	}
+	for _, m := range c.applies {
+		c.held = append(c.held, m.GetResponses()...)
+	}
+	clear(c.applies)
+	c.applies = c.applies[:0]
 }
 
 // prepareHung reports whether a Prepare has exceeded its limit. It must be called once in each

@@ -37,7 +37,7 @@ func log() []Bug {
 		{Name: "reported-before-known", Room: "raftlog", Hazard: "A5", Some: true,
 			Breaks: "a leader reports a configuration and restarts without it, and needs a vote that is gone"},
 		{Name: "applied-behind-a-snapshot", Room: "raftlog", Hazard: "42",
-			Breaks: "entries that waited are applied to the snapshot that has their effect already"},
+			Breaks: "a change that waited is applied to the configuration of a newer snapshot"},
 		{Name: "never-nudged", Room: "raftlog", Hazard: "A5",
 			Breaks: "an idle group never sees its configuration known, and stays in a joint one after a failed transfer"},
 		{Name: "heard-of-earlier-lead-counts", Room: "raftlog", Hazard: "41", Some: true,

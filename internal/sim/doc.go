@@ -7,7 +7,7 @@
 //
 // [Draw] makes a [Config] from a seed, [Run] runs it and returns a [Report]; [DrawFounding] and
 // [RunFounding] do so for runs that are about founding alone. A [Campaign] does it for many seeds,
-// says which command repeats one that fails.
+// and says which command repeats one that fails.
 //
 // # The picture
 //
