@@ -12,12 +12,12 @@ import (
 
 // simulate runs what the environment selects, see sim.Campaign. Each run includes the witness
 // check; the second judge is added here.
-func simulate(t *testing.T, births bool, runs uint64) {
+func simulate(t *testing.T, foundings bool, runs uint64) {
 	c := sim.Campaign{
-		Births: births,
-		Seed:   func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) },
-		Judge:  func(events []history.Event) error { return judge.Porcupine(events, judge.Options{}) },
-		Say:    t.Logf, Package: "judge",
+		Foundings: foundings,
+		Seed:      func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) },
+		Judge:     func(events []history.Event) error { return judge.Porcupine(events, judge.Options{}) },
+		Say:       t.Logf, Package: "judge",
 	}
 	if err := c.FromEnvironment(runs); err != nil {
 		t.Fatal(err)

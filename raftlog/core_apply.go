@@ -12,8 +12,8 @@ import (
 // may be gone. Raft itself restarts a replica with any earlier commit index.
 
 // apply turns committed entries into events, in order. Raft hands out only entries that are durable
-// here. Entries wait for the Save that a configuration among them needs, unless a snapshot of another
-// replica overtakes them.
+// here. Entries wait for the Save that a configuration among them needs, unless a snapshot of
+// another replica overtakes them.
 func (c *Core) apply() {
 	for len(c.applies) > 0 && c.appends.knows(lastChange(c.applies[0])) {
 		m := c.applies[0]

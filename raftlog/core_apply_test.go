@@ -30,8 +30,8 @@ func TestAReportedConfigurationSurvivesACrash(t *testing.T) {
 }
 
 // A configuration waits for the Save that makes its commit index durable, and a snapshot of the
-// leader arrives. Raft takes the snapshot's configuration at once. The change that waits must not be
-// applied to that: here it would take the vote of replica 4.
+// leader arrives. Raft takes the snapshot's configuration at once. The change that waits must not
+// be applied to that: here it would take the vote of replica 4.
 func TestASnapshotOvertakesWhatWaitsToBeApplied(t *testing.T) {
 	for _, saving := range []bool{false, true} { // whether the Save has begun when the snapshot comes
 		c := newCluster(t, 3, 3)
@@ -67,8 +67,8 @@ func TestASnapshotOvertakesWhatWaitsToBeApplied(t *testing.T) {
 		for r.save != nil {
 			r.sync()
 		}
-		if voters := r.core.node.Status().Config.Voters.IDs(); r.core.applied != 9 || r.config.Index != 5 || len(voters) != 4 ||
-			len(r.core.applies) != 0 {
+		voters := r.core.node.Status().Config.Voters.IDs()
+		if r.core.applied != 9 || r.config.Index != 5 || len(voters) != 4 || len(r.core.applies) != 0 {
 			t.Errorf("saving %v: applied is %d, want 9; raft's voters are %v; the configuration is %+v", saving,
 				r.core.applied, voters, r.config)
 		}
