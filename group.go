@@ -51,12 +51,12 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err
 	}
-	counsel, err := n.engine.QueryStatus(ctx)
+	status, err := n.engine.QueryStatus(ctx)
 	if err != nil {
 		return Health{}, n.explain("ask for the state of the voters", err)
 	}
-	return n.health(n.engine.Picture(), counsel.Report, counsel.Leader, counsel.Remarks,
-		n.engine.AskDisks(ctx, counsel.Leader)), nil
+	return n.health(n.engine.Picture(), status.Report, status.Leader, status.Remarks,
+		n.engine.AskDisks(ctx, status.Leader)), nil
 }
 
 // health turns a report of the leader into a Health with names.

@@ -348,14 +348,14 @@ func (n *Node) Ready(ctx context.Context) error {
 func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	why = "no leader has reported within " + settleTime.String() + " that the voters are settled"
 	for ctx.Err() == nil {
-		counsel, err := n.engine.QueryStatus(ctx)
+		status, err := n.engine.QueryStatus(ctx)
 		switch {
 		case err != nil:
 			return why
-		case (counsel.Known || n.engine.Picture().Member) && !counsel.Due: // members do not count here
+		case (status.Known || n.engine.Picture().Member) && !status.Due: // members do not count here
 			return ""
 		}
-		why = counsel.Report.Next.Why
+		why = status.Report.Next.Why
 		pause(ctx, settlePoll)
 	}
 	return why

@@ -15,7 +15,7 @@ import (
 type Task struct {
 	To   nodeid.ID
 	Addr string
-	Body []byte // a message of founding; nil, without Consult, asks whether that instance is there
+	Body []byte // a message of founding; nil, without Query, asks whether that instance is there
 
 	Prepare *voters.Step // set if it asks for a replica
 	term    uint64       // of the lead in which it was decided
@@ -76,7 +76,7 @@ func (c *Core) task(e Task) {
 	c.acts.Tasks = append(c.acts.Tasks, e)
 }
 
-// Done records the outcome of an errand. declined is why an instance does not start a replica.
+// Done records the outcome of a task. declined is why an instance does not start a replica.
 func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer []byte) (declined string) {
 	look := false
 	switch {

@@ -16,7 +16,7 @@ const (
 	pullSoon         = pullWithin / 8  // the same for a voter that does not lead
 	pushTries        = 4
 	pushPause        = time.Second
-	removedPeerPause = time.Second // between two pushes to one stray
+	removedPeerPause = time.Second // between two pushes to one removed peer
 	maxRemovedPeers  = 64          // strays that are remembered
 	idle             = time.Hour   // no work is due
 )
@@ -233,7 +233,7 @@ func (c *Core) behind() bool {
 // RemovedPeers is empty. It is not safe for concurrent use.
 type RemovedPeers struct{ told map[nodeid.ID]time.Duration }
 
-// Due reports whether a stray is to be told now, and records it. Each is due at most once a second,
+// Due reports whether a removed peer is to be told now, and records it. Each is due at most once a second,
 // and at most maxRemovedPeers in a second.
 func (s *RemovedPeers) Due(instance nodeid.ID, now time.Duration) bool {
 	if last, known := s.told[instance]; known && now-last < removedPeerPause {

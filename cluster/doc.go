@@ -15,7 +15,7 @@
 // or only to this one, and what to do.
 //
 //	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied,
-//	Configured, Retired, Look, Stray, Consult, Recover, Adopt ──▶ inbox ──▶ owner ──▶ Host
+//	Configured, Retired, Look, RemovedPeer, QueryStatus, Recover, Adopt ──▶ inbox ──▶ owner ──▶ Host
 //	                                                                         │
 //	                             questions, lookups, joins (helpers) ◀───────┴──▶ view
 //	                                                        (Status, Members, Voter, Report)
@@ -49,14 +49,14 @@
 //   - The log applies it (Configured).
 //   - Gossip carries its number. An instance that knows a lower one asks the leader or a known
 //     voter, and another one after two seconds.
-//   - The leader tells the instances that it leaves out (Announce), and those that are attached to
+//   - The leader tells the instances that it leaves out (Push), and those that are attached to
 //     it, eight at a time.
 //   - A member asks one address behind Join now and then.
 //   - An instance that receives raft messages from a replica outside its configuration tells it the
-//     configuration (Stray).
+//     configuration (RemovedPeer).
 //
 // An instance that needs to know whether it may stop, or how the voters stand, asks the leader
-// (Consult). Other instances answer with the leader's address. A removed replica runs until the
+// (QueryStatus). Other instances answer with the leader's address. A removed replica runs until the
 // leader reports that it may stop (Host.Removed, Dismissed). An instance that leaves asks the same
 // way (Departure).
 //
@@ -111,7 +111,7 @@
 // voter has moved.
 //
 // Host is called on the owner goroutine. Late reports of an old life are dropped after its restart
-// in place. Consult waits on its caller's goroutine; the owner asks one question at a time for it.
+// in place. QueryStatus waits on its caller's goroutine; the owner asks one question at a time for it.
 //
 // # Failure
 //
@@ -135,7 +135,7 @@
 //
 // At most eight questions of founding run at a time, one second each, one for each address. In
 // addition there is one for each Prepare, probe and announcement under way; the replicas of a
-// configuration bound their number. A stray is told once a second, and at most 64 strays in a
+// configuration bound their number. A removed peer is told once a second, and at most 64 of them in a
 // second. A name and a zone have at most 128 bytes and an address 200 bytes, as in gossip. The
 // addresses of 256 former members are remembered. Packages discovery and gossip have limits of
 // their own.

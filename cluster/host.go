@@ -10,7 +10,7 @@ import (
 // Host carries out the decisions. Its methods are called on the cluster's owner goroutine, one at a
 // time and in the order of the decisions. No question is answered while one runs, so each must
 // return soon. They may call Voter, Members, Status, HasLeader, BornApplied, Configured, Retired,
-// Look and Stray, but must not wait for Answer, Consult, Recover, Leave or Close.
+// Look and RemovedPeer, but must not wait for Answer, QueryStatus, Recover, Leave or Close.
 type Host interface {
 	OwnState
 	// Bound is called when this instance is bound to the charter. The host starts raft with the ID

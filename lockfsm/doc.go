@@ -34,7 +34,7 @@
 // one (circle.go).
 //
 // A hold can outlive its session by the delay that its request asks for. During that delay an
-// Acquire that names its token can resume it (takeup.go).
+// Acquire that names its token can resume it (resume.go).
 //
 // Changes of holds and data are numbered alike on every replica. The most recent ones are kept for
 // watchers (events.go).

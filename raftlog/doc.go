@@ -40,10 +40,10 @@
 // A snapshot blocks neither Apply while it is taken nor appends while it is written. It does use
 // processor time and disk bandwidth.
 //
-//	owner     Snapshot, Step ... Step   one step at the end of each turn, between other work
-//	aside     AppendTo                  encodes it; from now on it can be sent
-//	          Prepare                   stores it, concurrently with Saves
-//	appender  Save                      a few bytes that name it; then what it replaces is deleted
+//	owner        Snapshot, Step ... Step   one step at the end of each turn, between other work
+//	snapshotter  AppendTo                  encodes it; from now on it can be sent
+//	             Prepare                   stores it, concurrently with Saves
+//	appender     Save                      a few bytes that name it; then what it replaces is deleted
 //
 // A snapshot holds the state, index and configuration of its beginning; later entries stay in the
 // log behind it. There is at most one at a time, from its beginning until it is named. A snapshot
@@ -129,7 +129,7 @@
 //
 // The methods of Log are safe for concurrent use. Each Log has an owner goroutine, which alone
 // touches the Core and calls the Applier; an appender goroutine, which alone calls Save, unless the
-// store is Volatile; and the aside goroutine, which encodes a snapshot and calls Prepare. Start
+// store is Volatile; and the snapshotter, which encodes a snapshot and calls Prepare. Start
 // starts them. They end with Close or when the log retires. No lock is held during a call or a
 // wait.
 //

@@ -25,7 +25,7 @@ type Log struct {
 	transfers  []transfer        // waiting for their outcome
 	saves      chan Batch        // to the appender; never holds more than one
 	taking     taken             // the snapshot that is being taken
-	tasks      chan task         // to the aside goroutine; never holds more than one
+	tasks      chan task         // to the snapshotter; never holds more than one
 	spare      inbox             // the one swapped out; kept for its memory
 
 	mu      sync.Mutex // guards in, arrived, queued, status, survey and ended
@@ -38,7 +38,7 @@ type Log struct {
 
 	owner       chan struct{}   // closed when the owner has returned
 	appender    chan struct{}   // closed when the appender has returned
-	snapshotter chan struct{}   // closed when the aside goroutine has returned
+	snapshotter chan struct{}   // closed when the snapshotter has returned
 	ctx         context.Context // ends with the owner
 	cancel      context.CancelFunc
 	closing     atomic.Bool   // Close was called

@@ -13,10 +13,10 @@ type taken struct {
 	order   Take
 	capture Capture // nil if there is none
 	stepped bool    // its last step is done
-	busy    bool    // the aside goroutine has a task without an outcome yet
+	busy    bool    // the snapshotter has a task without an outcome yet
 }
 
-// task is work for the aside goroutine: with a capture to encode a snapshot, otherwise to prepare
+// task is work for the snapshotter: with a capture to encode a snapshot, otherwise to prepare
 // snap.
 type task struct {
 	order   Take
@@ -57,7 +57,7 @@ const (
 // step does one step of the snapshot that is being taken, at the very end of a turn: this turn's
 // answers are sent by then, and what arrives meanwhile is handled before the next step. The owner
 // does not wake itself for steps. Under load turns come anyway, and a goroutine that is always
-// runnable keeps its processor from polling the network. After the last step the aside goroutine
+// runnable keeps its processor from polling the network. After the last step the snapshotter
 // encodes the snapshot, once it has finished one that a Restore has abandoned.
 func (l *Log) step(atRest bool) {
 	t := &l.taking
@@ -76,7 +76,7 @@ func (l *Log) step(atRest bool) {
 	t.capture = nil
 }
 
-// Prepare makes a snapshot durable here if the store is volatile, or else hands it to the aside
+// Prepare makes a snapshot durable here if the store is volatile, or else hands it to the snapshotter
 // goroutine.
 func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
@@ -92,7 +92,7 @@ func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	return true, nil
 }
 
-// give hands a task to the aside goroutine. It never blocks: a Prepare follows only from the
+// give hands a task to the snapshotter. It never blocks: a Prepare follows only from the
 // outcome of a task, and step waits while one is under way.
 func (l *Log) give(t task) {
 	l.taking.busy = true
@@ -113,7 +113,7 @@ func (l *Log) settleSnapshotter(o *outcome) error {
 	return nil
 }
 
-// assist is the aside goroutine: it does the slow work for snapshots that needs neither the owner
+// assist is the snapshotter: it does the slow work for snapshots that needs neither the owner
 // nor the appender. It ends with the owner, or with the first failure.
 func (l *Log) assist() {
 	defer close(l.snapshotter)

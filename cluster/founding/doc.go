@@ -52,13 +52,13 @@
 //   - Rule 6: a member in memory gives its group up only if the group is dead (dead.go).
 //   - Rule 7: a member with a directory keeps its group until an operator gives it up.
 //   - Rule 9: a replica that is added later starts empty, by Prepare (prepare.go, replica.go).
-//   - Rule 14: Announce tells a member of a configuration that another member has applied.
+//   - Rule 14: Push tells a member of a configuration that another member has applied.
 //   - Rule 15: the settings of a founded group change through its log.
 //
 // # Configurations and replicas
 //
 // Configurations are numbered; the higher number is the newer one. A configuration is applied here
-// (Voters), or told by an instance that is believed about it: in an answer, an Announce or a
+// (Voters), or told by an instance that is believed about it: in an answer, a Push or a
 // Prepare. A Prepare of another ID is refused while the newest known configuration names the
 // present ID. It is also refused if a later leader has prepared this incarnation, so that an
 // earlier leader cannot end a vote. A repeated Prepare changes nothing: the answer is Running, or
@@ -142,7 +142,7 @@
 //   - An instance is believed about itself: that it is newborn, bound or a member, its settings,
 //     and, for a voter with a directory, its address. Its ID comes from the connection and never
 //     from the message.
-//   - A configuration, in an answer, an Announce or a Prepare, is believed from a voter of the
+//   - A configuration, in an answer, a Push or a Prepare, is believed from a voter of the
 //     newest known configuration. It is also believed from the leader to which this instance is
 //     attached (Guide), because such a voter has named that leader. Numbers are bounded, so that no
 //     lie can make every true configuration look old.

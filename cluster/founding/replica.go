@@ -64,7 +64,7 @@ func (c *Core) remove() {
 	}
 }
 
-// told answers a Prepare or an Announce for this life. It returns nil for any other question.
+// told answers a Prepare or a Push for this life. It returns nil for any other question.
 func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	if p, err := decodePrepare(body); err == nil {
 		if p.To != c.instance {

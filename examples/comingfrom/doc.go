@@ -9,7 +9,7 @@
 //	curator          re-entry, several keys, readers and writers, a holder that is asked to hurry
 //	leaderelection   one of the fleet leads; no process has to exit
 //
-// A test of internal/house keeps the snippets of the page equal to this code.
+// A test of internal/policy keeps the snippets of the page equal to this code.
 //
 // The package has only examples, each with one node in one process. Snippets in the page alone
 // would never be compiled.

@@ -59,9 +59,9 @@ func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error)
 				held = cmp.Or(c.WaitReleased(ctx), held)
 			}
 		case cluster.Ask:
-			counsel := n.ask(ctx, l.Raft)
-			d.Heard(n.now(), n.leaver(ctx), counsel)
-			if counsel == nil && d.Alone && d.Lost == "" {
+			status := n.ask(ctx, l.Raft)
+			d.Heard(n.now(), n.leaver(ctx), status)
+			if status == nil && d.Alone && d.Lost == "" {
 				n.logger.Info("this instance leaves without handing its vote over", "why", cluster.ErrNoLeader)
 			}
 		case cluster.Pause:
@@ -94,11 +94,11 @@ func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.VoterStatus {
 	asking, cancel := context.WithTimeout(ctx, cluster.Leaderless)
 	defer cancel()
-	counsel, err := n.cluster().QueryStatusFor(asking, raft)
+	status, err := n.cluster().QueryStatusFor(asking, raft)
 	if err != nil {
 		return nil
 	}
-	return &counsel
+	return &status
 }
 
 // now returns the time in the form that package cluster uses.

@@ -26,7 +26,7 @@ func (n *Instance) linked(instance nodeid.ID) bool {
 	return instance == n.instance() || n.port.Linked(instance)
 }
 
-// Facts implements cluster.Sight: it returns this replica's view, if it leads.
+// Facts implements cluster.OwnState: it returns this replica's view, if it leads.
 func (l life) Facts() (voters.Facts, uint64, bool) {
 	n := l.node()
 	r := n.replica.Load()

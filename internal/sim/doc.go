@@ -58,7 +58,7 @@
 //	leave     Node.Leave: it takes the steps of a cluster.Departure
 //	network   streams between processes in place of the transport: ordered, late, and broken
 //	          at each end by itself; dial.go opens them
-//	nemesis   what goes wrong; blows.go has what operators do on purpose, such as a rolling
+//	nemesis   what goes wrong; faults.go has what operators do on purpose, such as a rolling
 //	          restart, and faults that come in a row
 //	insider   a process that has the secret and an identity of its own, and lies
 //	people    operators who call Recover where a majority of the disks is lost

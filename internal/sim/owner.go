@@ -15,7 +15,7 @@ import (
 )
 
 // This file is what a process does for the core of its cluster: it implements cluster.Owner, and
-// shows the core, as cluster.Sight, what the process knows.
+// shows the core, as cluster.OwnState, what the process knows.
 
 func (p *proc) clusterTurn(clock.Time) clock.Time {
 	next := p.core.Turn(p.foundingNow(), p.m.wallUnixMS(), p.w.random(), p.w.id(), p.w.rng.Uint64(), p)
@@ -167,7 +167,7 @@ func (p *proc) stopReplica() {
 	}
 }
 
-// Facts implements cluster.Sight: what this replica sees, if it leads.
+// Facts implements cluster.OwnState: what this replica sees, if it leads.
 func (p *proc) Facts() (f voters.Facts, term uint64, leads bool) {
 	r := p.replica
 	if r == nil {
@@ -184,10 +184,10 @@ func (p *proc) Facts() (f voters.Facts, term uint64, leads bool) {
 	return f, term, leads
 }
 
-// Guide implements cluster.Sight.
+// Guide implements cluster.OwnState.
 func (p *proc) Guide() nodeid.ID { return p.client.Status(p.m.clock()).Asked }
 
-// Leader implements cluster.Sight.
+// Leader implements cluster.OwnState.
 func (p *proc) Leader() (instance nodeid.ID, addr string) {
 	t := p.view().LeaderOr(p.core, p.client.Status(p.m.clock()).Leader)
 	return t.ID, t.Addr

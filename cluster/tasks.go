@@ -30,7 +30,7 @@ func (c *Cluster) task(e Task) {
 	})
 }
 
-// finished passes the outcome of an errand to the core.
+// finished passes the outcome of a task to the core.
 func (c *Cluster) finished(e Task, outcome founding.Outcome, answer []byte) {
 	if declined := c.own.core.Done(c.now(), e, outcome, answer); declined != "" {
 		c.cfg.Logger.Debug("an instance has refused to start a replica", "instance", e.To, "why", declined)

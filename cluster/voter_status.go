@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// ErrNoLeader is returned by Consult if no leader has answered.
+// ErrNoLeader is returned by QueryStatus if no leader has answered.
 var ErrNoLeader = errors.New("cluster: no leader has answered")
 
 // QueryStatus asks the leader, or this instance itself if it leads, for the state of the voters and
@@ -18,7 +18,7 @@ func (c *Cluster) QueryStatus(ctx context.Context) (VoterStatus, error) {
 	return c.queryStatus(ctx, Inquiry{Own: true})
 }
 
-// QueryStatusFor is Consult about the replica with that raft ID, which may be in no configuration
+// QueryStatusFor is QueryStatus about the replica with that raft ID, which may be in no configuration
 // any more.
 func (c *Cluster) QueryStatusFor(ctx context.Context, raft uint64) (VoterStatus, error) {
 	return c.queryStatus(ctx, Inquiry{Raft: raft})
@@ -33,8 +33,8 @@ func (c *Cluster) queryStatus(ctx context.Context, q Inquiry) (VoterStatus, erro
 	q.Caller = told
 	c.in.post(func() { c.own.core.Inquire(&q) })
 	select {
-	case counsel := <-told:
-		return counsel, nil
+	case status := <-told:
+		return status, nil
 	case <-ctx.Done():
 		c.in.post(func() { c.own.core.GiveUp(&q) })
 		return VoterStatus{}, fmt.Errorf("%w: %w", ErrNoLeader, context.Cause(ctx))

@@ -1,4 +1,4 @@
-// Package house holds the rules of this repository as tests: who may import whom, what a core may
+// Package policy holds the rules of this repository as tests: who may import whom, what a core may
 // not touch, how long a function may be, that everything exported is documented, that no dependency
 // shows in the root's API, that the snippets of the README run, and that what the pages in docs
 // name, quote and promise is there, said and shown.
@@ -11,4 +11,4 @@
 // applicable. Limits: it looks at this module, not at nested ones, and at names, not at what a
 // value can reach. Refused alternative: a linter's configuration, which knows our tools but not our
 // rooms.
-package house
+package policy

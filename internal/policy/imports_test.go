@@ -1,4 +1,4 @@
-package house
+package policy
 
 import (
 	"strings"
@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 		"cluster/founding", "cluster/voters", "internal/capability", "internal/clock", "internal/nodeid",
 		"internal/plain", "lockfsm", "raftlog", "session", "session/client", "session/keeper",
 	},
-	"internal/house": {},
+	"internal/policy": {},
 	"internal/e2e":   {},
 	"internal/outside": {
 		"cluster", "internal/clock", "internal/nodeid", "internal/replica", "lockfsm", "raftlog", "raftlog/storage",
@@ -151,7 +151,7 @@ func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
 			list, known = allowed["transport"], true // generated code lives there
 		}
 		if !known {
-			t.Errorf("%s: the room %q is not in the table of internal/house: say there what it may import", s.path,
+			t.Errorf("%s: the room %q is not in the table of internal/policy: say there what it may import", s.path,
 				s.room)
 			continue
 		}

@@ -43,9 +43,9 @@ func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a St
 		if !c.lead.Fresh(now) {
 			c.observe(now, fresh)
 		}
-		if counsel, leads := c.lead.VoterStatus(q.Raft, q.Instance); leads {
-			counsel.Leader = c.Founding.Instance()
-			return StatusReply{VoterStatus: &counsel}
+		if status, leads := c.lead.VoterStatus(q.Raft, q.Instance); leads {
+			status.Leader = c.Founding.Instance()
+			return StatusReply{VoterStatus: &status}
 		}
 	}
 	if c.Founding.Phase() != founding.Member {
@@ -176,11 +176,11 @@ func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) 
 }
 
 // told processes the answer of a leader.
-func (c *Core) told(q *Inquiry, counsel *VoterStatus) {
+func (c *Core) told(q *Inquiry, status *VoterStatus) {
 	switch {
 	case !q.lingers:
-		c.acts.Told = append(c.acts.Told, Told{Inquiry: q, VoterStatus: *counsel})
-	case counsel.MayStop:
+		c.acts.Told = append(c.acts.Told, Told{Inquiry: q, VoterStatus: *status})
+	case status.MayStop:
 		c.acts.Dismissed = q.Raft
 	default:
 		return // it asks again

@@ -1,4 +1,4 @@
-package house
+package policy
 
 import (
 	"bufio"
@@ -300,7 +300,7 @@ func ceilings(path string) (map[string]int, error) {
 // TestWordsArePlain holds the rules of prose that a machine can see. What was there before the
 // rules is counted for each package in testdata/words.txt, and may only become less.
 //
-//	go test -run TestWordsArePlain ./internal/house -v      the counts
+//	go test -run TestWordsArePlain ./internal/policy -v      the counts
 //	MORTISE_WORDS=lockfsm go test ...                        each finding in a package ("all": in all)
 //	MORTISE_WORDS_OF=DIR go test -v ...                      the rate of another code base
 //	MORTISE_WORDS_KEEP=1 go test ...                         write today's counts down
