@@ -65,7 +65,7 @@ func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, 
 	return func(yield func(Event, error) bool) {
 		w := queries.Watch{
 			Origin: from, Prefix: prefix,
-			Tell: func(t queries.Told) bool { return yield(toldEvent(t), nil) },
+			Tell: func(t queries.WatchItem) bool { return yield(toldEvent(t), nil) },
 			Events: func(q *query.WatchRequest) (*query.EventList, error) {
 				return look(ctx, n, query.QueryClient.Watch, q)
 			},
@@ -83,7 +83,7 @@ func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, 
 }
 
 // toldEvent converts what a watch reports for the API.
-func toldEvent(t queries.Told) Event {
+func toldEvent(t queries.WatchItem) Event {
 	switch {
 	case t.Reset:
 		return Event{What: EventReset}

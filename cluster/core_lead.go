@@ -93,11 +93,11 @@ func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer 
 	return declined
 }
 
-// Gone records that an instance has reported, on its own connection, that its replica is over. With
-// a directory the next process may resume it.
-func (c *Core) Gone(now time.Duration, instance nodeid.ID) {
+// PeerLost records that an instance has reported, on its own connection, that its replica is over.
+// With a directory the next process may resume it.
+func (c *Core) PeerLost(now time.Duration, instance nodeid.ID) {
 	c.Founding.Departed(now, instance)
-	if c.lead.Gone(instance, c.book.Voters()) {
+	if c.lead.PeerLost(instance, c.book.Voters()) {
 		c.wanted = true
 	}
 }

@@ -233,8 +233,8 @@ func (c *Core) behind() bool {
 // RemovedPeers is empty. It is not safe for concurrent use.
 type RemovedPeers struct{ told map[nodeid.ID]time.Duration }
 
-// Due reports whether a removed peer is to be told now, and records it. Each is due at most once a second,
-// and at most maxRemovedPeers in a second.
+// Due reports whether a removed peer is to be told now, and records it. Each is due at most once a
+// second, and at most maxRemovedPeers in a second.
 func (s *RemovedPeers) Due(instance nodeid.ID, now time.Duration) bool {
 	if last, known := s.told[instance]; known && now-last < removedPeerPause {
 		return false

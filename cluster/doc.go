@@ -49,8 +49,8 @@
 //   - The log applies it (Configured).
 //   - Gossip carries its number. An instance that knows a lower one asks the leader or a known
 //     voter, and another one after two seconds.
-//   - The leader tells the instances that it leaves out (Push), and those that are attached to
-//     it, eight at a time.
+//   - The leader tells the instances that it leaves out (Push), and those that are attached to it,
+//     eight at a time.
 //   - A member asks one address behind Join now and then.
 //   - An instance that receives raft messages from a replica outside its configuration tells it the
 //     configuration (RemovedPeer).
@@ -111,7 +111,8 @@
 // voter has moved.
 //
 // Host is called on the owner goroutine. Late reports of an old life are dropped after its restart
-// in place. QueryStatus waits on its caller's goroutine; the owner asks one question at a time for it.
+// in place. QueryStatus waits on its caller's goroutine; the owner asks one question at a time for
+// it.
 //
 // # Failure
 //
@@ -135,8 +136,8 @@
 //
 // At most eight questions of founding run at a time, one second each, one for each address. In
 // addition there is one for each Prepare, probe and announcement under way; the replicas of a
-// configuration bound their number. A removed peer is told once a second, and at most 64 of them in a
-// second. A name and a zone have at most 128 bytes and an address 200 bytes, as in gossip. The
+// configuration bound their number. A removed peer is told once a second, and at most 64 of them in
+// a second. A name and a zone have at most 128 bytes and an address 200 bytes, as in gossip. The
 // addresses of 256 former members are remembered. Packages discovery and gossip have limits of
 // their own.
 //

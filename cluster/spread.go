@@ -32,10 +32,10 @@ func (c *Cluster) Log(raft uint64, log founding.Log) {
 	c.in.postOfLife(func() { c.own.core.Founding.Log(c.now(), raft, log) })
 }
 
-// Gone records that an instance has reported, on its own connection, that its replica is over. With
-// a directory the next process may resume it.
-func (c *Cluster) Gone(instance nodeid.ID) {
-	c.in.postOfLife(func() { c.own.core.Gone(c.now(), instance) })
+// PeerLost records that an instance has reported, on its own connection, that its replica is over.
+// With a directory the next process may resume it.
+func (c *Cluster) PeerLost(instance nodeid.ID) {
+	c.in.postOfLife(func() { c.own.core.PeerLost(c.now(), instance) })
 }
 
 // Retired records that the replica here has stopped by itself. Its raft ID is never used again.

@@ -224,7 +224,7 @@ func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 			t.Errorf("it gives up its raft ID because of another: %+v", n)
 		}
 		f.nodes[1].Retired(over.Raft)
-		g.leader.Gone(over.Instance) // as its last frame has reported
+		g.leader.PeerLost(over.Instance) // as its last frame has reported
 		g.run(2 * time.Second)
 		steps := g.leader.carriedOut()
 		if len(steps) < 2 || len(steps[1].step.Remove) != 1 || steps[1].step.Remove[0] != over.Raft {

@@ -18,8 +18,8 @@ func (c *Cluster) QueryStatus(ctx context.Context) (VoterStatus, error) {
 	return c.queryStatus(ctx, Inquiry{Own: true})
 }
 
-// QueryStatusFor is QueryStatus about the replica with that raft ID, which may be in no configuration
-// any more.
+// QueryStatusFor is QueryStatus about the replica with that raft ID, which may be in no
+// configuration any more.
 func (c *Cluster) QueryStatusFor(ctx context.Context, raft uint64) (VoterStatus, error) {
 	return c.queryStatus(ctx, Inquiry{Raft: raft})
 }

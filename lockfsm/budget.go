@@ -65,14 +65,14 @@ func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.reco
 // content, not on whether the struct exists: a restored replica has none where another replica may
 // have an empty one.
 func (e *entry) restCharge() uint64 {
-	if e.rest == nil {
+	if e.extra == nil {
 		return 0
 	}
-	return e.rest.charge(e.rest.owner, len(e.rest.value), e.rest.delayMS)
+	return e.extra.charge(e.extra.owner, len(e.extra.value), e.extra.delayMS)
 }
 
 // charge returns the charge that r would have with these values. r may be nil.
-func (r *rest) charge(owner Number, value int, delayMS uint32) uint64 {
+func (r *extra) charge(owner Number, value int, delayMS uint32) uint64 {
 	if (r == nil || r.entries == nil) && owner == 0 && value == 0 && delayMS == 0 {
 		return 0
 	}
@@ -80,7 +80,7 @@ func (r *rest) charge(owner Number, value int, delayMS uint32) uint64 {
 }
 
 func (e *entry) requestCharge() uint64 {
-	if e.rest == nil {
+	if e.extra == nil {
 		return entryCharge + lockCharge + content(len(e.lock.key))
 	}
 	sum := e.restCharge()
@@ -93,7 +93,7 @@ func (e *entry) requestCharge() uint64 {
 // charge adds a request to its session's charges and to the group's. The group's keys, entries and
 // locks are counted where they are linked and unlinked.
 func (m *Machine) charge(e *entry) {
-	if e.rest == nil { // the usual case, in line
+	if e.extra == nil { // the usual case, in line
 		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
 		return
 	}
@@ -104,7 +104,7 @@ func (m *Machine) charge(e *entry) {
 // refund takes back what charge has added. It must be called before anything of the request
 // changes.
 func (m *Machine) refund(e *entry) {
-	if e.rest == nil {
+	if e.extra == nil {
 		e.session.charged -= entryCharge + lockCharge + content(len(e.lock.key))
 		return
 	}
@@ -172,13 +172,13 @@ func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 // restAfter is the restCharge of e after c has resumed it.
 func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	value, delayMS := len(e.value()), uint32(0)
-	if e.rest != nil {
-		delayMS = e.rest.delayMS
+	if e.extra != nil {
+		delayMS = e.extra.delayMS
 	}
 	if len(c.value) > 0 {
 		value = len(c.value)
 	}
-	return e.rest.charge(c.owner, value, max(delayMS, c.delayMS))
+	return e.extra.charge(c.owner, value, max(delayMS, c.delayMS))
 }
 
 // overPut is overBudget for the data of c, which replaces that of l. Data that does not grow is

@@ -141,7 +141,7 @@ func TestChargesCoverTheHeap(t *testing.T) {
 			} else if code != OverGroupBudget && code != OverSessionBudget {
 				t.Fatalf("the %dth: %v, want a refusal by the budget", n, code)
 			}
-			m.recent, m.spares = recent{}, spares{} // bounded separately, see budget.go
+			m.events, m.spares = eventLog{}, spares{} // bounded separately, see budget.go
 			f.buffer = nil
 			held := heap() - before
 			snapshot := len(m.Snapshot(nil))

@@ -89,7 +89,7 @@ func (c *Capture) next() int {
 		c.writeOverlay()
 	case !c.atLocks:
 		c.beginLocks()
-	case l != nil && l.place <= min(c.lastLock, aside):
+	case l != nil && l.position <= min(c.lastLock, aside):
 		c.lock = l.next
 		c.writeLock(l)
 		return l.entries()

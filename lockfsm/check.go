@@ -160,8 +160,8 @@ func (c *checker) locks() {
 		c.seen.Locks++
 		_ = l.prev == before && m.locks[l.key] == l && (l.first != nil || l.data != nil) ||
 			c.broken(6, "lock %q is linked wrongly or empty", l.key)
-		_ = l.place > placesOfLocks && l.place <= m.lastPlace && (before == nil || before.place < l.place) ||
-			c.broken(14, "lock %q is at place %d", l.key, l.place)
+		_ = l.position > placesOfLocks && l.position <= m.lastPlace && (before == nil || before.position < l.position) ||
+			c.broken(14, "lock %q is at place %d", l.key, l.position)
 		_ = l.seen == m.captures || m.capture != nil || c.broken(14, "lock %q would be set aside for no capture", l.key)
 		_ = validKey([]byte(l.key), m.charter.Limits.KeyBytes) || c.broken(6, "lock %q has a bad key", l.key)
 		entries += c.queue(l)
@@ -220,7 +220,7 @@ func (c *checker) request(e *entry) {
 	_ = (e.token != 0) == (c.m.graceOver && stuck == nil) ||
 		c.broken(8, "%q: the entry at %d has token %d", e.lock.key, e.rev, e.token)
 	_ = e.rev == lead.rev && e.token == lead.token && e.session == lead.session && e.number == lead.number &&
-		e.rest == lead.rest || c.broken(7,
+		e.extra == lead.extra || c.broken(7,
 		"%q: the entry at %d is not like the first of its request", e.lock.key, e.rev)
 	if e != lead {
 		return
@@ -234,7 +234,7 @@ func (c *checker) request(e *entry) {
 		want = stuck.ahead.rev
 	}
 	_ = e.watch == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch, want)
-	_ = e.session == nil || e.rest == nil || e.rest.owner == 0 || slices.Contains(e.session.owned[e.rest.owner], e) ||
+	_ = e.session == nil || e.extra == nil || e.extra.owner == 0 || slices.Contains(e.session.owned[e.extra.owner], e) ||
 		c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
 }
 
@@ -252,7 +252,7 @@ func (c *checker) inside(l *lock) {
 		if taken > 0 && taken+uint64(permits) > uint64(min(least, of)) {
 			break
 		}
-		_ = e.inside || c.broken(15, "%q: the entry at %d is not inside", l.key, e.rev)
+		_ = e.holding || c.broken(15, "%q: the entry at %d is not inside", l.key, e.rev)
 		if of < least {
 			least, leasts = of, 0
 		}
@@ -266,7 +266,7 @@ func (c *checker) inside(l *lock) {
 		"%q: %d permits are taken of %d, as %d say; counted %d of %d, %d", l.key, taken, least, leasts, l.taken,
 		l.least, l.leasts)
 	for ; e != nil; e = e.after {
-		_ = !e.inside || c.broken(15, "%q: the entry at %d is inside", l.key, e.rev)
+		_ = !e.holding || c.broken(15, "%q: the entry at %d is inside", l.key, e.rev)
 	}
 }
 

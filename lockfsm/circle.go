@@ -45,10 +45,10 @@ func (m *Machine) circular(s *session, c *view) bool {
 
 // owner returns the request under which e's was made, or nil if there was none or it is over.
 func (e *entry) owner() *entry {
-	if e.rest == nil {
+	if e.extra == nil {
 		return nil
 	}
-	return e.session.requests[e.rest.owner]
+	return e.session.requests[e.extra.owner]
 }
 
 // behind searches one queue in which the new request would be the last.
@@ -82,7 +82,7 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {
-			if !each.inside && each.lock != except && f.waits(each.session, each.lock, each.ahead, each.permits == 0) {
+			if !each.holding && each.lock != except && f.waits(each.session, each.lock, each.ahead, each.permits == 0) {
 				return true
 			}
 		}

@@ -109,7 +109,7 @@ func (g *game) gather() bool {
 		p := g.players[next]
 		for _, each := range p.e.all(new([1]*entry)) {
 			p.rows = append(p.rows, g.row(each.lock))
-			if !each.inside {
+			if !each.holding {
 				g.scan(each.lock, each.ahead)
 			}
 		}
@@ -242,7 +242,7 @@ func (g *game) path(s *session, c *view) []Link {
 		}
 		if p.e.token == 0 {
 			for _, each := range p.e.all(new([1]*entry)) {
-				if !each.inside {
+				if !each.holding {
 					behind(at, each.lock, each.ahead, p.e.session)
 				}
 			}

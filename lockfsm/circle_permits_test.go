@@ -98,8 +98,8 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 			}
 			p := contestant{session: id, number: e.number, place: e.rev, holds: e.token != 0}
 			p.permits, p.of = e.terms()
-			if e.rest != nil {
-				p.owner = e.rest.owner
+			if e.extra != nil {
+				p.owner = e.extra.owner
 			}
 			for _, each := range e.all(new([1]*entry)) {
 				p.keys = append(p.keys, each.lock.key)

@@ -71,7 +71,7 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most,
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.limit,
 		Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
 		Token: v.token, Revision: v.revision, Term: v.term, Nonce: v.nonce, Opener: v.opener, TTL: v.ttl,
 		Record:     copied(v.record),
@@ -101,7 +101,7 @@ type view struct {
 	permits, of uint32
 	more        keys
 	owner       Number
-	most        uint32
+	limit       uint32
 	value       []byte
 	notice      bool
 	delayMS     uint32
@@ -212,7 +212,7 @@ func (r *reader) acquire(v *view) {
 		}
 	}
 	if flags&mostFlag != 0 {
-		v.most = uint32(r.positive(math.MaxUint32, "most"))
+		v.limit = uint32(r.positive(math.MaxUint32, "most"))
 	}
 	if flags&valueFlag != 0 {
 		v.value = r.take(r.positive(MaxValueBytes, "value"), "value")

@@ -68,10 +68,10 @@ const (
 	endsKept   = 256
 )
 
-// recent is the event log, a ring. Event n, counted from 1, is at (n-1-from) % eventsKept. Every
+// eventLog is the event log, a ring. Event n, counted from 1, is at (n-1-from) % eventsKept. Every
 // grant and every end is written here on every replica, with or without a watcher. So the items are
 // small, and become Events only when they are read.
-type recent struct {
+type eventLog struct {
 	events []loggedEvent
 	from   uint64 // the number of events before the first one written here
 }
@@ -126,11 +126,11 @@ func (m *Machine) noteAll(e *entry, what EventKind, cause Cause) {
 	if v := e.value(); what == Began && len(v) > 0 {
 		how = &How{Value: v}
 	}
-	if e.rest == nil || e.rest.entries == nil {
+	if e.extra == nil || e.extra.entries == nil {
 		m.note(e.lock, e, what, cause, how)
 		return
 	}
-	for _, each := range e.rest.entries {
+	for _, each := range e.extra.entries {
 		m.note(each.lock, each, what, cause, how)
 	}
 }
@@ -139,19 +139,19 @@ func (m *Machine) noteData(l *lock, d Data) { m.note(l, nil, Wrote, 0, &How{Data
 
 // note writes an event about e, or about the data of l if e is nil.
 func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How) {
-	h := m.recent.next(m.past)
+	h := m.events.next(m.past)
 	m.past++
 	h.key, h.how, h.wallUnixMS, h.what, h.cause, h.holder, h.token = l.key, how, m.wallUnixMS, what, cause, nil, 0
 	if e != nil {
 		h.holder, h.token = e.session.eventHolder, e.token
 	}
 	if cause == Expired || cause == Evicted {
-		m.ends.add(m.event(h, m.past))
+		m.audit.add(m.event(h, m.past))
 	}
 }
 
 // next returns the slot for the next event, when past events were before it.
-func (r *recent) next(past uint64) *loggedEvent {
+func (r *eventLog) next(past uint64) *loggedEvent {
 	if len(r.events) == 0 {
 		r.from = past
 	}
@@ -172,7 +172,7 @@ func (m *Machine) Position() uint64 { return m.position(m.past) }
 // no longer in the log, or if the position is of another group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
-	r := &m.recent
+	r := &m.events
 	kept := uint64(len(r.events))
 	if after < first || after-first > m.past || after-first < m.past-kept {
 		return nil, after, false
@@ -188,14 +188,14 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 	return events, m.Position(), true
 }
 
-// ends is the audit log, a ring: the last events of holds that ended, or lost their holder, not by
-// the holder's doing.
-type ends struct {
+// auditLog is the audit log, a ring: the last events of holds that ended, or lost their holder, not
+// by the holder's doing.
+type auditLog struct {
 	events []Event
 	oldest int
 }
 
-func (r *ends) add(e Event) {
+func (r *auditLog) add(e Event) {
 	if len(r.events) < endsKept {
 		r.events = append(r.events, e)
 		return
@@ -207,5 +207,5 @@ func (r *ends) add(e Event) {
 // Ends returns the audit log, the oldest first: the last 256 events of holds that ended, or lost
 // their holder, by force or by expiry.
 func (m *Machine) Ends() []Event {
-	return append(append([]Event(nil), m.ends.events[m.ends.oldest:]...), m.ends.events[:m.ends.oldest]...)
+	return append(append([]Event(nil), m.audit.events[m.audit.oldest:]...), m.audit.events[:m.audit.oldest]...)
 }

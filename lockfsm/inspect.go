@@ -100,7 +100,7 @@ func (e *entry) standing() Standing {
 		Permits: e.permits, Of: e.of, Value: e.value(), Gone: e.session.gone,
 	}
 	if e.places() > 1 {
-		for _, each := range e.rest.entries {
+		for _, each := range e.extra.entries {
 			s.Keys = append(s.Keys, each.lock.key)
 		}
 	}
@@ -127,7 +127,7 @@ type Cursor struct {
 // One that appears or disappears meanwhile may be missing.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
-	if at := m.locks[c.Key]; at != nil && at.place <= c.Place {
+	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {
 		l = at.next
 	}
 	room := inspectBytes
@@ -136,10 +136,10 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 			return all, next, true
 		}
 		next.Key = l.key
-		if l.place <= c.Place {
+		if l.position <= c.Place {
 			continue
 		}
-		next.Place = l.place
+		next.Place = l.position
 		if strings.HasPrefix(l.key, prefix) {
 			all = append(all, l.info(l.first, queue, &room))
 		}

@@ -22,7 +22,7 @@ type lock struct {
 	data        *Data  // nil if there is none; replaced, never changed
 	notices     uint32 // entries that asked for a notice and have not had it
 	seen        uint32 // see Capture
-	place       uint64 // in the list, ascending
+	position    uint64 // in the list, ascending
 	prev, next  *lock
 }
 
@@ -68,7 +68,7 @@ func (l *lock) arrives(e *entry) {
 
 func (l *lock) admit(e *entry) {
 	permits, of := e.terms()
-	e.inside = true
+	e.holding = true
 	switch {
 	case l.taken == 0 || of < l.least:
 		l.least, l.leasts = of, 1
@@ -78,10 +78,11 @@ func (l *lock) admit(e *entry) {
 	l.taken += permits
 }
 
-// goes must be called when e has been taken out of l's queue. It admits the entries that fit now.
-func (m *Machine) goes(l *lock, e *entry) {
+// removed must be called when e has been taken out of l's queue. It admits the entries that fit
+// now.
+func (m *Machine) removed(l *lock, e *entry) {
 	switch {
-	case e.inside:
+	case e.holding:
 		l.discharge(e)
 	case l.boundary == e:
 		l.boundary = e.after
@@ -109,7 +110,7 @@ func (l *lock) discharge(e *entry) {
 		return
 	}
 	l.least = math.MaxUint32
-	for each := l.first; each != nil && each.inside; each = each.after {
+	for each := l.first; each != nil && each.holding; each = each.after {
 		switch _, of := each.terms(); {
 		case of < l.least:
 			l.least, l.leasts = of, 1
@@ -121,7 +122,7 @@ func (l *lock) discharge(e *entry) {
 
 func (l *lock) entries() (n int) {
 	n = int(l.waiting)
-	for e := l.first; e != nil && e.inside; e = e.after {
+	for e := l.first; e != nil && e.holding; e = e.after {
 		if e.token != 0 {
 			n++
 		}
@@ -130,7 +131,7 @@ func (l *lock) entries() (n int) {
 }
 
 func (l *lock) holder() *entry {
-	for e := l.first; e != nil && e.inside; e = e.after {
+	for e := l.first; e != nil && e.holding; e = e.after {
 		if e.token != 0 {
 			return e
 		}
@@ -155,7 +156,7 @@ func (m *Machine) lockFor(key []byte) *lock {
 func (m *Machine) linkLock(l *lock) {
 	m.locks[l.key] = l
 	m.lastPlace++
-	l.place, l.seen = m.lastPlace, m.captures
+	l.position, l.seen = m.lastPlace, m.captures
 	l.prev = m.lastLock
 	if m.lastLock == nil {
 		m.firstLock = l

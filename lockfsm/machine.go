@@ -20,10 +20,10 @@ type Machine struct {
 	firstLock, lastLock       *lock // in the order in which the names appeared
 	counts                    Counts
 
-	data int    // how many locks have data
-	bulk uint64 // charges that do not follow from the counts: see charged
-	past uint64 // the number of events so far
-	ends ends
+	data  int    // how many locks have data
+	bulk  uint64 // charges that do not follow from the counts: see charged
+	past  uint64 // the number of events so far
+	audit auditLog
 
 	laterState //lint:ignore U1000 see there
 
@@ -41,7 +41,7 @@ type Machine struct {
 	holder    Holder
 	evicted   Eviction
 	circle    []Link
-	recent    recent
+	events    eventLog
 	cause     Cause // of removals, until the command is over
 	how       *How
 	spares

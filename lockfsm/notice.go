@@ -18,20 +18,20 @@ func (m *Machine) wanted(e *entry) {
 
 func (m *Machine) wantedAt(e *entry) {
 	l := e.lock
-	if e.inside || l.notices == 0 {
+	if e.holding || l.notices == 0 {
 		return
 	}
 	for h := l.first; h != l.boundary; h = h.after {
 		if h.notice && !h.told && h.token != 0 {
-			m.tell(h.lead())
+			m.markNoticed(h.lead())
 			m.touch(h)
 		}
 	}
 }
 
-// tell marks a request that holds its locks as told that another request waits for one of them. The
-// mark stays, even if that request gives up.
-func (m *Machine) tell(e *entry) {
+// markNoticed marks a request that holds its locks as told that another request waits for one of
+// them. The mark stays, even if that request gives up.
+func (m *Machine) markNoticed(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.lockChanges(each.lock)
 		each.told = true

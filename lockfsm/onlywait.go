@@ -36,7 +36,7 @@ func (m *Machine) onlyWaits(command []byte, settled bool) bool {
 		return false
 	}
 	r.fields(&c)
-	if r.fault != "" || c.try || c.token != 0 || c.more.left > 0 || c.most != 0 || c.owner != 0 {
+	if r.fault != "" || c.try || c.token != 0 || c.more.left > 0 || c.limit != 0 || c.owner != 0 {
 		return false
 	}
 	s, _ := m.of(&c)

@@ -27,7 +27,7 @@ func (c *Capture) keepSession(s *session) {
 func (c *Capture) keepLock(l *lock) {
 	l.seen = c.m.captures
 	c.scratch = c.m.appendLock(c.scratch[:0], l)
-	c.overlay.push(overlayItem{l.place, copied(c.scratch)})
+	c.overlay.push(overlayItem{l.position, copied(c.scratch)})
 }
 
 // overlayItem is a session or a lock as it was before it changed, encoded. A session is encoded

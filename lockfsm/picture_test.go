@@ -96,9 +96,9 @@ func (e *entry) described() twinEntry {
 	if e.permits == 1 && e.of == 0 {
 		t.of = unlimited
 	}
-	if e.rest != nil {
-		t.owner, t.delay = e.rest.owner, time.Duration(e.rest.delayMS)*time.Millisecond
-		for _, each := range e.rest.entries[min(1, len(e.rest.entries)):] {
+	if e.extra != nil {
+		t.owner, t.delay = e.extra.owner, time.Duration(e.extra.delayMS)*time.Millisecond
+		for _, each := range e.extra.entries[min(1, len(e.extra.entries)):] {
 			t.keys = append(t.keys, each.lock.key)
 		}
 	}

@@ -19,14 +19,14 @@ type entry struct {
 	sinceUnixMS  int64    // the wall stamp at the grant
 	watch        Revision // what its session was told last; only set in the first entry of a request
 	permits, of  uint32   // see shares
-	inside       bool     // see lock.edge
+	holding      bool     // see lock.edge
 	notice       bool     // it asks for a notice when a request waits for it
 	told         bool     // it has had that notice
-	rest         *rest    // nil for most
+	extra        *extra   // nil for most
 }
 
-// rest holds the fields that few requests have. All entries of a request share it.
-type rest struct {
+// extra holds the fields that few requests have. All entries of a request share it.
+type extra struct {
 	entries []*entry // ascending by key; nil for a single key
 	owner   Number
 	value   []byte // never changed, so results may share it
@@ -37,15 +37,15 @@ type rest struct {
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	e := m.pushOne(c.key, s, c, rev)
 	if c.hasRest() {
-		e.rest = &rest{owner: c.owner, value: copied(c.value), delayMS: c.delayMS}
+		e.extra = &extra{owner: c.owner, value: copied(c.value), delayMS: c.delayMS}
 	}
 	for more := c.more; more.left > 0; {
-		if e.rest.entries == nil {
-			e.rest.entries = append(make([]*entry, 0, 1+more.left), e)
+		if e.extra.entries == nil {
+			e.extra.entries = append(make([]*entry, 0, 1+more.left), e)
 		}
 		next := m.pushOne(more.next(), s, c, rev)
-		next.rest = e.rest
-		e.rest.entries = append(e.rest.entries, next)
+		next.extra = e.extra
+		e.extra.entries = append(e.extra.entries, next)
 	}
 	s.join(e)
 	m.charge(e)
@@ -123,7 +123,7 @@ func (m *Machine) removeOne(e *entry) {
 		e.after.ahead = e.ahead
 		m.touch(e.after)
 	}
-	m.goes(l, e)
+	m.removed(l, e)
 	if e.token == 0 {
 		l.waiting--
 		m.counts.Waiters--
@@ -144,8 +144,8 @@ func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 // all returns the entries of e's request. room holds the answer if there is one entry, so that
 // nothing is allocated.
 func (e *entry) all(room *[1]*entry) []*entry {
-	if e.rest != nil && e.rest.entries != nil {
-		return e.rest.entries
+	if e.extra != nil && e.extra.entries != nil {
+		return e.extra.entries
 	}
 	room[0] = e
 	return room[:]
@@ -193,7 +193,7 @@ func (e *entry) watches() Revision {
 // stuck returns the first of a request's entries that is not inside, or nil.
 func (e *entry) stuck() *entry {
 	for _, each := range e.all(new([1]*entry)) {
-		if !each.inside {
+		if !each.holding {
 			return each
 		}
 	}
@@ -204,10 +204,10 @@ func (e *entry) stuck() *entry {
 func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }
 
 func (e *entry) value() []byte {
-	if e.rest == nil {
+	if e.extra == nil {
 		return nil
 	}
-	return e.rest.value
+	return e.extra.value
 }
 
 // grant gives a request its locks with one token, which is higher than every token given before.
@@ -220,7 +220,7 @@ func (m *Machine) grant(e *entry) {
 		wanted = wanted || each.lock.boundary != nil
 	}
 	if e.notice && wanted {
-		m.tell(e)
+		m.markNoticed(e)
 	}
 	m.noteGrant(e)
 }

@@ -89,7 +89,7 @@ func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 	case c.try && !l.takes(c):
 		m.name(l, res, c.more.left > 0)
 		return Held
-	case !c.try && (l.waiting >= m.charter.Limits.WaitersPerLock || c.most != 0 && l.waiting >= c.most):
+	case !c.try && (l.waiting >= m.charter.Limits.WaitersPerLock || c.limit != 0 && l.waiting >= c.limit):
 		return QueueFull
 	}
 	return 0
@@ -173,7 +173,7 @@ func (m *Machine) holds(key []byte, token Token) *entry {
 	if l == nil || token == 0 {
 		return nil
 	}
-	for e := l.first; e != nil && e.inside; e = e.after {
+	for e := l.first; e != nil && e.holding; e = e.after {
 		if e.token == token {
 			return e.lead()
 		}

@@ -37,7 +37,7 @@ func restore(snapshot []byte, supported uint32) (*Machine, error) {
 	}
 	m.restoreGroup(&r)
 	m.restoreSessions(&r)
-	(&locksReader{reader: &r, m: m, index: map[*rest]int{}}).locks()
+	(&locksReader{reader: &r, m: m, index: map[*extra]int{}}).locks()
 	m.restoreEvents(&r)
 	m.restoreLater(&r)
 	r.end()
@@ -93,13 +93,13 @@ func (m *Machine) restoreEvents(r *reader) {
 				Reason: copied(r.take(r.max(MaxValueBytes, "reason"), "reason"))}
 		}
 		if position == before || !m.explained(&e) || e.Cause != Evicted && e.Cause != Expired || e.What != Ended &&
-			e.What != Left || len(m.ends.events) == endsKept {
+			e.What != Left || len(m.audit.events) == endsKept {
 			r.fail("end")
 		}
 		if r.fault != "" {
 			return
 		}
-		m.ends.add(e)
+		m.audit.add(e)
 	}
 }
 

@@ -14,12 +14,12 @@ type locksReader struct {
 	m       *Machine
 	all     []*entry
 	several []several
-	index   map[*rest]int // in several
+	index   map[*extra]int // in several
 }
 
 // several is a request that stands in several queues, while it is assembled.
 type several struct {
-	rest  *rest
+	extra *extra
 	want  int
 	spoke *entry // which entry had owner, value or delay
 }
@@ -111,20 +111,20 @@ func (r *locksReader) terms(e *entry) {
 	if flags&(entrySeveralFlag|entryOwnerFlag|entryValueFlag|entryDelayFlag) == 0 || r.fault != "" {
 		return
 	}
-	e.rest = &rest{}
+	e.extra = &extra{}
 	if flags&entrySeveralFlag != 0 {
 		r.part(e, known, flags)
 	}
 	if flags&entryOwnerFlag != 0 {
-		if e.rest.owner = Number(r.positive(uint64(MaxNumber), "owner")); e.rest.owner >= e.number {
+		if e.extra.owner = Number(r.positive(uint64(MaxNumber), "owner")); e.extra.owner >= e.number {
 			r.fail("owner")
 		}
 	}
 	if flags&entryValueFlag != 0 {
-		e.rest.value = copied(r.take(r.positive(MaxValueBytes, "value"), "value"))
+		e.extra.value = copied(r.take(r.positive(MaxValueBytes, "value"), "value"))
 	}
 	if flags&entryDelayFlag != 0 {
-		e.rest.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
+		e.extra.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
 	}
 }
 
@@ -133,15 +133,15 @@ func (r *locksReader) part(e, known *entry, flags byte) {
 	want := int(r.positive(MaxKeys, "several"))
 	speaks := flags&(entryOwnerFlag|entryValueFlag|entryDelayFlag) != 0
 	if known == nil {
-		r.index[e.rest] = len(r.several)
-		r.several = append(r.several, several{rest: e.rest, want: want})
-	} else if e.rest = known.rest; e.rest == nil || e.rest.entries == nil {
+		r.index[e.extra] = len(r.several)
+		r.several = append(r.several, several{extra: e.extra, want: want})
+	} else if e.extra = known.extra; e.extra == nil || e.extra.entries == nil {
 		r.fail("entry")
-		e.rest = &rest{}
+		e.extra = &extra{}
 		return
 	}
-	e.rest.entries = append(e.rest.entries, e)
-	s := &r.several[r.index[e.rest]]
+	e.extra.entries = append(e.extra.entries, e)
+	s := &r.several[r.index[e.extra]]
 	if s.want != want || speaks && s.spoke != nil {
 		r.fail("request of several locks")
 	}
@@ -154,7 +154,7 @@ func (r *locksReader) part(e, known *entry, flags byte) {
 // its lowest key its lead.
 func (r *locksReader) join() {
 	for _, s := range r.several {
-		all := s.rest.entries
+		all := s.extra.entries
 		slices.SortFunc(all, func(a, b *entry) int { return strings.Compare(a.lock.key, b.lock.key) })
 		first := all[0]
 		alike := !slices.ContainsFunc(all, func(e *entry) bool {

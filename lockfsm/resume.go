@@ -98,10 +98,10 @@ func (m *Machine) move(e *entry, to *session, number, owner Number) {
 		m.lockChanges(each.lock)
 		each.session, each.number = to, number
 	}
-	if e.rest != nil {
-		e.rest.owner = owner
+	if e.extra != nil {
+		e.extra.owner = owner
 	} else if owner != 0 {
-		e.rest = &rest{owner: owner} // a request without rest has one entry
+		e.extra = &extra{owner: owner} // a request without rest has one entry
 	}
 	to.join(e)
 	m.charge(e)
@@ -124,17 +124,17 @@ func (m *Machine) rewrite(e *entry, c *view) {
 		}
 		wanted = wanted || l.boundary != nil
 	}
-	if e.rest == nil && (len(c.value) > 0 || c.delayMS != 0) {
-		e.rest = &rest{}
+	if e.extra == nil && (len(c.value) > 0 || c.delayMS != 0) {
+		e.extra = &extra{}
 	}
 	if len(c.value) > 0 {
-		e.rest.value = copied(c.value)
+		e.extra.value = copied(c.value)
 	}
 	if c.delayMS != 0 {
-		e.rest.delayMS = c.delayMS
+		e.extra.delayMS = c.delayMS
 	}
 	m.charge(e)
 	if e.notice && wanted {
-		m.tell(e)
+		m.markNoticed(e)
 	}
 }

@@ -76,7 +76,7 @@ func (s *script) usage() string {
 }
 
 func (s *script) events() string {
-	first := s.m.position(s.m.recent.from)
+	first := s.m.position(s.m.events.from)
 	events, _, _ := s.m.Since(first, "", eventsKept)
 	return s.told(events)
 }
@@ -134,17 +134,17 @@ func terms(e *entry) (text string) {
 	case e.notice:
 		text += " to be told"
 	}
-	if e.rest == nil {
+	if e.extra == nil {
 		return text
 	}
-	if n := len(e.rest.entries); n > 0 {
+	if n := len(e.extra.entries); n > 0 {
 		text += fmt.Sprintf(" in %d queues", n)
 	}
-	if e.rest.delayMS != 0 {
-		text += fmt.Sprintf(" delay %v", time.Duration(e.rest.delayMS)*time.Millisecond)
+	if e.extra.delayMS != 0 {
+		text += fmt.Sprintf(" delay %v", time.Duration(e.extra.delayMS)*time.Millisecond)
 	}
-	if e.rest.owner != 0 {
-		text += fmt.Sprintf(" under %d", e.rest.owner)
+	if e.extra.owner != 0 {
+		text += fmt.Sprintf(" under %d", e.extra.owner)
 	}
 	return text
 }

@@ -260,10 +260,10 @@ func (e *entry) delay() time.Duration {
 	if !e.delayed() {
 		return 0
 	}
-	return time.Duration(e.rest.delayMS) * time.Millisecond
+	return time.Duration(e.extra.delayMS) * time.Millisecond
 }
 
-func (e *entry) delayed() bool { return e.token != 0 && e.rest != nil && e.rest.delayMS != 0 }
+func (e *entry) delayed() bool { return e.token != 0 && e.extra != nil && e.extra.delayMS != 0 }
 
 // end removes a session and all its entries in one step. No lock is granted in between to a request
 // that is about to be removed.
@@ -356,22 +356,22 @@ func (s *session) unlink(e *entry) {
 }
 
 func (s *session) own(e *entry) {
-	if e.rest == nil || e.rest.owner == 0 {
+	if e.extra == nil || e.extra.owner == 0 {
 		return
 	}
 	if s.owned == nil {
 		s.owned = map[Number][]*entry{}
 	}
-	s.owned[e.rest.owner] = append(s.owned[e.rest.owner], e)
+	s.owned[e.extra.owner] = append(s.owned[e.extra.owner], e)
 }
 
 func (s *session) disown(e *entry) {
-	if e.rest == nil || e.rest.owner == 0 {
+	if e.extra == nil || e.extra.owner == 0 {
 		return
 	}
-	if left := slices.DeleteFunc(s.owned[e.rest.owner], func(o *entry) bool { return o == e }); len(left) > 0 {
-		s.owned[e.rest.owner] = left
+	if left := slices.DeleteFunc(s.owned[e.extra.owner], func(o *entry) bool { return o == e }); len(left) > 0 {
+		s.owned[e.extra.owner] = left
 	} else {
-		delete(s.owned, e.rest.owner)
+		delete(s.owned, e.extra.owner)
 	}
 }

@@ -163,7 +163,7 @@ func (d *Data) appendTo(b []byte, first uint64) []byte {
 }
 
 func (m *Machine) appendTail(b []byte) []byte {
-	b = binary.AppendUvarint(binary.AppendUvarint(b, m.past), uint64(len(m.ends.events)))
+	b = binary.AppendUvarint(binary.AppendUvarint(b, m.past), uint64(len(m.audit.events)))
 	first := uint64(m.charter.firstRevision())
 	before := first
 	for _, e := range m.Ends() {
@@ -196,36 +196,36 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if e.told {
 		flags |= entryToldFlag
 	}
-	if e.rest == nil {
+	if e.extra == nil {
 		b = append(b, flags)
 		return e.appendShares(b)
 	}
-	if e.rest.entries != nil {
+	if e.extra.entries != nil {
 		flags |= entrySeveralFlag
 	}
 	first := e.lead() == e
-	if e.rest.owner != 0 && first {
+	if e.extra.owner != 0 && first {
 		flags |= entryOwnerFlag
 	}
-	if len(e.rest.value) > 0 && first {
+	if len(e.extra.value) > 0 && first {
 		flags |= entryValueFlag
 	}
-	if e.rest.delayMS != 0 && first {
+	if e.extra.delayMS != 0 && first {
 		flags |= entryDelayFlag
 	}
 	b = e.appendShares(append(b, flags))
 	if flags&entrySeveralFlag != 0 {
-		b = binary.AppendUvarint(b, uint64(len(e.rest.entries)))
+		b = binary.AppendUvarint(b, uint64(len(e.extra.entries)))
 	}
 	if flags&entryOwnerFlag != 0 {
-		b = binary.AppendUvarint(b, uint64(e.rest.owner))
+		b = binary.AppendUvarint(b, uint64(e.extra.owner))
 	}
 	if flags&entryValueFlag != 0 {
-		b = binary.AppendUvarint(b, uint64(len(e.rest.value)))
-		b = append(b, e.rest.value...)
+		b = binary.AppendUvarint(b, uint64(len(e.extra.value)))
+		b = append(b, e.extra.value...)
 	}
 	if flags&entryDelayFlag != 0 {
-		b = binary.AppendUvarint(b, uint64(e.rest.delayMS))
+		b = binary.AppendUvarint(b, uint64(e.extra.delayMS))
 	}
 	return b
 }

@@ -19,7 +19,7 @@ type Cluster struct {
 	t       testing.TB
 	options Options
 	net     *memnet.Network
-	mark    string // identifies the goroutines of this cluster's nodes by their label
+	label   string // identifies the goroutines of this cluster's nodes by their label
 
 	mu     sync.Mutex // guards what follows, and the fields of places; never held across a wait
 	places []*place
@@ -83,7 +83,7 @@ func NewWith(t testing.TB, n int, o Options) *Cluster {
 		o.Patience = time.Minute
 	}
 	c := &Cluster{t: t, options: o, net: memnet.New(), cuts: map[route]bool{}, closed: map[route]bool{}}
-	c.mark = fmt.Sprintf("%s %p", t.Name(), c)
+	c.label = fmt.Sprintf("%s %p", t.Name(), c)
 	for i := range n {
 		c.places = append(c.places, &place{host: fmt.Sprintf("10.0.%d.%d", (i+1)/256, (i+1)%256),
 			machine: newMachine()})

@@ -79,7 +79,7 @@ func (c *Cluster) keysOf(i int) string {
 // are about to end have ended.
 func (c *Cluster) goroutines() string {
 	var left string
-	soon(func() bool { left = labelled(c.mark); return left == "" })
+	soon(func() bool { left = labelled(c.label); return left == "" })
 	return left
 }
 

@@ -140,7 +140,7 @@ func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
 	New(t, 1) // its goroutines do not count for the other cluster
 	got := record(t, func(t testing.TB) {
 		c := New(t, 1)
-		pprof.Do(context.Background(), pprof.Labels(label, c.mark), func(context.Context) { // as in Start
+		pprof.Do(context.Background(), pprof.Labels(label, c.label), func(context.Context) { // as in Start
 			go func() { <-stop }()
 		})
 	})

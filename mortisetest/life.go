@@ -76,7 +76,7 @@ func (c *Cluster) start(i int) *mortise.Node {
 	})
 	var node *mortise.Node
 	var err error
-	pprof.Do(ctx, pprof.Labels(label, c.mark), func(ctx context.Context) { node, err = mortise.Start(ctx, config) })
+	pprof.Do(ctx, pprof.Labels(label, c.label), func(ctx context.Context) { node, err = mortise.Start(ctx, config) })
 	if err != nil {
 		c.t.Fatalf("mortisetest: start node %d: %v", i, err)
 	}

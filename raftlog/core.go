@@ -62,7 +62,7 @@ type Core struct {
 	heard      map[uint64]hearing // of every member of config
 	ledAt      uint64             // tick of the leader's last message
 
-	gone       uint64 // last term whose leader was reported gone; zero means none
+	lostTerm   uint64 // last term whose leader was reported gone; zero means none
 	unsettled  uint64 // tick until which messages are duplicated
 	duplicated int    // messages duplicated since the last tick
 	asking     asking

@@ -90,7 +90,7 @@ func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, de
 	for began := d.now; d.now-began < 1000*stepsPerTick; {
 		for _, r := range heirs {
 			if gone && hears[r] == d.now {
-				r.core.Gone(l.id)
+				r.core.PeerLost(l.id)
 				r.turn()
 			}
 		}

@@ -131,7 +131,7 @@ func TestALeaderThatFindsItsRemovalLeavesTheOthersAble(t *testing.T) {
 	l.failed = errors.New("lost for good")
 	c.wire = nil
 	for _, r := range c.others(l) {
-		r.core.Gone(l.id)
+		r.core.PeerLost(l.id)
 		r.turn()
 	}
 	c.wire = nil

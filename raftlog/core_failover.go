@@ -6,24 +6,24 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// Gone reports that the stream of a replica has ended, behind its last message. If that replica
+// PeerLost reports that the stream of a replica has ended, behind its last message. If that replica
 // leads, raft alone would wait for an election timeout, because a voter ignores candidates while it
 // has heard from its leader recently. So every voter forgets the leader at once and stands for
 // election; one of two simultaneous candidates yields (core_ask.go). A voter does so once in a
 // term. A leader that is still alive keeps its lead: voters that still hear it do not vote for
 // another, and its next heartbeat is accepted again.
-func (c *Core) Gone(id uint64) {
-	if id == 0 || c.role.Leader != id || c.role.Leading || c.gone == c.role.Term {
+func (c *Core) PeerLost(id uint64) {
+	if id == 0 || c.role.Leader != id || c.role.Leading || c.lostTerm == c.role.Term {
 		return
 	}
 	if !slices.Contains(c.voters, c.id) {
 		return
 	}
-	c.gone = c.role.Term
+	c.lostTerm = c.role.Term
 	// An error says that there is nothing to forget.
 	_ = c.node.ForgetLeader()
 	c.observe()
-	if c.role.Term == c.gone && c.role.Leader == 0 && c.node.BasicStatus().RaftState == raft.StateFollower {
+	if c.role.Term == c.lostTerm && c.role.Leader == 0 && c.node.BasicStatus().RaftState == raft.StateFollower {
 		c.Campaign()
 	}
 }

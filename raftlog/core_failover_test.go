@@ -32,7 +32,7 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 			random.Shuffle(len(heirs), func(i, j int) { heirs[i], heirs[j] = heirs[j], heirs[i] })
 			together := seed%2 == 0
 			for _, r := range heirs {
-				r.core.Gone(l.id)
+				r.core.PeerLost(l.id)
 				r.turn()
 				if !together {
 					c.drain()
@@ -60,7 +60,7 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	}
 }
 
-// A leader that is alive keeps its lead, even if others call Gone for it, once or repeatedly.
+// A leader that is alive keeps its lead, even if others call PeerLost for it, once or repeatedly.
 func TestAFalseAlarmMovesNothing(t *testing.T) {
 	for seed := range uint64(50) {
 		c := newCluster(t, seed, 5)
@@ -69,7 +69,7 @@ func TestAFalseAlarmMovesNothing(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		for range 20 {
 			if r := c.replicas[random.IntN(5)]; r != l {
-				r.core.Gone(l.id)
+				r.core.PeerLost(l.id)
 				r.turn()
 			}
 			c.pass(random.IntN(3))

@@ -30,10 +30,10 @@
 // it from the next append, after a tick at the latest.
 //
 // A deferrable batch only makes requests wait, so no caller gains if it is applied sooner
-// ([Config].Patient decides that). It goes with the next entry, or alone after 2 to 4 ms.
-// Measured with and without it by turns, four rounds: with 3 callers a hand-over of a lock is 8 %
-// faster in memory and 16 % faster with a directory, with 17 % and 32 % fewer allocations. With 64
-// callers it is 6 % and 11 % faster.
+// ([Config].Patient decides that). It goes with the next entry, or alone after 2 to 4 ms. Measured
+// with and without it by turns, four rounds: with 3 callers a hand-over of a lock is 8 % faster in
+// memory and 16 % faster with a directory, with 17 % and 32 % fewer allocations. With 64 callers it
+// is 6 % and 11 % faster.
 //
 // # Snapshots
 //
@@ -60,10 +60,10 @@
 //	   │                                        Leads                      ▼
 //	   └─── a higher term, no majority for an election timeout, Transfer ─ leading
 //
-// If a leader's streams end, or it reports that it has retired ([Log.Gone]), its voters forget it
-// at once and stand for election. A leader that only stops sending is replaced after the election
-// timeout. A candidate asks for votes again every four ticks. Once in a term it gives way to a
-// simultaneous candidate with a lower ID (core_ask.go). The messages of an election, and those
+// If a leader's streams end, or it reports that it has retired ([Log.PeerLost]), its voters forget
+// it at once and stand for election. A leader that only stops sending is replaced after the
+// election timeout. A candidate asks for votes again every four ticks. Once in a term it gives way
+// to a simultaneous candidate with a lower ID (core_ask.go). The messages of an election, and those
 // between two replicas after a gap in their heartbeats, may also be sent on a second connection,
 // which loses other packets (core_duplicate.go).
 //
@@ -121,17 +121,16 @@
 //     and restart with a shorter log than a replica that has meanwhile lost its vote, and that
 //     replica would refuse to elect it or any other voter.
 //   - A replica that has lost its vote has no more of the log than a majority of the remaining
-//     voters. Otherwise, if the leader died, it would refuse its vote to voters that still count
-//     it (core_departure.go).
+//     voters. Otherwise, if the leader died, it would refuse its vote to voters that still count it
+//     (core_departure.go).
 //   - The process is never ended, whatever a store, an Applier, raft or a message does.
 //
 // # Concurrency
 //
 // The methods of Log are safe for concurrent use. Each Log has an owner goroutine, which alone
 // touches the Core and calls the Applier; an appender goroutine, which alone calls Save, unless the
-// store is Volatile; and the snapshotter, which encodes a snapshot and calls Prepare. Start
-// starts them. They end with Close or when the log retires. No lock is held during a call or a
-// wait.
+// store is Volatile; and the snapshotter, which encodes a snapshot and calls Prepare. Start starts
+// them. They end with Close or when the log retires. No lock is held during a call or a wait.
 //
 // The inbox and the ticks wake the owner. A leader whose group has no other replica has no ticks
 // while nothing is under way: it has no followers and no quorum to lose (core_rest.go).
@@ -167,9 +166,9 @@
 //     counted.
 //   - A snapshot begins after as many bytes of entries as the last one was long, at least 4 MiB,
 //     and up to half as much more, so that replicas seldom take theirs together.
-//   - Memory holds the last snapshot, the entries since its beginning, and up to 4096 entries or
-//     4 MiB before it. While a snapshot is taken, it also holds what the Applier needs for that,
-//     and briefly the encoded bytes a second time.
+//   - Memory holds the last snapshot, the entries since its beginning, and up to 4096 entries or 4
+//     MiB before it. While a snapshot is taken, it also holds what the Applier needs for that, and
+//     briefly the encoded bytes a second time.
 //   - A restart begins at the snapshot. A replica that receives one blocks while it restores it. If
 //     that takes longer than an election timeout, a leader that needs it for its majority steps
 //     down.

@@ -21,7 +21,7 @@ type Log struct {
 
 	duplicates []*raftpb.Message // those of out that are sent a second way, too
 	called     bool              // this turn has called the Applier or sent something, so TurnEnd is due
-	where      place             // whose code runs, to classify a panic
+	where      phase             // whose code runs, to classify a panic
 	transfers  []transfer        // waiting for their outcome
 	saves      chan Batch        // to the appender; never holds more than one
 	taking     taken             // the snapshot that is being taken
@@ -77,12 +77,12 @@ func Start(cfg Config) (*Log, error) {
 		closed: make(chan struct{}), status: core.Status(), survey: core.Survey(),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	go l.own()
-	go l.assist()
+	go l.runOwner()
+	go l.runSnapshotter()
 	if cfg.Store.Volatile() {
 		close(l.appender)
 	} else {
-		go l.save()
+		go l.runAppender()
 	}
 	l.kick()
 	return l, nil

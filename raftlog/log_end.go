@@ -45,9 +45,9 @@ func (l *Log) end(err error) {
 	l.cfg.Applier.Retired(err)
 }
 
-// save is the appender goroutine, for a store that is not Volatile. It saves one batch at a time
-// and reports the result to the owner. It ends with the owner, or with the first failure.
-func (l *Log) save() {
+// runAppender is the appender goroutine, for a store that is not Volatile. It saves one batch at a
+// time and reports the result to the owner. It ends with the owner, or with the first failure.
+func (l *Log) runAppender() {
 	defer close(l.appender)
 	for b := range l.saves {
 		err := l.saveOne(b)

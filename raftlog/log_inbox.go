@@ -23,7 +23,7 @@ type inbox struct {
 	messages    []arrival
 	stepBytes   int
 	unreachable []uint64
-	gone        []uint64
+	lost        []uint64
 	reports     []snapshotReport
 	batches     []byte // back to back
 	bounds      []bound
@@ -70,7 +70,7 @@ func (in *inbox) empty() {
 	if cap(batches) > queueKeepBytes {
 		batches = nil
 	}
-	*in = inbox{messages: messages, batches: batches, unreachable: in.unreachable[:0], gone: in.gone[:0],
+	*in = inbox{messages: messages, batches: batches, unreachable: in.unreachable[:0], lost: in.lost[:0],
 		reports: in.reports[:0], bounds: in.bounds[:0],
 		rounds: in.rounds[:0], transfers: in.transfers[:0]}
 }
@@ -209,13 +209,13 @@ func (l *Log) Unreachable(id uint64) {
 	})
 }
 
-// Gone reports that the last stream of a replica has ended, or that the replica has announced that
-// it has retired. All its messages must have been passed to Step before. Entries in flight are sent
-// again once it answers. If it led, the others need not wait for an election timeout.
-func (l *Log) Gone(id uint64) {
+// PeerLost reports that the last stream of a replica has ended, or that the replica has announced
+// that it has retired. All its messages must have been passed to Step before. Entries in flight are
+// sent again once it answers. If it led, the others need not wait for an election timeout.
+func (l *Log) PeerLost(id uint64) {
 	l.put(func(in *inbox) {
-		if len(in.gone) < maxUnreachable && !slices.Contains(in.gone, id) {
-			in.gone = append(in.gone, id)
+		if len(in.lost) < maxUnreachable && !slices.Contains(in.lost, id) {
+			in.lost = append(in.lost, id)
 		}
 	})
 }

@@ -76,8 +76,8 @@ func (l *Log) step(atRest bool) {
 	t.capture = nil
 }
 
-// Prepare makes a snapshot durable here if the store is volatile, or else hands it to the snapshotter
-// goroutine.
+// Prepare makes a snapshot durable here if the store is volatile, or else hands it to the
+// snapshotter goroutine.
 func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
 		l.give(task{snap: s})
@@ -113,9 +113,9 @@ func (l *Log) settleSnapshotter(o *outcome) error {
 	return nil
 }
 
-// assist is the snapshotter: it does the slow work for snapshots that needs neither the owner
-// nor the appender. It ends with the owner, or with the first failure.
-func (l *Log) assist() {
+// runSnapshotter is the snapshotter: it does the slow work for snapshots that needs neither the
+// owner nor the appender. It ends with the owner, or with the first failure.
+func (l *Log) runSnapshotter() {
 	defer close(l.snapshotter)
 	for t := range l.tasks {
 		if !l.do(t) {

@@ -400,13 +400,13 @@ func TestStepIsBounded(t *testing.T) {
 		for id := range uint64(1000) {
 			for range 2 { // both count as one report
 				l.Unreachable(id)
-				l.Gone(id)
+				l.PeerLost(id)
 			}
 		}
-		if l.mu.Lock(); len(l.in.unreachable) != maxUnreachable || len(l.in.gone) != maxUnreachable ||
-			l.in.gone[maxUnreachable-1] != maxUnreachable-1 || l.in.unreachable[maxUnreachable-1] != maxUnreachable-1 {
+		if l.mu.Lock(); len(l.in.unreachable) != maxUnreachable || len(l.in.lost) != maxUnreachable ||
+			l.in.lost[maxUnreachable-1] != maxUnreachable-1 || l.in.unreachable[maxUnreachable-1] != maxUnreachable-1 {
 			t.Errorf("%d peers reported unreachable and %d gone, want the first %d of each", len(l.in.unreachable),
-				len(l.in.gone), maxUnreachable)
+				len(l.in.lost), maxUnreachable)
 		}
 		l.mu.Unlock()
 		dropped := l.Status().Dropped

@@ -7,11 +7,11 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// place is whose code the owner is running, to classify a panic.
-type place uint8
+// phase is whose code the owner is running, to classify a panic.
+type phase uint8
 
 const (
-	inRaft place = iota
+	inRaft phase = iota
 	inApplier
 	inStore
 )
@@ -21,11 +21,11 @@ const (
 // batch may be under way. Much shorter timers are inexact while a process is idle.
 const MaxDeferral = 2 * time.Millisecond
 
-// own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the
-// store is volatile, Save and Prepare. The inbox wakes it, and one timer for the next tick, the end
-// of MaxDeferral, or the next step of a snapshot. A panic in anything that it calls ends the
+// runOwner is the owner goroutine: it alone touches the core and calls the Applier, Send and, if
+// the store is volatile, Save and Prepare. The inbox wakes it, and one timer for the next tick, the
+// end of MaxDeferral, or the next step of a snapshot. A panic in anything that it calls ends the
 // replica and nothing else.
-func (l *Log) own() {
+func (l *Log) runOwner() {
 	var err error
 	defer close(l.owner)
 	defer func() { l.end(err) }()
@@ -104,7 +104,7 @@ func (l *Log) turn(in *inbox, fired bool) error {
 		l.where, l.called = inRaft, false
 	}
 	l.settle()
-	l.look()
+	l.publishSurvey()
 	l.publish(taken)
 	return nil
 }
@@ -147,9 +147,9 @@ func (l *Log) feed(in *inbox) error {
 	for _, id := range in.unreachable {
 		l.core.Unreachable(id)
 	}
-	for _, id := range in.gone { // behind the messages
+	for _, id := range in.lost { // behind the messages
 		l.core.Unreachable(id)
-		l.core.Gone(id)
+		l.core.PeerLost(id)
 	}
 	for _, r := range in.reports {
 		l.core.SnapshotSent(r.to, r.term, r.ok)
@@ -200,7 +200,7 @@ func (l shell) Save(b Batch) (done bool, err error) {
 
 // Event calls the Applier.
 func (l shell) Event(e *Event) error {
-	l.look() // first, so that the Applier sees the new Survey
+	l.publishSurvey() // first, so that the Applier sees the new Survey
 	switch e.Kind {
 	case LeadBegins:
 		l.cfg.Logger.Info("leading", "term", e.Term)
@@ -215,8 +215,8 @@ func (l shell) Event(e *Event) error {
 	return err
 }
 
-// look stores the Survey if it has changed.
-func (l *Log) look() {
+// publishSurvey stores the Survey if it has changed.
+func (l *Log) publishSurvey() {
 	s, anew := l.core.Surveyed()
 	if !anew {
 		return

@@ -83,7 +83,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 		"lost replicas": func(l *Log) {
 			for id := range uint64(maxUnreachable * 2) {
 				l.Unreachable(id + 10)
-				l.Gone(id + 10)
+				l.PeerLost(id + 10)
 			}
 		},
 		"batches": func(l *Log) {
@@ -130,7 +130,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 // Entries in flight on a lost stream count as lost. After the end of a leader's last stream the
 // others do not wait for an election timeout.
 func TestALogIsToldOfLostStreams(t *testing.T) {
-	for name, tell := range map[string]func(l *Log, id uint64){"unreachable": (*Log).Unreachable, "gone": (*Log).Gone} {
+	for name, tell := range map[string]func(l *Log, id uint64){"unreachable": (*Log).Unreachable,
+		"gone": (*Log).PeerLost} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := startParty(t, 3, nil)
@@ -157,7 +158,7 @@ func TestALogIsToldOfLostStreams(t *testing.T) {
 		p.losing(func(m *raftpb.Message) bool { return m.GetTo() == id || m.GetFrom() == id })
 		for other, log := range p.logs {
 			if other != id {
-				log.Gone(id)
+				log.PeerLost(id)
 			}
 		}
 		time.Sleep(l.cfg.Tick * time.Duration(l.cfg.ElectionTicks-2))

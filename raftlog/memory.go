@@ -44,7 +44,7 @@ func (s *MemoryStore) Save(b Batch) error {
 		st.HardState = b.HardState
 	}
 	if b.Snapshot != nil {
-		st.Entries = behind(st.Entries, b.Snapshot.GetMetadata())
+		st.Entries = entriesAfter(st.Entries, b.Snapshot.GetMetadata())
 		st.Snapshot = b.Snapshot
 	}
 	entries, err := splice(st.Entries, st.Snapshot.GetMetadata().GetIndex(), b.Entries)

@@ -6,9 +6,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// behind returns the entries of log that stay behind a snapshot: those after its last entry if the
-// log holds that entry, otherwise none. The log must have no gaps.
-func behind(log []*raftpb.Entry, meta *raftpb.SnapshotMetadata) []*raftpb.Entry {
+// entriesAfter returns the entries of log that stay entriesAfter a snapshot: those after its last
+// entry if the log holds that entry, otherwise none. The log must have no gaps.
+func entriesAfter(log []*raftpb.Entry, meta *raftpb.SnapshotMetadata) []*raftpb.Entry {
 	if len(log) == 0 || meta.GetIndex() < log[0].GetIndex() {
 		return nil
 	}

@@ -42,7 +42,7 @@ func newListener(c *Config) *listener {
 	return &listener{
 		Listener: c.Listener, limit: c.Conns, strangers: c.Strangers, patience: 2 * c.DialTimeout,
 		conns: map[*accepted]struct{}{},
-		turns: &turns{most: runtime.GOMAXPROCS(0), limit: c.DialTimeout}, secured: c.TLS != nil,
+		turns: &turns{atOnce: runtime.GOMAXPROCS(0), limit: c.DialTimeout}, secured: c.TLS != nil,
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 // all, the connection of the oldest is closed. So a flood of unfinished calls displaces itself. It
 // is safe for concurrent use.
 type arrivals struct {
-	each, most int
+	each, limit int
 
 	mu   sync.Mutex        // guards all below
 	list list.List         // of *accepted, the oldest first
@@ -41,7 +41,7 @@ func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() b
 		for displaced = a.list.Front(); displaced.Value.(*accepted).owner != conn.owner; {
 			displaced = displaced.Next()
 		}
-	case a.list.Len() > a.most:
+	case a.list.Len() > a.limit:
 		displaced = a.list.Front()
 	}
 	a.remove(displaced)

@@ -54,7 +54,7 @@ type holdings struct {
 
 func (h *holdings) init(c *Config) {
 	*h = holdings{
-		arriving:  arrivals{each: arrivalsEach, most: maxArrivals, of: map[nodeid.ID]int{}},
+		arriving:  arrivals{each: arrivalsEach, limit: maxArrivals, of: map[nodeid.ID]int{}},
 		questions: newQuota[nodeid.ID](questionsEach, maxQuestions),
 		held:      newQuota[nodeid.ID](heldEach, maxHeld),
 		told:      newQuota[nodeid.ID](toldEach, maxTold),

@@ -355,7 +355,7 @@ func stalls(s asked) error {
 func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
-		a.holds.arriving.most = 20
+		a.holds.arriving.limit = 20
 		for range 10 {
 			attacker := w.node("x", 9)
 			d, err := attacker.connect(t.Context(), &attacker.self, "a:1", id(1))

@@ -170,7 +170,7 @@ func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })
 		hold := &turn{of: a.listener.turns}
-		for range a.listener.turns.most {
+		for range a.listener.turns.atOnce {
 			hold.held = false
 			if err := hold.take(); err != nil {
 				t.Fatal(err)
@@ -193,7 +193,7 @@ func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 		if !open(line[0]) || !open(line[1]) || open(line[2]) {
 			t.Errorf("open: %v, %v, and the last one %v", open(line[0]), open(line[1]), open(line[2]))
 		}
-		for range a.listener.turns.most {
+		for range a.listener.turns.atOnce {
 			hold.held = true
 			hold.end()
 		}

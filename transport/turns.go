@@ -25,8 +25,8 @@ var errNoTurn = errors.New("transport: too many handshakes in progress")
 // before new ones, so that under load some finish in time instead of none. It is safe for
 // concurrent use.
 type turns struct {
-	most  int           // turns at a time
-	limit time.Duration // of a handshake, from its accept
+	atOnce int           // turns
+	limit  time.Duration // of a handshake, from its accept
 
 	mu     sync.Mutex // guards all below
 	busy   int
@@ -74,7 +74,7 @@ func (t *turn) take() error {
 	}
 	t.busy.Store(true)
 	o.mu.Lock()
-	if o.busy < o.most {
+	if o.busy < o.atOnce {
 		o.busy++
 		t.held, t.begun = true, true
 		o.mu.Unlock()

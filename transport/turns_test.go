@@ -19,7 +19,7 @@ import (
 func TestSilenceHoldsNoTurn(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
-		a.listener.turns.most = 1
+		a.listener.turns.atOnce = 1
 		first := []byte(linkPreface)
 		if a.config.TLS != nil {
 			first = clientHello(a.config.TLS.ClientTLS())
@@ -73,7 +73,7 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
 		hold := &turn{of: a.listener.turns}
-		for range a.listener.turns.most {
+		for range a.listener.turns.atOnce {
 			hold.held = false
 			if err := hold.take(); err != nil {
 				t.Fatal(err)
@@ -86,7 +86,7 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 		}
 		hold.end()
 		a.wantCommands("with a turn", b, "x")
-		if busy := a.listener.turns.busy; busy != a.listener.turns.most-1 {
+		if busy := a.listener.turns.busy; busy != a.listener.turns.atOnce-1 {
 			t.Errorf("%d turns are held", busy)
 		}
 	})
@@ -97,7 +97,7 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 // order of arrival counts. One that is closed or too late leaves its line.
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := &turns{most: 1, limit: 5 * time.Second}
+		all := &turns{atOnce: 1, limit: 5 * time.Second}
 		all.proved("known")
 		all.proved("voter")
 		all.prefer([]string{"voter:1"})

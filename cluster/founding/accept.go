@@ -118,7 +118,7 @@ func (c *Core) permits(p *place, ch *Charter) (Refusal, string) {
 	if p.last.outcome != Answered {
 		return Accepted, "" // nothing listens there, or no instance of this cluster
 	}
-	return c.stranger(p, &p.last.who, ch)
+	return c.stranger(p, &p.last.info, ch)
 }
 
 // unanswered returns the addresses that Join names without a recent answer.

@@ -136,14 +136,14 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 			return
 		}
 		who.Instance = from
-		s.who, s.first = who, now
-		if p.last.outcome == Answered && p.last.who.Instance == who.Instance {
+		s.info, s.first = who, now
+		if p.last.outcome == Answered && p.last.info.Instance == who.Instance {
 			s.first = p.last.first
 		}
-		c.learn(p, &s.who)
-		c.recognise(&s.who)
-		c.met(&s.who)
-		c.attest(p, &s.who, asked)
+		c.learn(p, &s.info)
+		c.recognise(&s.info)
+		c.met(&s.info)
+		c.attest(p, &s.info, asked)
 	}
 	p.last = s
 }

@@ -87,7 +87,7 @@ type Core struct {
 	doomed      string        // why this life must end at the next Tick
 	settling    bool          // resumed, and not yet ready to take part
 	searchUntil time.Duration // resumed: until then it looks for voters that it has not met
-	home        string        // address at which this instance last took part
+	lastAddr    string        // address at which this instance last took part
 
 	roundAt   time.Duration // no founder: the next round of questions. Zero means none is due
 	rounds    uint64        // since this life began
@@ -191,7 +191,7 @@ func (c *Core) restart(random Random) {
 		names: c.names,
 		join:  c.join, gossip: c.gossip, askers: c.askers, tips: c.tips, stale: true,
 		asked: c.asked, events: c.events, lives: c.lives,
-		durable: c.durable, revision: c.revision + 1, unfit: c.unfit, home: c.addr, instance: random.Instance,
+		durable: c.durable, revision: c.revision + 1, unfit: c.unfit, lastAddr: c.addr, instance: random.Instance,
 		gaveUp: c.gaveUp, floor: c.floor,
 	}
 	c.events = append(c.events, Event{Kind: Restarted, Instance: c.instance, Text: reason})

@@ -12,11 +12,11 @@ func (c *Core) resume(s *State) {
 		c.gaveUp, c.floor = slices.Clone(s.GaveUp), s.FloorUnixMS
 	}
 	if s == nil || s.Phase == Newborn {
-		c.home = c.addr
+		c.lastAddr = c.addr
 		return // it takes the given ID, since the charters that the last one refused were not stored
 	}
 	c.instance, c.phase, c.group, c.charter, c.rulesOf = s.Instance, s.Phase, s.Group, s.Charter, s.Settings.normal()
-	c.voters, c.home, c.settling = slices.Clone(s.Voters), s.Addr, true
+	c.voters, c.lastAddr, c.settling = slices.Clone(s.Voters), s.Addr, true
 	c.at, c.supersedes = max(s.At, 1), slices.Clone(s.Supersedes)
 	c.replica = replica{raft: s.Raft, term: s.Term, used: slices.Clone(s.Used), usedAt: s.UsedAt, lingers: s.Lingers}
 	for _, v := range c.voters {
@@ -44,7 +44,7 @@ func (c *Core) settle() {
 	if c.now < c.until && !c.settings.Solo && c.unsettled() {
 		return
 	}
-	c.settling, c.home, c.until, c.stale = false, c.addr, 0, true
+	c.settling, c.lastAddr, c.until, c.stale = false, c.addr, 0, true
 	c.since, c.sinceWall = c.now, c.wall
 	c.revision++
 	c.searchUntil = c.now + searchFor

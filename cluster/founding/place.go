@@ -43,7 +43,7 @@ type lastResult struct {
 	asked   time.Duration // an answer describes a moment after it
 	got     time.Duration
 	first   time.Duration // since when this life has been met here
-	who     InstanceInfo
+	info    InstanceInfo
 	why     string // of outcome Foreign, for people; empty if unknown
 }
 
@@ -57,7 +57,7 @@ func (p *place) seen(now, limit time.Duration) (*InstanceInfo, bool) {
 	if p.last.outcome != Answered || !p.last.fresh(now, limit) {
 		return nil, false
 	}
-	return &p.last.who, true
+	return &p.last.info, true
 }
 
 // Met returns the last answer of the instance at an address, if it was asked at most that long ago.
@@ -80,7 +80,7 @@ func (p *place) seenSince(after, now time.Duration) (*InstanceInfo, bool) {
 func (p *place) label() string {
 	switch {
 	case p.last.outcome == Answered:
-		return nameOf(p.last.who.Name, p.addr)
+		return nameOf(p.last.info.Name, p.addr)
 	case p.entry != "" && p.entry != p.addr:
 		return p.entry + " (" + p.addr + ")"
 	}
@@ -175,7 +175,7 @@ func (c *Core) arrange() {
 	for _, v := range c.voters {
 		c.keep(old, v.Addr, kept{near: true})
 	}
-	c.keep(old, c.home, kept{near: true})
+	c.keep(old, c.lastAddr, kept{near: true})
 	for _, addr := range c.gossip {
 		c.keep(old, addr, kept{told: true})
 	}

@@ -23,7 +23,7 @@ func (s *slot) mustAccept(ch *Charter) {
 			continue
 		}
 		p, found := find(s.core.places, l.Addr)
-		if !found || w.now-s.core.places[p].last.asked > freshFor || s.core.places[p].last.who.Instance != l.Instance {
+		if !found || w.now-s.core.places[p].last.asked > freshFor || s.core.places[p].last.info.Instance != l.Instance {
 			w.fault("%s accepted a charter without a fresh answer of the founder %s", s.name, l.Name)
 		}
 	}

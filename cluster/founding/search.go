@@ -21,7 +21,7 @@ func (c *Core) joins() bool { return !c.everyone() && !c.settings.founds(c.name)
 
 // known reports whether the instance last met at the place is a founder.
 func (c *Core) known(p *place) bool {
-	return p.last.outcome == Answered && len(c.settings.Founders) > 0 && c.settings.founds(p.last.who.Name)
+	return p.last.outcome == Answered && len(c.settings.Founders) > 0 && c.settings.founds(p.last.info.Name)
 }
 
 // Founders returns the addresses at which a founder was last met, without this instance's own.

@@ -125,7 +125,7 @@ func (c *Core) Revision() uint64 { return c.revision }
 // changes it.
 func (c *Core) State() State {
 	return State{
-		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.home,
+		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.lastAddr,
 		Refused: c.barred,
 		Voters:  slices.Clone(c.voters), At: c.at, Raft: c.raft, Term: c.term, Used: slices.Clone(c.used),
 		UsedAt: c.usedAt, Lingers: c.lingers,

@@ -22,24 +22,24 @@ var (
 // after it has gone through all others, and does not report it. So a member that has left keeps its
 // slot for as long as that may take. Times are arguments.
 type roster struct {
-	most  int
+	limit int
 	known map[string]time.Time // when the slot is free again; the zero time for a member that is present
 }
 
-func newRoster(most int) roster { return roster{most: most, known: map[string]time.Time{}} }
+func newRoster(most int) roster { return roster{limit: most, known: map[string]time.Time{}} }
 
 // admit reports whether memberlist may accept a member.
 func (r *roster) admit(name string, now time.Time) bool {
 	if _, known := r.known[name]; known {
 		return true // the news may be old: only joined and left change the slot
 	}
-	if len(r.known) >= r.most {
+	if len(r.known) >= r.limit {
 		for name, until := range r.known {
 			if !until.IsZero() && !now.Before(until) {
 				delete(r.known, name)
 			}
 		}
-		if len(r.known) >= r.most {
+		if len(r.known) >= r.limit {
 			return false
 		}
 	}

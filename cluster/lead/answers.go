@@ -63,10 +63,10 @@ func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome fo
 	return over
 }
 
-// Gone records that an instance has reported, on its own connection, that its replica is over. It
-// reports whether to look again. With directories it does nothing, since the next process may
+// PeerLost records that an instance has reported, on its own connection, that its replica is over.
+// It reports whether to look again. With directories it does nothing, since the next process may
 // resume the replica.
-func (l *Lead) Gone(instance nodeid.ID, configuration []founding.Voter) (look bool) {
+func (l *Lead) PeerLost(instance nodeid.ID, configuration []founding.Voter) (look bool) {
 	if !l.leads || l.facts.Settings.Durable {
 		return false
 	}

@@ -105,7 +105,7 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 		"a probe of another term":   l.Probed(now, 4, voters.Probe{ID: 2}, founding.Refused),
 		"a stranger at the address": l.Probed(now, 5, voters.Probe{ID: 2}, founding.Foreign),
 		"silence at the address":    l.Probed(now, 5, voters.Probe{ID: 2}, founding.Silent),
-		"the end of an unnamed voter": l.Gone(nodeidtest.ID(9),
+		"the end of an unnamed voter": l.PeerLost(nodeidtest.ID(9),
 			[]founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}),
 	} {
 		if look {
@@ -116,12 +116,12 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 		t.Errorf("an instance that declines: %v, %q", look, why)
 	}
 	if !l.Probed(now, 5, voters.Probe{ID: 2}, founding.Other) ||
-		!l.Gone(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
+		!l.PeerLost(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
 		t.Error("the end of a life calls for no look")
 	}
 	l.Rest(now)
 	if _, leads := l.VoterStatus(1, nodeidtest.ID(1)); leads || l.Leads() ||
-		l.Gone(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
+		l.PeerLost(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
 		t.Error("it does not lead, and speaks for the group")
 	}
 }

@@ -15,7 +15,7 @@ func (s *survey) bringIn() (Step, bool) {
 		i := s.preferred(left, have)
 		c := left[i]
 		left = slices.Delete(left, i, i+1)
-		have = append(have, &member{who: c.who, known: true})
+		have = append(have, &member{info: c.info, known: true})
 		switch {
 		case c.stage == unasked:
 			if step, ok := s.prepare(c, "since there are %d of %d", len(have)-1, s.wanted); ok {
@@ -43,7 +43,7 @@ func (s *survey) bringIn() (Step, bool) {
 func (s *survey) preferred(list []candidate, have []*member) int {
 	best := 0
 	for i, c := range list {
-		if c.compare(list[best], load(have, c.who.Zone), load(have, list[best].who.Zone)) < 0 {
+		if c.compare(list[best], load(have, c.info.Zone), load(have, list[best].info.Zone)) < 0 {
 			best = i
 		}
 	}
@@ -56,7 +56,7 @@ func (s *survey) spread() (Step, bool) {
 		return Step{}, false // one is already on its way
 	}
 	for _, c := range s.candidates {
-		out := s.displaced(c.who, c.who.Instance)
+		out := s.displaced(c.info, c.info.Instance)
 		switch {
 		case out == nil:
 		case c.stage == running:
@@ -72,7 +72,7 @@ func (s *survey) spread() (Step, bool) {
 
 // spreads reports whether a learner is kept for the sake of the zones.
 func (s *survey) spreads(l *member) bool {
-	return l.fit() && s.displaced(l.who, l.Instance) != nil
+	return l.fit() && s.displaced(l.info, l.Instance) != nil
 }
 
 func (s *survey) prepare(c candidate, why string, about ...any) (Step, bool) {
@@ -80,11 +80,11 @@ func (s *survey) prepare(c candidate, why string, about ...any) (Step, bool) {
 		slices.ContainsFunc(s.v.Prepared, func(p Prepared) bool { return p.ID == s.v.Fresh }) {
 		return Step{}, false
 	}
-	return Step{Kind: Prepare, ID: s.v.Fresh, Instance: c.who.Instance, Next: again,
-		Why: fmt.Sprintf("%q is asked to start a replica "+why, append([]any{c.who.Name}, about...)...)}, true
+	return Step{Kind: Prepare, ID: s.v.Fresh, Instance: c.info.Instance, Next: again,
+		Why: fmt.Sprintf("%q is asked to start a replica "+why, append([]any{c.info.Name}, about...)...)}, true
 }
 
 func (s *survey) add(c candidate) Step {
-	return Step{Kind: AddLearner, ID: c.prepared.ID, Instance: c.who.Instance, Next: again,
-		Why: fmt.Sprintf("%q runs an empty replica and is added as a learner", c.who.Name)}
+	return Step{Kind: AddLearner, ID: c.prepared.ID, Instance: c.info.Instance, Next: again,
+		Why: fmt.Sprintf("%q runs an empty replica and is added as a learner", c.info.Name)}
 }

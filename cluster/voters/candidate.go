@@ -11,7 +11,7 @@ import (
 )
 
 type candidate struct {
-	who      Registered
+	info     Registered
 	prepared Prepared // the newest of this term that is still valid
 	stage    stage
 	replaces bool // a replica under its name that is dead or leaving is still in the configuration
@@ -45,17 +45,17 @@ func (s *survey) count(records []Registered) {
 	slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(last(a.wild())-last(b.wild()), a.compare(b, 0, 0)) })
 	open := s.unrivalled(list)
 	staying := len(where(s.voters, (*member).fit)) + len(where(s.learners, (*member).fit))
-	floor := odd(min(s.most(), staying+len(open)))/2 + 1 // a majority of all instances that could have a replica
+	floor := odd(min(s.maxVoters(), staying+len(open)))/2 + 1 // a majority of all instances that could have a replica
 	for _, c := range open {
-		if c.wild() && odd(min(s.most(), staying+len(s.candidates))) >= floor {
+		if c.wild() && odd(min(s.maxVoters(), staying+len(s.candidates))) >= floor {
 			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and is not brought in until it is steady",
-				c.who.Name, c.who.Lost)
+				c.info.Name, c.info.Lost)
 			continue
 		}
 		s.candidates = append(s.candidates, c)
 	}
 	s.eligible = staying + len(s.candidates)
-	s.wanted = min(s.most(), s.eligible)
+	s.wanted = min(s.maxVoters(), s.eligible)
 	s.target = odd(s.wanted)
 }
 
@@ -64,8 +64,8 @@ func (s *survey) count(records []Registered) {
 func (s *survey) unrivalled(list []candidate) []candidate {
 	taken := map[string]bool{}
 	return slices.DeleteFunc(list, func(c candidate) bool {
-		again := c.who.Name != "" && taken[c.who.Name]
-		taken[c.who.Name] = true
+		again := c.info.Name != "" && taken[c.info.Name]
+		taken[c.info.Name] = true
 		return again
 	})
 }
@@ -73,10 +73,10 @@ func (s *survey) unrivalled(list []candidate) []candidate {
 // wild reports whether the candidate should be left out. It is brought in all the same if too few
 // would vote without it: two restarts of the whole fleet make every instance restless, and then a
 // single vote is the greater danger.
-func (c candidate) wild() bool { return c.who.Lost >= restless }
+func (c candidate) wild() bool { return c.info.Lost >= restless }
 
-// most returns how many voters the settings allow.
-func (s *survey) most() int { return max(odd(s.v.Settings.Voters), 1) }
+// maxVoters returns how many voters the settings allow.
+func (s *survey) maxVoters() int { return max(odd(s.v.Settings.Voters), 1) }
 
 // odd returns the largest odd number that is at most n, or 0.
 func odd(n int) int { return max(n-(n+1)%2, 0) }
@@ -84,13 +84,13 @@ func odd(n int) int { return max(n-(n+1)%2, 0) }
 // candidate reports whether an instance could get a replica now (rules 8 and 9), and which stage it
 // has reached.
 func (s *survey) candidate(r Registered) (candidate, bool) {
-	c := candidate{who: r, stage: unasked}
+	c := candidate{info: r, stage: unasked}
 	if !r.Session || !r.Reachable || r.Leaving || !s.founder(r.Name) {
 		return c, false
 	}
 	for _, list := range [...][]*member{s.voters, s.learners} {
 		for _, m := range list {
-			if s.rivals(r, m.who, r.Instance, m.Instance) {
+			if s.rivals(r, m.info, r.Instance, m.Instance) {
 				if m.fit() {
 					if r.Instance != m.Instance && m.Active && m.voter && len(s.namesakes) < maxNamesakes {
 						s.namesakes = append(s.namesakes,
@@ -131,8 +131,8 @@ func (s *survey) inConfig(id nodeid.ReplicaID) bool {
 // compare orders candidates: first by stage, then those whose replica is dead or that were lost
 // come later, then by the emptier zone.
 func (c candidate) compare(o candidate, load, otherLoad int) int {
-	return cmp.Or(cmp.Compare(c.stage, o.stage), last(c.replaces)-last(o.replaces), cmp.Compare(c.who.Lost, o.who.Lost),
-		load-otherLoad, nodeid.Compare(c.who.Instance, o.who.Instance))
+	return cmp.Or(cmp.Compare(c.stage, o.stage), last(c.replaces)-last(o.replaces), cmp.Compare(c.info.Lost, o.info.Lost),
+		load-otherLoad, nodeid.Compare(c.info.Instance, o.info.Instance))
 }
 
 // last returns 1 if b holds, to sort such elements behind the others.

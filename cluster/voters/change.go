@@ -49,7 +49,7 @@ func (s *survey) change(voters []*member) Step {
 // spare reports whether an unneeded learner is kept: while a voter is silent or was lost lately, it
 // may be needed soon, and would be removed and added by turns.
 func (s *survey) spare(voters []*member) bool {
-	return slices.ContainsFunc(voters, func(m *member) bool { return !m.fit() || !m.Active || m.who.Lost > 0 })
+	return slices.ContainsFunc(voters, func(m *member) bool { return !m.fit() || !m.Active || m.info.Lost > 0 })
 }
 
 // worth orders replicas that may stay as learners: first those that have the log.
@@ -83,7 +83,7 @@ func (s *survey) sentence(step Step, said []*member) string {
 // reason returns why a member does not stay.
 func (m *member) reason() string {
 	switch {
-	case m.who.Leaving:
+	case m.info.Leaving:
 		return " (it leaves)"
 	case m.dead && m.LifeOver:
 		return " (its process is gone)"

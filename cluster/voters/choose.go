@@ -36,7 +36,7 @@ func (s *survey) leads() bool { return s.self.fit() }
 func (s *survey) size() int {
 	reach := len(s.voters)
 	for _, l := range s.learners {
-		if l.promotable() && !s.clash(s.voters, l.who, l.Instance) {
+		if l.promotable() && !s.clash(s.voters, l.info, l.Instance) {
 			reach++
 		}
 	}
@@ -76,7 +76,7 @@ func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	for len(chosen) < n {
 		free := where(from, func(m *member) bool {
 			return !slices.Contains(chosen, m) && !slices.ContainsFunc(chosen, func(c *member) bool {
-				return !(c.voter && m.voter) && s.rivals(c.who, m.who, c.Instance, m.Instance)
+				return !(c.voter && m.voter) && s.rivals(c.info, m.info, c.Instance, m.Instance)
 			})
 		})
 		if len(free) == 0 {
@@ -94,7 +94,7 @@ func burden(chosen []*member, m *member) int {
 	if !m.known {
 		return 0
 	}
-	return load(chosen, m.who.Zone)
+	return load(chosen, m.info.Zone)
 }
 
 func majority(list []*member) bool {

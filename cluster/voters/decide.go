@@ -55,7 +55,7 @@ func (s *survey) decide() (Step, bool) {
 	if waits := s.waitsFor(); waits != "" {
 		return s.none(waits), true
 	}
-	if len(s.resting) > 0 && s.wanted < s.most() {
+	if len(s.resting) > 0 && s.wanted < s.maxVoters() {
 		return s.none(strings.Join(s.resting, ", ") + " did not start a replica and will be asked again"), true
 	}
 	why := fmt.Sprintf("%d of %d eligible instances vote, as they should", len(s.voters), s.eligible)
@@ -100,7 +100,7 @@ func (s *survey) handOver() (Step, bool) {
 		return step, true
 	}
 	to := slices.MinFunc(ready, func(a, b *member) int {
-		return cmp.Or(cmp.Compare(a.who.Lost, b.who.Lost),
+		return cmp.Or(cmp.Compare(a.info.Lost, b.info.Lost),
 			cmp.Compare(a.ID, b.ID))
 	})
 	return Step{Kind: Transfer, ID: to.ID, Instance: to.Instance, Next: again,

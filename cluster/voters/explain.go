@@ -63,7 +63,7 @@ func Explain(v View) Report {
 	r.Quorum = majority(s.voters) && (len(outgoing) == 0 || majority(outgoing))
 	for _, m := range both {
 		if !m.Active {
-			r.Missing = append(r.Missing, Missing{ID: m.ID, Instance: m.Instance, Name: m.who.Name,
+			r.Missing = append(r.Missing, Missing{ID: m.ID, Instance: m.Instance, Name: m.info.Name,
 				SilentFor: m.SilentFor})
 			continue
 		}

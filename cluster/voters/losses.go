@@ -39,8 +39,8 @@ func (s *Reconciler) count() {
 			a = s.absences[i]
 		}
 		lost := m.dead || m.Active && now-m.SilentFor-a.since >= seen.silence()
-		if lost && !a.counted && m.who.Name != "" && !m.who.Leaving {
-			s.losses = append(s.losses, loss{name: m.who.Name, at: now})
+		if lost && !a.counted && m.info.Name != "" && !m.info.Leaving {
+			s.losses = append(s.losses, loss{name: m.info.Name, at: now})
 			a.counted = true
 		}
 		if !m.Active {

@@ -43,7 +43,7 @@ func (v View) settled(voters []nodeid.ReplicaID) bool {
 func AllLeaving(v View) bool {
 	s := look(v)
 	for _, m := range slices.Concat(s.voters, s.learners) {
-		if m.Active && !m.who.Leaving {
+		if m.Active && !m.info.Leaving {
 			return false
 		}
 	}

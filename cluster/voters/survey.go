@@ -12,7 +12,7 @@ import (
 // member is one replica of the configuration, with everything that is known about it.
 type member struct {
 	Replica
-	who     Registered
+	info    Registered
 	known   bool // it has registered
 	voter   bool
 	self    bool
@@ -23,7 +23,7 @@ type member struct {
 
 // fit reports whether the member may stay. A short silence or a missing session does not matter.
 func (m *member) fit() bool {
-	return !m.dead && !m.who.Leaving && !m.foreign && !m.double
+	return !m.dead && !m.info.Leaving && !m.foreign && !m.double
 }
 
 // promotable reports whether the member is a learner that can vote now. It must know the present
@@ -31,17 +31,17 @@ func (m *member) fit() bool {
 // messages under an unknown raft ID. Otherwise, if the leader dies, replicas that do not know each
 // other could not elect the next one, though they are a majority.
 func (m *member) promotable() bool {
-	return !m.voter && m.fit() && m.Active && m.who.Session && m.CaughtUp && m.Settled
+	return !m.voter && m.fit() && m.Active && m.info.Session && m.CaughtUp && m.Settled
 }
 
 func (m *member) label() string {
-	if m.who.Name == "" {
+	if m.info.Name == "" {
 		if m.Addr != "" {
 			return "the instance at " + m.Addr
 		}
 		return "replica " + nodeid.Hex(m.ID)
 	}
-	return strconv.Quote(m.who.Name)
+	return strconv.Quote(m.info.Name)
 }
 
 // survey is a View in order: sorted, joined by instance, and judged by rules 8 and 11.
@@ -88,7 +88,7 @@ func look(v View) *survey {
 		}
 	}
 	for i, l := range s.learners {
-		rival := func(m *member) bool { return m.fit() && s.rivals(l.who, m.who, l.Instance, m.Instance) }
+		rival := func(m *member) bool { return m.fit() && s.rivals(l.info, m.info, l.Instance, m.Instance) }
 		l.double = slices.ContainsFunc(s.voters, rival) || slices.ContainsFunc(s.learners[:i], rival)
 	}
 	for _, m := range s.voters {
@@ -130,9 +130,9 @@ func (s *survey) member(id nodeid.ReplicaID, voter bool, records []Registered) *
 	}
 	if i, ok := slices.BinarySearchFunc(records, m.Instance,
 		func(r Registered, who nodeid.ID) int { return nodeid.Compare(r.Instance, who) }); ok {
-		m.who, m.known = records[i], true
+		m.info, m.known = records[i], true
 	}
-	m.foreign = m.known && !s.founder(m.who.Name)
+	m.foreign = m.known && !s.founder(m.info.Name)
 	if m.self {
 		m.Active, m.CaughtUp, m.Full = true, true, true
 		return m

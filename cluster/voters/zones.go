@@ -11,7 +11,7 @@ import "slices"
 func load(list []*member, zone string) int {
 	n := 0
 	for _, m := range list {
-		if m.known && m.who.Zone == zone {
+		if m.known && m.info.Zone == zone {
 			n++
 		}
 	}
@@ -23,7 +23,7 @@ func pairs(list []*member) int {
 	n := 0
 	for i, m := range list {
 		if m.known {
-			n += load(list[:i], m.who.Zone)
+			n += load(list[:i], m.info.Zone)
 		}
 	}
 	return n
@@ -32,7 +32,7 @@ func pairs(list []*member) int {
 // settled reports whether the voters are right except perhaps for their zones.
 func (s *survey) settled() bool {
 	return len(s.voters) == s.target &&
-		len(where(s.voters, func(m *member) bool { return m.fit() && m.Active && m.who.Lost == 0 })) == len(s.voters)
+		len(where(s.voters, func(m *member) bool { return m.fit() && m.Active && m.info.Lost == 0 })) == len(s.voters)
 }
 
 // displaced returns the voter that an instance should replace to improve the zones, or nil. It
@@ -50,7 +50,7 @@ func (s *survey) displaced(r Registered, who nodeid.ID) *member {
 		}
 		others := make([]*member, 0, len(s.voters))
 		others = append(append(others, s.voters[:i]...), s.voters[i+1:]...)
-		if gain := load(others, v.who.Zone) - load(others, r.Zone); gain > best && !s.clash(others, r, who) {
+		if gain := load(others, v.info.Zone) - load(others, r.Zone); gain > best && !s.clash(others, r, who) {
 			out, best = v, gain
 		}
 	}
@@ -60,7 +60,7 @@ func (s *survey) displaced(r Registered, who nodeid.ID) *member {
 // clash reports whether a rival of the instance is among the members.
 func (s *survey) clash(list []*member, r Registered, who nodeid.ID) bool {
 	for _, m := range list {
-		if s.rivals(r, m.who, who, m.Instance) {
+		if s.rivals(r, m.info, who, m.Instance) {
 			return true
 		}
 	}
@@ -75,7 +75,7 @@ func (s *survey) swap() []*member {
 		if !l.promotable() {
 			continue
 		}
-		if v := s.displaced(l.who, l.Instance); v != nil {
+		if v := s.displaced(l.info, l.Instance); v != nil {
 			if n := pairs(exchange(s.voters, v, l)); n < best {
 				in, out, best = l, v, n
 			}

@@ -16,12 +16,12 @@ import (
 )
 
 type membersOptions struct {
-	most  int
+	limit int
 	after string
 }
 
 func membersFlags(c *call, fs *flag.FlagSet) {
-	fs.IntVar(&c.members.most, "n", 100, "rows; 0 means all")
+	fs.IntVar(&c.members.limit, "n", 100, "rows; 0 means all")
 	fs.StringVar(&c.members.after, "after", "", "begin after this session; the last line of a list names it")
 }
 
@@ -63,7 +63,7 @@ func members(ctx context.Context, c *call) error {
 }
 
 func (o membersOptions) from() (*query.SessionCursor, error) {
-	if o.most < 0 {
+	if o.limit < 0 {
 		return nil, usageError("-n is at least 0")
 	}
 	if o.after == "" {
@@ -101,7 +101,7 @@ func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 // pages asks one instance for as many members as are wanted.
 func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query.SessionCursor) (all roll, err error) {
 	var more bool
-	all.members, more, err = paged(c.members.most, at, func(at *query.SessionCursor) (list []mortise.Member, _ page,
+	all.members, more, err = paged(c.members.limit, at, func(at *query.SessionCursor) (list []mortise.Member, _ page,
 		err error) {
 		answer, err := guest.Ask(ctx, g, addr, query.AdminClient.Members, &query.PageRequest{From: at})
 		if err != nil {

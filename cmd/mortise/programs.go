@@ -46,7 +46,7 @@ var (
 type programs struct {
 	config  mortise.Config // the configuration of the guests, except for the secret
 	address string         // of the agent's own port; empty if it has none
-	most    int
+	limit   int
 	idle    time.Duration
 	ctx     context.Context // its end cancels openings
 	end     context.CancelFunc
@@ -74,10 +74,10 @@ type program struct {
 // newPrograms makes the pool. Without a secret in config, or without a way to reach the cluster,
 // the pool rejects all secrets. The end of ctx cancels openings.
 func newPrograms(ctx context.Context, config mortise.Config, address string) *programs {
-	ps := &programs{address: address, most: maxPrograms, idle: programIdle, all: map[[sha256.Size]byte]*program{}}
+	ps := &programs{address: address, limit: maxPrograms, idle: programIdle, all: map[[sha256.Size]byte]*program{}}
 	ps.ctx, ps.end = context.WithCancel(ctx)
 	if config.Secret == "" || address == "" && len(config.Join) == 0 {
-		ps.most = 0
+		ps.limit = 0
 		return ps
 	}
 	ps.config = mortise.Config{
@@ -93,7 +93,7 @@ func newPrograms(ctx context.Context, config mortise.Config, address string) *pr
 // caller must call leave. An error wraps errBadSecret, errMemberSecret, errNoPrograms,
 // errManySecrets, mortise.ErrNotReady, mortise.ErrLeaving or the error of ctx.
 func (ps *programs) enter(ctx context.Context, secret string) (*program, error) {
-	if ps.most == 0 {
+	if ps.limit == 0 {
 		return nil, errNoPrograms
 	}
 	secret = strings.TrimSpace(secret)
@@ -160,7 +160,7 @@ func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error
 	switch {
 	case ps.closed:
 		return nil, mortise.ErrLeaving
-	case p == nil && ps.places >= ps.most:
+	case p == nil && ps.places >= ps.limit:
 		return nil, fmt.Errorf("%w, %d: try again when one has been unused for %v", errManySecrets, maxPrograms,
 			programIdle)
 	case p == nil:

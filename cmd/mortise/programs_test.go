@@ -368,7 +368,7 @@ func TestProgramsAreBounded(t *testing.T) {
 
 // A guest that nothing uses frees its place. A guest with a lease keeps it.
 func TestPlacesComeBack(t *testing.T) {
-	i := openInn(t, nil, func(ps *programs) { ps.most, ps.idle = 1, time.Millisecond })
+	i := openInn(t, nil, func(ps *programs) { ps.limit, ps.idle = 1, time.Millisecond })
 	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
 	lease := i.lease(one)
 	var lock lockText
@@ -446,7 +446,7 @@ func TestDerivedSecretsAtTheDoor(t *testing.T) {
 		"Bearer "+good); code != http.StatusForbidden || !strings.Contains(text, "accepts no derived secrets") {
 		t.Errorf("%d %s", code, text)
 	}
-	if ps := newPrograms(t.Context(), mortise.Config{Secret: testSecret}, ""); ps.most != 0 {
+	if ps := newPrograms(t.Context(), mortise.Config{Secret: testSecret}, ""); ps.limit != 0 {
 		t.Error("an agent without a way to the cluster takes secrets")
 	}
 }

@@ -56,7 +56,7 @@ func sessions(ctx context.Context, c *call) error {
 // on.
 func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.SessionCursor,
 ) (all []mortise.SessionInfo, next string, err error) {
-	all, more, err := paged(c.members.most, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page,
+	all, more, err := paged(c.members.limit, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page,
 		err error) {
 		answer, err := put(ctx, c, g, query.AdminClient.Sessions, &query.PageRequest{From: at})
 		if err == nil {

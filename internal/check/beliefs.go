@@ -19,9 +19,9 @@ type Beliefs struct {
 }
 
 type belief struct {
-	who   Caller
-	terms Terms
-	since time.Duration
+	caller Caller
+	terms  Terms
+	since  time.Duration
 }
 
 // Begin records that the caller who believes from at on that it holds key on these terms.
@@ -37,7 +37,7 @@ func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) e
 		last := b.held[key][len(b.held[key])-1]
 		return b.broken("beliefs: %v believes at %v that it holds %q, and so does %v since %v: "+
 			"together they have %d permits of %d",
-			who, at, key, last.who, last.since, all.taken, all.least)
+			who, at, key, last.caller, last.since, all.taken, all.least)
 	}
 	if b.held == nil {
 		b.held = map[string][]belief{}
@@ -52,7 +52,7 @@ func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
 	}
-	left := slices.DeleteFunc(b.held[key], func(o belief) bool { return o.who == who })
+	left := slices.DeleteFunc(b.held[key], func(o belief) bool { return o.caller == who })
 	if len(left) == 0 {
 		delete(b.held, key)
 	} else {
@@ -63,7 +63,7 @@ func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 
 // Believes reports whether the caller who believes that it holds key.
 func (b *Beliefs) Believes(key string, who Caller) bool {
-	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.who == who })
+	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.caller == who })
 }
 
 // Count returns the number of keys that any caller believes to hold.

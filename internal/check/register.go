@@ -15,8 +15,8 @@ type Register struct {
 }
 
 type write struct {
-	who   Caller
-	token lockfsm.Token
+	caller Caller
+	token  lockfsm.Token
 }
 
 // Write writes to the resource that key protects as the caller who, and reports whether the
@@ -36,15 +36,15 @@ func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believe
 	switch {
 	case !accepted && believes:
 		return r.broken("register: %v holds %q with token %d and is refused, since %v has written with token %d", who,
-			key, token, last.who, last.token)
+			key, token, last.caller, last.token)
 	case !accepted:
 		r.refused++
 		return nil
 	case token < last.token:
 		return r.broken("register: the resource of %q accepts token %d of %v after token %d of %v", key, token, who,
-			last.token, last.who)
-	case token == last.token && who != last.who:
-		return r.broken("register: token %d of %q is used by %v and by %v", token, key, last.who, who)
+			last.token, last.caller)
+	case token == last.token && who != last.caller:
+		return r.broken("register: token %d of %q is used by %v and by %v", token, key, last.caller, who)
 	}
 	if r.last == nil {
 		r.last = map[string]write{}
@@ -58,7 +58,7 @@ func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believe
 func (r *Register) Read(key string, who Caller, token lockfsm.Token, believes bool) error {
 	if last := r.last[key]; r.err == nil && believes && last.token >= token {
 		return r.broken("register: %v shares %q with token %d, and %v has written with token %d", who, key, token,
-			last.who, last.token)
+			last.caller, last.token)
 	}
 	return r.err
 }

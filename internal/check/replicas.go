@@ -12,8 +12,8 @@ type Hashes struct {
 }
 
 type hashed struct {
-	sum uint64
-	who string
+	sum     uint64
+	replica string
 }
 
 // Applied judges a replica that stands at index of its group with a state of that sum (the [Sum] of
@@ -26,7 +26,7 @@ func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	before, seen := h.seen[place]
 	if seen && before.sum != sum {
 		return h.broken("hashes: group %x at index %d: the state of %s is %016x, that of %s is %016x", group, index,
-			who, sum, before.who, before.sum)
+			who, sum, before.replica, before.sum)
 	}
 	if !seen {
 		if h.seen == nil {
@@ -59,7 +59,7 @@ type ballot struct{ group, term, voter uint64 }
 
 type entry struct {
 	term, sum uint64
-	who       string
+	caller    string
 }
 
 // Leads judges that a raft ID acts as the leader of a term: it believes so, or sends what only a
@@ -107,7 +107,7 @@ func (r *Raft) Committed(group, index, t, sum uint64, who string) error {
 	if seen && (before.term != t || before.sum != sum) {
 		return r.broken("raft: group %x at index %d: %s applies an entry of term %d with sum %016x, "+
 			"%s one of term %d with sum %016x",
-			group, index, who, t, sum, before.who, before.term, before.sum)
+			group, index, who, t, sum, before.caller, before.term, before.sum)
 	}
 	if !seen {
 		if r.entries == nil {

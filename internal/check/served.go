@@ -31,10 +31,10 @@ type wanted struct {
 }
 
 type waiting struct {
-	who   Caller
-	keys  []string
-	since time.Duration
-	soon  bool
+	caller Caller
+	keys   []string
+	since  time.Duration
+	soon   bool
 }
 
 func (s *Served) key(key string) *wanted {
@@ -61,7 +61,7 @@ func (s *Served) Waits(keys []string, who Caller, soon bool, at time.Duration) {
 // Soon records that a waiting call must be answered in any case from now on: its context has ended.
 func (s *Served) Soon(who Caller, at time.Duration) {
 	for i := range s.waiting {
-		if s.waiting[i].who == who {
+		if s.waiting[i].caller == who {
 			s.waiting[i].since, s.waiting[i].soon = at, true
 		}
 	}
@@ -70,7 +70,7 @@ func (s *Served) Soon(who Caller, at time.Duration) {
 // Answered judges that a call returned, or that its process died. granted means that it now holds
 // its keys.
 func (s *Served) Answered(who Caller, granted bool, at time.Duration) error {
-	i := slices.IndexFunc(s.waiting, func(o waiting) bool { return o.who == who })
+	i := slices.IndexFunc(s.waiting, func(o waiting) bool { return o.caller == who })
 	if i < 0 {
 		return s.err
 	}
@@ -115,7 +115,7 @@ func (s *Served) judge(c *waiting, at time.Duration) {
 	}
 	_ = s.broken("served: %v has not been answered for %q at %v: it waits since %v, "+
 		"its keys are free since %v, the faults ended at %v",
-		c.who, c.keys, at, c.since, free, s.since)
+		c.caller, c.keys, at, c.since, free, s.since)
 }
 
 // free returns since when all keys are free that waiting calls connect with these. held reports

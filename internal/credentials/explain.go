@@ -39,7 +39,7 @@ func Explain(err error) string {
 	}
 	if other, ok := errors.AsType[unlisted](err); ok {
 		return fmt.Sprintf("the other side's certificate (%s) carries no listed name: it is not an instance, or "+
-			"its name is missing in Config.TLSPeers (an instance) or Config.TLSGuests (anything else)", who(other.cert))
+			"its name is missing in Config.TLSPeers (an instance) or Config.TLSGuests (anything else)", subjectOf(other.cert))
 	}
 	text := err.Error()
 	switch {
@@ -78,7 +78,7 @@ func explainUnknown(cert *x509.Certificate) string {
 	}
 	return fmt.Sprintf("the other side's certificate (%s, issued by %s) is from an authority that is not trusted "+
 		"here: it is not mortise of this cluster, or Config.Secret is set on one side and Config.TLS on the "+
-		"other, or RootCAs and ClientCAs of Config.TLS lack the issuer", who(cert), clip(cert.Issuer.String()))
+		"other, or RootCAs and ClientCAs of Config.TLS lack the issuer", subjectOf(cert), clip(cert.Issuer.String()))
 }
 
 // explainInvalid names the clocks of both sides if the certificate was made from a secret: the
@@ -97,10 +97,10 @@ func explainInvalid(invalid x509.CertificateInvalidError) string {
 	case invalid.Reason == x509.Expired:
 		return fmt.Sprintf("the other side's certificate (%s) is valid from %s until %s, but here %s: renew the "+
 			"certificate, or set the clocks of both machines",
-			who(cert), stamp(cert.NotBefore), stamp(cert.NotAfter), clip(invalid.Detail))
+			subjectOf(cert), stamp(cert.NotBefore), stamp(cert.NotAfter), clip(invalid.Detail))
 	case invalid.Reason == x509.IncompatibleUsage:
 		return fmt.Sprintf("the other side's certificate (%s) is not for this use: issue it with the extended "+
-			"key usages serverAuth and clientAuth, since every instance dials and is dialed", who(cert))
+			"key usages serverAuth and clientAuth, since every instance dials and is dialed", subjectOf(cert))
 	}
 	return "the other side's certificate is not valid: " + clip(invalid.Error())
 }
@@ -212,8 +212,8 @@ func cutShort(cert *x509.Certificate) bool {
 		cert.NotAfter.Sub(cert.NotBefore) < backdate+lifetime
 }
 
-// The function who returns the names in a certificate, or its subject if it has none.
-func who(cert *x509.Certificate) string {
+// subjectOf returns the names in a certificate, or its subject if it has none.
+func subjectOf(cert *x509.Certificate) string {
 	list := namesOf(cert)
 	if len(list) == 0 {
 		return clip(cert.Subject.String())

@@ -100,7 +100,7 @@ type unlisted struct{ cert *x509.Certificate }
 
 func (u unlisted) Error() string {
 	return fmt.Sprintf("credentials: the certificate (%s) is in neither Config.TLSPeers nor Config.TLSGuests",
-		who(u.cert))
+		subjectOf(u.cert))
 }
 
 // find returns the meaning of the names in a certificate. They are compared literally: a wildcard

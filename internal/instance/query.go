@@ -46,11 +46,11 @@ func (n *Instance) lookHere(ctx context.Context, q replica.Question) (*replica.A
 	if r == nil {
 		return nil, replica.ErrNoLead
 	}
-	return r.look(ctx, q)
+	return r.answer(ctx, q)
 }
 
-// look answers a query if this replica leads.
-func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Answer, error) {
+// answer answers a query if this replica leads.
+func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.Answer, error) {
 	// A correct instance refuses such a text before it asks.
 	if q.Op == replica.OpEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
 		return nil, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)

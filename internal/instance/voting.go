@@ -14,10 +14,10 @@ import (
 // This file connects the log, the sessions and package cluster for changes of the voters: the
 // leader's view goes to package cluster, which decides, and its decisions go to the log.
 
-// gone reports to the log that the replicas of an instance are gone.
-func (r *ownReplica) gone(instance nodeid.ID) {
+// peerLost reports to the log that the replicas of an instance are peerLost.
+func (r *ownReplica) peerLost(instance nodeid.ID) {
 	for _, raft := range r.Of(instance) {
-		r.log.Gone(raft)
+		r.log.PeerLost(raft)
 	}
 }
 

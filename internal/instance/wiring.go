@@ -39,8 +39,8 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 		}
 		if f.Retired {
 			from := in.ended(from)
-			r.gone(from)
-			in.n.cluster().Gone(from)
+			r.peerLost(from)
+			in.n.cluster().PeerLost(from)
 		}
 		if len(f.Renewals)+len(f.Commands) > 0 {
 			r.keeper.ReceiveUnder(from.Instance, rights, f.Renewals, f.Commands)
@@ -89,7 +89,7 @@ func (in inbound) raft(r *ownReplica, from transport.Identity, f *transport.Fram
 func (in inbound) Down(peer transport.Identity, _ error) {
 	if r := in.n.replica.Load(); r != nil {
 		r.keeper.Down(peer.Instance)
-		r.gone(in.ended(peer))
+		r.peerLost(in.ended(peer))
 	}
 	for _, client := range in.n.clients() {
 		client.Down(peer.Instance)

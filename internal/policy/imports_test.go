@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 		"internal/plain", "lockfsm", "raftlog", "session", "session/client", "session/keeper",
 	},
 	"internal/policy": {},
-	"internal/e2e":   {},
+	"internal/e2e":    {},
 	"internal/outside": {
 		"cluster", "internal/clock", "internal/nodeid", "internal/replica", "lockfsm", "raftlog", "raftlog/storage",
 		"session/client", "session/keeper", "transport",
@@ -160,7 +160,8 @@ func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
 		}
 		for _, path := range s.imports() {
 			if !standard(path) && !permitted(list, path) {
-				t.Errorf("%s imports %s, which the room %q may not: move the code to the room that may, or pass a value in", s.path, path, s.room)
+				t.Errorf("%s imports %s, which the room %q may not: move the code to the room that may, or pass a value in",
+					s.path, path, s.room)
 			}
 			if only := onlyIn[path]; only != "" && s.path != only && s.room != only {
 				t.Errorf("%s imports %s, which only %s may", s.path, path, only)

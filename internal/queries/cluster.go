@@ -101,8 +101,8 @@ func Probe(ctx context.Context, at *transport.Remote) error {
 	return err
 }
 
-// voterStatusOf returns the message for a VoterStatus. It carries only the kind and the reason of the
-// next step. Long lists and texts are cut.
+// voterStatusOf returns the message for a VoterStatus. It carries only the kind and the reason of
+// the next step. Long lists and texts are cut.
 func voterStatusOf(c *cluster.VoterStatus) *query.Counsel {
 	r := &c.Report
 	m := &query.Counsel{

@@ -10,17 +10,17 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Look lets the replica of this instance answer a question, if it leads.
-type Look func(ctx context.Context, q replica.Question) (*replica.Answer, error)
+// LeaderAnswer lets the replica of this instance answer a question, if it leads.
+type LeaderAnswer func(ctx context.Context, q replica.Question) (*replica.Answer, error)
 
 // Query returns the service for questions to the leader.
-func Query(look Look) transport.Service {
-	return transport.Service{Desc: &query.Query_ServiceDesc, Impl: leader{look: look}}
+func Query(look LeaderAnswer) transport.Service {
+	return transport.Service{Desc: &query.Query_ServiceDesc, Impl: leader{answer: look}}
 }
 
 type leader struct {
 	query.UnimplementedQueryServer
-	look Look
+	answer LeaderAnswer
 }
 
 var _ query.QueryServer = leader{} // gRPC checks it only at the start
@@ -28,7 +28,7 @@ var _ query.QueryServer = leader{} // gRPC checks it only at the start
 var errNonce = errors.New("mortise: a nonce has 16 bytes")
 
 func (l leader) locks(ctx context.Context, q replica.Question) (*query.LockList, error) {
-	a, err := l.look(ctx, q)
+	a, err := l.answer(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (l leader) locks(ctx context.Context, q replica.Question) (*query.LockList,
 }
 
 func (l leader) held(ctx context.Context, q replica.Question) (*query.Held, error) {
-	a, err := l.look(ctx, q)
+	a, err := l.answer(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (l leader) held(ctx context.Context, q replica.Question) (*query.Held, erro
 }
 
 func (l leader) events(ctx context.Context, q replica.Question) (*query.EventList, error) {
-	a, err := l.look(ctx, q)
+	a, err := l.answer(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (l leader) events(ctx context.Context, q replica.Question) (*query.EventLis
 }
 
 func (l leader) members(ctx context.Context, q replica.Question) (*query.MemberList, error) {
-	a, err := l.look(ctx, q)
+	a, err := l.answer(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (l leader) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, 
 }
 
 func (l leader) Get(ctx context.Context, q *query.KeyRequest) (*query.Data, error) {
-	a, err := l.look(ctx, replica.Question{Op: replica.OpGet, Key: string(q.Key)})
+	a, err := l.answer(ctx, replica.Question{Op: replica.OpGet, Key: string(q.Key)})
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (l leader) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer,
 		return nil, errNonce
 	}
 	nonce := lockfsm.Nonce(q.Nonce)
-	a, err := l.look(ctx, replica.Question{Op: replica.OpPut, Key: string(q.Key), Value: q.Data, After: q.Revision,
+	a, err := l.answer(ctx, replica.Question{Op: replica.OpPut, Key: string(q.Key), Value: q.Data, After: q.Revision,
 		Nonce: nonce})
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (l leader) Ends(ctx context.Context, _ *query.StateRequest) (*query.EventLi
 }
 
 func (l leader) Sessions(ctx context.Context, q *query.PageRequest) (*query.SessionList, error) {
-	a, err := l.look(ctx, replica.Question{Op: replica.OpSessions, From: sessionCursor(q.From)})
+	a, err := l.answer(ctx, replica.Question{Op: replica.OpSessions, From: sessionCursor(q.From)})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 type Watch struct {
 	Origin *query.Origin // nil for this instance
 	Prefix string
-	Tell   func(Told) bool // returns false to end the watch
+	Tell   func(WatchItem) bool // returns false to end the watch
 
 	// The questions. Each waits for a leader.
 	Events  func(*query.WatchRequest) (*query.EventList, error)
@@ -23,8 +23,8 @@ type Watch struct {
 	after uint64 // everything up to this position is told
 }
 
-// Told is one item that a Watch tells.
-type Told struct {
+// WatchItem is one item that a Watch tells.
+type WatchItem struct {
 	Reset    bool         // forget everything told before: the present state follows
 	Current  bool         // everything up to Position is told
 	Position uint64       // zero from Reset until the whole state is told
@@ -60,7 +60,7 @@ func (w *Watch) run() error {
 			continue
 		}
 		for _, e := range s.Events {
-			if err := w.tell(Told{Position: e.Position, Event: e}); err != nil {
+			if err := w.tell(WatchItem{Position: e.Position, Event: e}); err != nil {
 				return err
 			}
 		}
@@ -68,13 +68,13 @@ func (w *Watch) run() error {
 		if s.More {
 			continue
 		}
-		if err := w.tell(Told{Current: true, Position: w.after}); err != nil {
+		if err := w.tell(WatchItem{Current: true, Position: w.after}); err != nil {
 			return err
 		}
 	}
 }
 
-func (w *Watch) tell(t Told) error {
+func (w *Watch) tell(t WatchItem) error {
 	if !w.Tell(t) {
 		return errStopped
 	}
@@ -102,13 +102,13 @@ func (w *Watch) begin() error {
 		if w.after = r.from; r.more {
 			return nil
 		}
-		return w.tell(Told{Current: true, Position: w.after})
+		return w.tell(WatchItem{Current: true, Position: w.after})
 	}
 }
 
 // read tells a reset and the present state.
 func (w *Watch) read(r *reading) (whole bool, err error) {
-	if err := w.tell(Told{Reset: true}); err != nil {
+	if err := w.tell(WatchItem{Reset: true}); err != nil {
 		return false, err
 	}
 	q := &query.ListRequest{Origin: w.Origin, Prefix: []byte(w.Prefix)}
@@ -142,7 +142,7 @@ func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 			if !r.goesOn(e) {
 				continue
 			}
-			if err := w.tell(Told{Event: e}); err != nil {
+			if err := w.tell(WatchItem{Event: e}); err != nil {
 				return false, err
 			}
 		}
@@ -156,7 +156,7 @@ func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	if revision := l.Data.GetRevision(); revision > r.data[string(l.Key)] {
 		r.data[string(l.Key)] = revision
-		if err := w.tell(Told{Event: &query.Event{What: uint32(lockfsm.Wrote), Key: l.Key, Data: l.Data}}); err != nil {
+		if err := w.tell(WatchItem{Event: &query.Event{What: uint32(lockfsm.Wrote), Key: l.Key, Data: l.Data}}); err != nil {
 			return false, err
 		}
 	}
@@ -193,7 +193,7 @@ func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 			What: uint32(lockfsm.Began), Key: key, Token: st.Token, Session: st.Session, Record: st.Record,
 			At: st.Since, Value: st.Value,
 		}
-		if err := w.tell(Told{Event: began}); err != nil {
+		if err := w.tell(WatchItem{Event: began}); err != nil {
 			return err
 		}
 	}
@@ -203,7 +203,7 @@ func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 	}
 	r.left[hold] = true
 	left := &query.Event{What: uint32(lockfsm.Left), Key: key, Token: st.Token, Session: st.Session, Record: st.Record}
-	return w.tell(Told{Event: left})
+	return w.tell(WatchItem{Event: left})
 }
 
 // reading is the state as told so far, by one leader.

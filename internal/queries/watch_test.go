@@ -32,7 +32,7 @@ func watched(after uint64, pages []*query.LockList, events []*query.EventList) (
 			events = events[1:]
 			return list, nil
 		},
-		Tell: func(t Told) bool {
+		Tell: func(t WatchItem) bool {
 			switch {
 			case t.Reset:
 				told = append(told, "reset")

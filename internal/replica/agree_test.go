@@ -238,17 +238,17 @@ func TestTheCensusForgets(t *testing.T) {
 	all = append(all, all[0], Record{})
 	for i := range all {
 		c.add(&all[i])
-		c.lives(time.Duration(i+1), 1)
+		c.count(time.Duration(i+1), 1)
 	}
 	c.remove(&all[0])
-	c.lives(5, -1)
+	c.count(5, -1)
 	if n := c.contents[contentOf(&all[0])]; n.count != 2 || len(n.names) != 2 || c.instances[nodeidtest.ID(1)] != 1 ||
 		c.longest() != 4 {
 		t.Errorf("%+v of %+v, the longest %v", n, c, c.longest())
 	}
 	for i := range all[1:] {
 		c.remove(&all[i+1])
-		c.lives(time.Duration(i+1), -1)
+		c.count(time.Duration(i+1), -1)
 	}
 	if len(c.contents)+len(c.instances)+len(c.ttls) != 0 {
 		t.Errorf("%+v", c)

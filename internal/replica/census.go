@@ -91,8 +91,8 @@ func (t *tally) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(t.names, name, func(n named, name string) int { return cmp.Compare(n.name, name) })
 }
 
-// lives adds more to the number of sessions with that TTL. more may be negative.
-func (c *census) lives(ttl time.Duration, more int) {
+// count adds more to the number of sessions with that TTL. more may be negative.
+func (c *census) count(ttl time.Duration, more int) {
 	if c.ttls == nil {
 		c.ttls = map[time.Duration]int{}
 	}

@@ -152,7 +152,7 @@ func (c *Core) Configured(config raftlog.Configuration) {
 // round was requested, and the state has everything that was committed by then.
 func (c *Core) Confirmed(term, round uint64) {
 	if round&QuestionRound != 0 {
-		c.Questions.see(round&^QuestionRound, c.machine)
+		c.Questions.answer(round&^QuestionRound, c.machine)
 		return
 	}
 	c.config.Keeper.Confirmed(term, round)

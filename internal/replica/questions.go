@@ -124,8 +124,8 @@ func (s *Questions) keep(watchers []*Asked) {
 	s.watching.Store(int64(len(watchers)))
 }
 
-// see answers the question of a round that is done.
-func (s *Questions) see(number uint64, m *lockfsm.Machine) {
+// answer answers the question of a round that is done.
+func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	one := s.take(number)
 	if one == nil {
 		return

@@ -82,7 +82,7 @@ func (t *table) enter(s lockfsm.SessionInfo) {
 	k := &indexed{session: s, record: DecodeRecord(s.Record)}
 	k.session.Record, k.record.leaving = nil, s.Leaving // decoded above
 	t.known[s.ID] = k
-	t.census.lives(s.TTL, 1)
+	t.census.count(s.TTL, 1)
 	if k.isMember() {
 		t.census.members++
 	}
@@ -113,7 +113,7 @@ func (t *table) marked(k *indexed, leaving bool) {
 
 func (t *table) strike(k *indexed) {
 	delete(t.known, k.session.ID)
-	t.census.lives(k.session.TTL, -1)
+	t.census.count(k.session.TTL, -1)
 	if k.isMember() {
 		t.census.members--
 	}

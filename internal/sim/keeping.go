@@ -47,7 +47,7 @@ func (r *ownReplica) asked(from nodeid.ID, renewals, commands []byte) {
 // down is the news that no stream leads to an instance any more.
 func (r *ownReplica) down(instance nodeid.ID) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Down(now, instance) })
-	r.gone(instance)
+	r.peerLost(instance)
 }
 
 // vouch compares what the record of a new session says of its instance with what the connection

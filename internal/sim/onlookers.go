@@ -89,10 +89,10 @@ func (a *onlooker) wait() {
 	a.w.watch.stats.Checked++
 	switch c := a.by; {
 	case c == nil && answer.Held:
-		a.w.broken("%s says that %q is held with token %d, whose release was confirmed before the question", a.r.who,
+		a.w.broken("%s says that %q is held with token %d, whose release was confirmed before the question", a.r.judgedAs,
 			a.key, a.token)
-	case c != nil && !answer.Held && !c.forced && !c.lapsed && a.w.watch.beliefs.Believes(a.key, c.who()):
-		a.w.broken("%s says that %q is not held with token %d, and call %d believes in it", a.r.who, a.key, a.token,
+	case c != nil && !answer.Held && !c.forced && !c.lapsed && a.w.watch.beliefs.Believes(a.key, c.caller()):
+		a.w.broken("%s says that %q is not held with token %d, and call %d believes in it", a.r.judgedAs, a.key, a.token,
 			c.id)
 	}
 }

@@ -169,8 +169,8 @@ func (p *proc) frame(e *end, f frame) {
 		r.raft(f)
 	}
 	if r != nil && f.retired {
-		r.gone(f.from.instance)
-		p.ofLife(func(now time.Duration) { p.core.Gone(now, f.from.instance) })
+		r.peerLost(f.from.instance)
+		p.ofLife(func(now time.Duration) { p.core.PeerLost(now, f.from.instance) })
 	}
 	switch asks := len(f.renewals)+len(f.commands) > 0; {
 	case asks && r == nil:

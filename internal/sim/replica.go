@@ -36,9 +36,9 @@ type ownReplica struct {
 	keeping actor // owns keeper
 	keeper  *keeper.Core
 
-	counted bool   // among those that lead
-	who     string // for the judges: this life of this replica
-	first   bool   // no replica has applied the entry before
+	counted  bool   // among those that lead
+	judgedAs string // for the judges: this life of this replica
+	first    bool   // no replica has applied the entry before
 }
 
 // foundReplica founds this process's replica of the group of a charter, or opens it again.
@@ -228,10 +228,10 @@ func (r *ownReplica) Retired(err error) {
 	p.leaderKnown()
 }
 
-// gone tells the log that the replica of an instance is out of reach, or over.
-func (r *ownReplica) gone(instance nodeid.ID) {
+// peerLost tells the log that the replica of an instance is out of reach, or over.
+func (r *ownReplica) peerLost(instance nodeid.ID) {
 	for _, id := range r.Of(instance) {
-		r.log.post(func(clock.Time) { r.core.Gone(id) })
+		r.log.post(func(clock.Time) { r.core.PeerLost(id) })
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *ownReplica) aside(took time.Duration, then func()) {
 // names sees a snapshot of the replica's own get its name: it must be durable by then.
 func (r *ownReplica) names(b *raftlog.Batch) {
 	if b.Prepared && b.Snapshot != r.snap.prepared {
-		r.p.w.broken("%s names the snapshot at %d before it is durable", r.who, b.Snapshot.GetMetadata().GetIndex())
+		r.p.w.broken("%s names the snapshot at %d before it is durable", r.judgedAs, b.Snapshot.GetMetadata().GetIndex())
 	}
 }
 

@@ -114,7 +114,7 @@ func (o *watch) recorded() bool {
 	})
 }
 
-func (c *call) who() check.Caller { return check.Caller{Node: c.p.m.name, Op: c.id} }
+func (c *call) caller() check.Caller { return check.Caller{Node: c.p.m.name, Op: c.id} }
 
 // asks sees a call begin.
 func (o *watch) asks(c *call) {
@@ -125,7 +125,7 @@ func (o *watch) asks(c *call) {
 		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of,
 		Try: c.req.Try, Resumes: c.resumes(),
 	})
-	o.served.Waits(keys, c.who(), c.req.Try, o.w.now)
+	o.served.Waits(keys, c.caller(), c.req.Try, o.w.now)
 	o.stats.meets(terms, o.believers[keys[0]])
 }
 
@@ -171,7 +171,7 @@ func (o *watch) fails(c *call, why string, held lockfsm.Token) {
 		e.Outcome, e.Token, e.Err = history.Held, held, ""
 	}
 	o.record(c.p, e)
-	o.w.must(o.served.Answered(c.who(), false, o.w.now))
+	o.w.must(o.served.Answered(c.caller(), false, o.w.now))
 }
 
 // gets sees a call return with the lock.
@@ -181,7 +181,7 @@ func (o *watch) gets(c *call) {
 	o.w.note("%v call %d holds %v with %d", c.p, c.id, keys, c.token)
 	o.w.mark('g', c.id, uint64(c.token))
 	o.record(c.p, history.Event{Kind: history.Return, Op: c.id, Outcome: history.Granted, Token: c.token})
-	o.w.must(o.served.Answered(c.who(), true, o.w.now))
+	o.w.must(o.served.Answered(c.caller(), true, o.w.now))
 	for _, key := range keys {
 		if g := o.groups[c.group]; g != nil {
 			g.acks.Granted(g.front, key, terms, c.token)
@@ -194,7 +194,7 @@ func (o *watch) gets(c *call) {
 	case c.believes():
 		for _, key := range keys {
 			o.believers[key] = append(o.believers[key], c)
-			o.w.must(o.beliefs.Begin(key, c.who(), terms, o.w.now))
+			o.w.must(o.beliefs.Begin(key, c.caller(), terms, o.w.now))
 		}
 		o.expect(c.p)
 	default:
@@ -271,12 +271,12 @@ func (o *watch) expect(p *proc) {
 func (o *watch) write(c *call) {
 	alone := c.terms().Alone()
 	for _, key := range c.keys() {
-		believes := o.beliefs.Believes(key, c.who())
+		believes := o.beliefs.Believes(key, c.caller())
 		if !alone {
-			o.w.must(o.register.Read(key, c.who(), c.token, believes))
+			o.w.must(o.register.Read(key, c.caller(), c.token, believes))
 			continue
 		}
-		_, err := o.register.Write(key, c.who(), c.token, believes)
+		_, err := o.register.Write(key, c.caller(), c.token, believes)
 		o.w.must(err)
 	}
 }
@@ -284,7 +284,7 @@ func (o *watch) write(c *call) {
 // freed sees the locks of a call become free.
 func (o *watch) freed(c *call) {
 	for _, key := range c.keys() {
-		o.served.Freed(key, c.who(), o.w.now)
+		o.served.Freed(key, c.caller(), o.w.now)
 	}
 }
 
@@ -346,7 +346,7 @@ func (o *watch) released(c *call, err error) {
 
 func (o *watch) disbelieve(c *call) {
 	for _, key := range c.keys() {
-		o.w.must(o.beliefs.End(key, c.who(), o.w.now))
+		o.w.must(o.beliefs.End(key, c.caller(), o.w.now))
 		o.believers[key] = without(o.believers[key], c)
 	}
 }
@@ -357,7 +357,7 @@ func (o *watch) died(p *proc) {
 		o.over(c)
 		o.disbelieve(c)
 		if c.stage == waits {
-			o.w.must(o.served.Answered(c.who(), false, o.w.now))
+			o.w.must(o.served.Answered(c.caller(), false, o.w.now))
 		} else {
 			o.freed(c)
 		}

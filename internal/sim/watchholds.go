@@ -52,7 +52,7 @@ func (o *watch) holding(c *call) {
 	}
 	if t.Longest > 0 {
 		until := c.p.m.global(c.p.m.clock().Add(t.Longest))
-		o.longest.Begins(c.who(), until-rounding)
+		o.longest.Begins(c.caller(), until-rounding)
 		// what the handle says, whether or not its caller is told
 		o.w.after(until-o.w.now+rounding, func() { o.lapse(c.req.Key) })
 		o.w.after(until-o.w.now+2*lateWord, func() { o.knows(c) })
@@ -60,7 +60,7 @@ func (o *watch) holding(c *call) {
 	if g := o.groups[c.group]; g != nil && t.Notice && !c.forced {
 		for _, key := range c.keys() {
 			if g.fifo.Waits(key, c.terms()) {
-				o.notices.Wanted(c.who(), o.w.now)
+				o.notices.Wanted(c.caller(), o.w.now)
 			}
 		}
 	}
@@ -73,13 +73,13 @@ func (o *watch) knows(c *call) {
 		o.w.after(until+lateWord-o.w.now, func() { o.knows(c) })
 		return
 	}
-	o.w.must(o.longest.Check(c.who(), o.w.now))
+	o.w.must(o.longest.Check(c.caller(), o.w.now))
 }
 
 // over sees a holder know that its hold has ended.
 func (o *watch) over(c *call) {
-	o.notices.Over(c.who())
-	o.longest.Over(c.who())
+	o.notices.Over(c.caller())
+	o.longest.Over(c.caller())
 }
 
 // toldWhy sees a holder told why its hold has ended without its own Unlock.
@@ -88,7 +88,7 @@ func (o *watch) toldWhy(c *call, why error) {
 	switch {
 	case errors.As(why, new(client.OverdueError)):
 		o.stats.Overdue++
-		o.w.must(o.longest.Overdue(c.who(), o.w.now))
+		o.w.must(o.longest.Overdue(c.caller(), o.w.now))
 	case errors.As(why, &forced) || errors.As(why, new(*client.TakenError)):
 		o.w.must(o.forced.Told(c.keys(), c.token))
 	}
@@ -103,7 +103,7 @@ func (o *watch) forcedEnd(e *history.Event) {
 		if c.token == e.Token {
 			c.forced = true
 			o.disbelieve(c)
-			o.notices.Over(c.who())
+			o.notices.Over(c.caller())
 			return
 		}
 	}
@@ -149,7 +149,7 @@ func (o *watch) detaches(c *call) {
 func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
 	for _, c := range o.believers[key] {
 		if c.wantsNotice() && !c.told && c.group == r.Group && !c.terms().Beside(terms) {
-			o.notices.Wanted(c.who(), o.w.now)
+			o.notices.Wanted(c.caller(), o.w.now)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (o *watch) wanted(c *call) {
 	o.stats.Wanted++
 	c.told = true
 	o.w.note("%v call %d is told of a waiter", c.p, c.id)
-	o.notices.Over(c.who())
+	o.notices.Over(c.caller())
 }
 
 // renewed sees that a process has taken in all that came with the acknowledgement of its lease.
@@ -170,7 +170,7 @@ func (o *watch) renewed(p *proc) {
 	sent := p.m.global(p.client.Status(p.m.clock()).Renewed)
 	for _, c := range p.calls {
 		if c.stage == holds && c.wantsNotice() && c.believes() {
-			o.w.must(o.notices.Renewed(c.who(), sent-rounding))
+			o.w.must(o.notices.Renewed(c.caller(), sent-rounding))
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (o *watch) born(r *ownReplica) {
 // replicaStarts sees a replica begin, with what its store holds.
 func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.w.numbers++
-	r.who = fmt.Sprintf("%v, replica %x of group %x, life %d", r.p, r.ID, r.Group, o.w.numbers)
+	r.judgedAs = fmt.Sprintf("%v, replica %x of group %x, life %d", r.p, r.ID, r.Group, o.w.numbers)
 	o.voted(r, state.HardState)
 	o.begins(r, fresh)
 }
@@ -194,7 +194,7 @@ func (o *watch) role(r *ownReplica) {
 // applies sees an entry, before it is applied.
 func (o *watch) applies(r *ownReplica, e *raftlog.Event) {
 	sum := check.Sum(e.Data)
-	o.w.must(o.raft.Committed(r.Group, e.Index, e.Term, sum, r.who))
+	o.w.must(o.raft.Committed(r.Group, e.Index, e.Term, sum, r.judgedAs))
 	o.w.mark('a', e.Index, sum)
 	g := o.groups[r.Group]
 	if r.first = o.front.First(r.Group, e.Index); r.first || e.Index > g.front {
@@ -277,9 +277,9 @@ func (p *proc) leaseLeft() time.Duration {
 // compare looks at the whole state of a replica.
 func (o *watch) compare(r *ownReplica, index uint64) {
 	o.w.must(r.glue.Machine().Check())
-	o.w.must(o.hashes.Applied(r.Group, index, check.Sum(r.glue.Machine().Snapshot(nil)), r.who))
-	o.w.must(o.groups[r.Group].acks.Replica(r.who, index, check.Holders(r.glue.Machine().Entries())))
-	o.w.must(o.rising.Observed(r.who, check.Progress{
+	o.w.must(o.hashes.Applied(r.Group, index, check.Sum(r.glue.Machine().Snapshot(nil)), r.judgedAs))
+	o.w.must(o.groups[r.Group].acks.Replica(r.judgedAs, index, check.Holders(r.glue.Machine().Entries())))
+	o.w.must(o.rising.Observed(r.judgedAs, check.Progress{
 		Term: r.Role().Term, Commit: r.core.Status().Commit, Applied: index,
 		Revision: uint64(r.glue.Machine().Revision()),
 	}))

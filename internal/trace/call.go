@@ -16,7 +16,7 @@ type Call struct {
 	tracer *Tracer
 	began  clock.Time
 	event  Event // common to all events of the lock; set before granted
-	mark   []byte
+	parent []byte
 	hold   *client.Hold // nil until the group is asked
 	op     uint64       // in the history; 0 if the group was not asked
 	tried  bool         // the answer was that the lock is held
@@ -36,7 +36,7 @@ func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
 	}
 	c := &Call{tracer: t, event: Event{Asked: asked}}
 	if h := t.config.Hooks.Mark; h != nil {
-		t.queue.call(func() { c.mark = h(ctx) })
+		t.queue.call(func() { c.parent = h(ctx) })
 	}
 	c.began = t.config.Clock.Now()
 	return c
@@ -47,7 +47,7 @@ func (c *Call) Mark() []byte {
 	if c == nil {
 		return nil
 	}
-	return c.mark
+	return c.parent
 }
 
 // Asks must be called before the group is asked for r, which is to be granted to hold.

@@ -285,7 +285,7 @@ func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep b
 // noneLeft returns an error if there is a snapshot file that the log does not name.
 func noneLeft(fs *crashFS, w *wal) error {
 	for name := range fs.names {
-		if _, n, ok := parseName(snapPrefix, name); ok && w.fold.begun && (w.snapshot == nil || n != w.snapshot.file) {
+		if _, n, ok := parseName(snapPrefix, name); ok && w.replay.begun && (w.snapshot == nil || n != w.snapshot.file) {
 			return fmt.Errorf("%s is left, and no frame names it", name)
 		}
 	}

@@ -83,7 +83,7 @@ type Dir struct {
 	numbered bool        // this file system keeps the inode number of a file
 	looking  atomic.Bool // a Look has not returned
 
-	mu     gate // guards the rest; held while waiting for the disk
+	mu     timedMutex // guards the rest; held while waiting for the disk
 	meta   *meta
 	log    *wal             // open
 	failed map[uint64]error // raft ID -> error that ended its log in this process
@@ -107,7 +107,7 @@ func Open(cfg Config) (_ *Dir, err error) {
 	if err := makeDir(cfg.Path); err != nil {
 		return nil, fmt.Errorf("%w: %w; give this process a directory that it may write to", raftlog.ErrStorage, err)
 	}
-	d := &Dir{cfg: cfg, mu: make(gate, 1), failed: map[uint64]error{}}
+	d := &Dir{cfg: cfg, mu: make(timedMutex, 1), failed: map[uint64]error{}}
 	d.lock, err = lockFile(filepath.Join(cfg.Path, lockName))
 	if errors.Is(err, ErrInUse) {
 		return nil, fmt.Errorf("%w: %s is open in another process (or twice in this one): give each instance a "+

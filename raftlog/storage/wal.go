@@ -82,7 +82,7 @@ type wal struct {
 	prepared *prepared // nil if there is none
 	stale    []string  // names of files that are no longer needed
 
-	fold
+	replay
 	lowest   uint64 // sequence of the oldest segment that is kept
 	file     File   // of the current segment; nil before the first
 	header   header
@@ -172,7 +172,7 @@ func (w *wal) Save(b raftlog.Batch) error {
 
 // accepts validates a batch before anything is written. An error is a bug of the caller.
 func (w *wal) accepts(b raftlog.Batch) error {
-	if (b.Identity != nil) == w.fold.begun {
+	if (b.Identity != nil) == w.replay.begun {
 		return errors.New("the first batch of a log must name it, and no other")
 	}
 	if b.Identity != nil && *b.Identity != w.id {
@@ -209,7 +209,7 @@ func (w *wal) save(b raftlog.Batch) error {
 		it.snapshot, it.keeps = &m, known && term == m.term
 		frame = appendSnapshot(frame, m, it.keeps)
 	}
-	f := w.fold
+	f := w.replay
 	if err := f.apply(it, w.id, w.header.sequence); err != nil {
 		return err
 	}

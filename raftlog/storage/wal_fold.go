@@ -17,9 +17,9 @@ type span struct {
 	segment uint64 // sequence
 }
 
-// fold is the result of a sequence of frames. Writing and reading share this code, so that they
+// replay is the result of a sequence of frames. Writing and reading share this code, so that they
 // agree.
-type fold struct {
+type replay struct {
 	checkpoint
 
 	// floor is the index up to which the entries are unknown because the fold began at a checkpoint
@@ -29,10 +29,10 @@ type fold struct {
 }
 
 // resume begins a fold at a checkpoint.
-func resume(c checkpoint) fold { return fold{checkpoint: c, floor: c.lastIndex} }
+func resume(c checkpoint) replay { return replay{checkpoint: c, floor: c.lastIndex} }
 
 // termAt returns the term of an entry, and false if the fold does not know the entry.
-func (f *fold) termAt(index uint64) (term uint64, ok bool) {
+func (f *replay) termAt(index uint64) (term uint64, ok bool) {
 	if index <= f.floor || index > f.lastIndex {
 		return 0, false
 	}
@@ -43,12 +43,12 @@ func (f *fold) termAt(index uint64) (term uint64, ok bool) {
 }
 
 // spanOf returns the position of the span that holds an index, or -1 if the index is before all.
-func (f *fold) spanOf(index uint64) int {
+func (f *replay) spanOf(index uint64) int {
 	return sort.Search(len(f.spans), func(i int) bool { return f.spans[i].first > index }) - 1
 }
 
 // base returns the index of the snapshot. Zero means there is none.
-func (f *fold) base() uint64 {
+func (f *replay) base() uint64 {
 	if f.snapshot == nil {
 		return 0
 	}
@@ -56,7 +56,7 @@ func (f *fold) base() uint64 {
 }
 
 // install applies a snapshot. It drops the entries up to it if keeps is set, otherwise all.
-func (f *fold) install(m snapshotMark, keeps bool) {
+func (f *replay) install(m snapshotMark, keeps bool) {
 	f.snapshot = &m
 	if !keeps || m.index >= f.lastIndex {
 		f.floor, f.lastIndex, f.lastTerm, f.spans = m.index, m.index, m.term, nil
@@ -72,7 +72,7 @@ func (f *fold) install(m snapshotMark, keeps bool) {
 }
 
 // extend applies entries, which replace all entries at and after the first index.
-func (f *fold) extend(first uint64, entries []*raftpb.Entry, segment uint64) error {
+func (f *replay) extend(first uint64, entries []*raftpb.Entry, segment uint64) error {
 	if err := f.gap(first); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (f *fold) extend(first uint64, entries []*raftpb.Entry, segment uint64) err
 }
 
 // gap fails for entries that would leave a gap or that the snapshot covers.
-func (f *fold) gap(first uint64) error {
+func (f *replay) gap(first uint64) error {
 	if first > f.lastIndex+1 || first <= f.base() {
 		return fmt.Errorf("entry %d does not follow a log from %d to %d", first, f.base()+1, f.lastIndex)
 	}
@@ -100,7 +100,7 @@ func (f *fold) gap(first uint64) error {
 }
 
 // apply applies the items of one frame.
-func (f *fold) apply(it items, id raftlog.Identity, segment uint64) error {
+func (f *replay) apply(it items, id raftlog.Identity, segment uint64) error {
 	if it.identity != nil {
 		if *it.identity != id || f.begun {
 			return fmt.Errorf("it begins the log of replica %x of group %x within that of replica %x of group %x",
@@ -122,7 +122,7 @@ func (f *fold) apply(it items, id raftlog.Identity, segment uint64) error {
 
 // oldest returns the first segment with an entry behind the snapshot, or the current one if there
 // is no such entry.
-func (f *fold) oldest(current uint64) uint64 {
+func (f *replay) oldest(current uint64) uint64 {
 	if f.lastIndex <= f.base() {
 		return current
 	}

@@ -36,7 +36,7 @@ func (w *wal) open(l listing) error {
 
 // resume makes the end of the log durable and opens it for writing.
 func (w *wal) resume(s *scanned) error {
-	w.fold = s.fold
+	w.replay = s.replay
 	last := &s.segments[len(s.segments)-1]
 	if last.torn {
 		w.logger.Warn("cut a frame that a crash had left incomplete; it was never acknowledged", "file",

@@ -24,7 +24,7 @@ type segment struct {
 
 // scanned is a log after reading.
 type scanned struct {
-	fold
+	replay
 	entries  []*raftpb.Entry // behind the snapshot
 	segments []segment       // in order
 	stale    []string        // names of unneeded files before a gap
@@ -74,7 +74,7 @@ func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 		return fmt.Errorf("it is %d bytes long, not %d", len(b), h.size)
 	}
 	if first {
-		s.fold = resume(h.begins)
+		s.replay = resume(h.begins)
 	} else if err := s.follows(h); err != nil {
 		return err
 	}

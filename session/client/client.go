@@ -151,7 +151,7 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	case <-h.slot:
 	case <-ctx.Done():
 		c.post(input{kind: inputCancel, hold: h})
-		return &WaitError{Key: r.Key, Behind: h.behind.Load(), Err: ContextError(ctx)}
+		return &WaitError{Key: r.Key, Behind: h.ahead.Load(), Err: ContextError(ctx)}
 	}
 	c.slots.Put(h.slot)
 	return h.result
@@ -313,13 +313,13 @@ func (c outlets) Outcome(o *Outcome) {
 	case OutcomeFailed:
 		h.result = o.Err
 		if held, met := o.Err.(*HeldError); met {
-			h.behind.Store(held)
+			h.ahead.Store(held)
 		}
 		h.slot <- struct{}{}
 	case OutcomeReleased:
 		h.settle(o.Err)
 	case OutcomeWaits:
-		h.behind.Store(o.Behind)
+		h.ahead.Store(o.Behind)
 	case OutcomeWanted:
 		h.want()
 	}

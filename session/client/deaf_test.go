@@ -26,7 +26,7 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	b.turn()
 	wantHeard(1)
 	b.reply(b.to.ID, b.renewed())
-	b.core.move(b.now, b.core.target)
+	b.core.redirect(b.now, b.core.target)
 	b.turn()
 	wantHeard(2)
 }

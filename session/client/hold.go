@@ -26,7 +26,7 @@ type Hold struct {
 	slot   chan struct{} // from the client's pool: signals the end of Acquire, and later of Release
 	result error         // of Acquire, set before the signal; then of Release, set with settled
 
-	behind atomic.Pointer[HeldError] // the holder when the request was applied; nil while unknown
+	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil while unknown
 
 	over     atomic.Bool // ended is set
 	mu       sync.Mutex  // guards what follows; never held while waiting
@@ -114,7 +114,7 @@ func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 // Behind returns the holder of the lock at the moment when the request was applied and had to wait
 // or was refused. It returns nil if there was none, or while that is unknown. It may be called as
 // soon as AcquireInto has begun.
-func (h *Hold) Behind() *HeldError { return h.behind.Load() }
+func (h *Hold) Behind() *HeldError { return h.ahead.Load() }
 
 // end marks the hold as ended at until and returns the reason, or an earlier reason if there is
 // one. loss is for OnLoss.

@@ -22,7 +22,7 @@ func (c *Core) Receive(now clock.Time, from nodeid.ID, replies []byte) {
 		r, rest, err := session.NextReply(replies)
 		if err != nil {
 			if c.phase != Seeking && !c.askDue && from == c.target.ID {
-				c.pause(now, nodeid.Endpoint{})
+				c.backOff(now, nodeid.Endpoint{})
 			}
 			return
 		}
@@ -70,7 +70,7 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 	case session.ReplyEnded:
 		c.ended(now, r)
 	case session.ReplyBehind:
-		c.behind(r)
+		c.readHolder(r)
 	case session.ReplyGrace:
 		c.graceUntil = 0
 		if r.TTL > 0 {
@@ -92,7 +92,7 @@ func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0
 	}
 	if r.Code != lockfsm.Done || r.Session == 0 || r.TTL <= 0 {
-		c.pause(now, nodeid.Endpoint{}) // the group is full or not founded: retry with the same nonce
+		c.backOff(now, nodeid.Endpoint{}) // the group is full or not founded: retry with the same nonce
 		return
 	}
 	c.session, c.proof, c.nonce, c.provenTerm = r.Session, c.nonce, lockfsm.Nonce{}, r.Term
@@ -127,7 +127,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	case lockfsm.NoSession, lockfsm.Stale:
 		if r.Term < c.provenTerm {
 			// It last led before this session was opened or last attached, so it does not know.
-			c.pause(now, nodeid.Endpoint{})
+			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
 		// Stale: another process, such as a copy of this one, has attached since. One of the two
@@ -135,7 +135,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 		c.sessionGone(now)
 		return
 	default:
-		c.pause(now, nodeid.Endpoint{})
+		c.backOff(now, nodeid.Endpoint{})
 		return
 	}
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
@@ -174,7 +174,7 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
 		if r.Token != 0 {
-			c.move(now, c.target) // not requested here: an Attach that does not name it gives it back
+			c.redirect(now, c.target) // not requested here: an Attach that does not name it gives it back
 		}
 		return
 	}
@@ -189,7 +189,7 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 		return
 	}
 	if r.Code == lockfsm.NoSession || r.Code == lockfsm.Stale {
-		c.move(now, c.target)
+		c.redirect(now, c.target)
 		return
 	}
 	err := BudgetErrorOf(r.Code, r.Budget)
@@ -269,8 +269,8 @@ func (c *Core) metHolder(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// behind reads the holder of the lock that a request waits for.
-func (c *Core) behind(r *session.Reply) {
+// readHolder reads the holder of the lock that a request waits for.
+func (c *Core) readHolder(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageWaiting {
 		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWaits, Request: e.req, Behind: heldError(e.req.Key, r)})
 	}
@@ -353,7 +353,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 		return
 	}
 	if r.Code != lockfsm.Done && r.Code != lockfsm.Finished {
-		c.move(now, c.target) // the group refused; an Attach that does not name it frees it
+		c.redirect(now, c.target) // the group refused; an Attach that does not name it frees it
 		return
 	}
 	c.drop(e, nil)
@@ -375,8 +375,8 @@ func (c *Core) ended(now clock.Time, r *session.Reply) {
 	case session.EndNoSession:
 		c.sessionGone(now)
 	case session.EndOverloaded:
-		c.pause(now, c.target)
+		c.backOff(now, c.target)
 	default:
-		c.move(now, c.target)
+		c.redirect(now, c.target)
 	}
 }

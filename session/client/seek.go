@@ -39,20 +39,20 @@ func (c *Core) dropFrees() {
 	c.frees = c.frees[:0]
 }
 
-// move turns to another target at once, or after a wait if that happens too often: two voters that
-// name each other must not make the client loop at network speed.
-func (c *Core) move(now clock.Time, aim nodeid.Endpoint) {
+// redirect turns to another target at once, or after a wait if that happens too often: two voters
+// that name each other must not make the client loop at network speed.
+func (c *Core) redirect(now clock.Time, aim nodeid.Endpoint) {
 	c.resetBackoff(now)
 	c.moves++
 	if c.moves > movesAtOnce+len(c.targets) {
-		c.pause(now, aim)
+		c.backOff(now, aim)
 		return
 	}
 	c.findLeader(now, now, aim)
 }
 
-// pause turns to another target after a growing wait.
-func (c *Core) pause(now clock.Time, aim nodeid.Endpoint) {
+// backOff turns to another target after a growing wait.
+func (c *Core) backOff(now clock.Time, aim nodeid.Endpoint) {
 	c.resetBackoff(now)
 	wait := c.wait
 	c.wait, c.moves = min(2*wait, waitLongest), 0
@@ -119,7 +119,7 @@ func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
 		c.answerTimeout = min(2*c.answerTimeout, renewEvery(c.ttl()))
 	}
-	c.move(now, nodeid.Endpoint{})
+	c.redirect(now, nodeid.Endpoint{})
 }
 
 // tickAttached renews, and notices a leader that has stopped responding without its stream ending.
@@ -132,7 +132,7 @@ func (c *Core) tickAttached(now clock.Time) {
 		return
 	}
 	if c.deaf(now) {
-		c.move(now, c.target)
+		c.redirect(now, c.target)
 		return
 	}
 	c.renewDue = true
@@ -168,7 +168,7 @@ func (c *Core) deaf(now clock.Time) bool {
 func (c *Core) Down(now clock.Time, peer nodeid.ID) {
 	c.begin(now)
 	if c.phase != Seeking && !c.askDue && peer == c.target.ID {
-		c.move(now, nodeid.Endpoint{})
+		c.redirect(now, nodeid.Endpoint{})
 	}
 }
 
@@ -176,7 +176,7 @@ func (c *Core) Down(now clock.Time, peer nodeid.ID) {
 func (c *Core) SendFailed(now clock.Time) {
 	c.begin(now)
 	if c.phase != Seeking {
-		c.move(now, nodeid.Endpoint{})
+		c.redirect(now, nodeid.Endpoint{})
 	}
 }
 
@@ -201,14 +201,14 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	case c.phase == Attached && r.Term == c.provenTerm && leader.ID == c.target.ID:
 		// It informs all clients that asked before it was ready; this one has asked again since.
 	case mine && known:
-		c.move(now, leader)
+		c.redirect(now, leader)
 	case mine:
-		c.pause(now, nodeid.Endpoint{})
+		c.backOff(now, nodeid.Endpoint{})
 	case !known || !c.bound:
 	case c.phase == Attached && r.Term <= c.provenTerm:
 	case (c.phase == Opening || c.phase == Attaching) && c.target.ID == leader.ID:
 	default:
-		c.move(now, leader)
+		c.redirect(now, leader)
 	}
 }
 
@@ -223,7 +223,7 @@ func (c *Core) sessionGone(now clock.Time) {
 		return
 	}
 	c.forgetSession(nil, SessionExpired)
-	c.move(now, leader)
+	c.redirect(now, leader)
 }
 
 // forgetSession ends everything of the session. Unconfirmed releases end with the given error. If

@@ -10,7 +10,7 @@ import (
 // Check verifies the invariants of the core. Tests and simulations call it after every turn.
 func (k *Core) Check() error {
 	attachments, opens, queued, expiring := 0, 0, 0, 0
-	for i, p := range k.roll {
+	for i, p := range k.all {
 		if p.place != i || k.peers[p.id] != p {
 			return fmt.Errorf("peer %d at place %d has place %d", p.id, i, p.place)
 		}
@@ -51,10 +51,10 @@ func (k *Core) Check() error {
 		}
 	}
 	if attachments != len(k.attachments) || opens != len(k.opens) || queued != k.queued || sum != queued ||
-		expiring != k.expiring || len(k.roll) != len(k.peers) {
+		expiring != k.expiring || len(k.all) != len(k.peers) {
 		return fmt.Errorf("attachments %d %d, opens %d %d, queued %d %d %d, expiring %d %d, peers %d %d",
 			attachments, len(k.attachments), opens, len(k.opens), queued, k.queued, sum, expiring, k.expiring,
-			len(k.roll), len(k.peers))
+			len(k.all), len(k.peers))
 	}
 	return nil
 }

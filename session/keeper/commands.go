@@ -11,8 +11,9 @@ import (
 // This file is the path of commands through the keeper. It checks their headers, passes them on
 // byte for byte except Open, and makes one proposal per turn.
 
-// piece is a run of commands that waits to be proposed: commands of one attachment, or one Open.
-type piece struct {
+// commandRun is a run of commands that waits to be proposed: commands of one attachment, or one
+// Open.
+type commandRun struct {
 	peer  *peerState
 	on    *attachment // nil for an Open
 	nonce lockfsm.Nonce
@@ -53,7 +54,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 // takeCommands queues the commands of a frame, in runs of the same attachment. It reports false if
 // the frame has a command that no client may send.
 func (k *Core) takeCommands(p *peerState, frame []byte) bool {
-	run := piece{peer: p}
+	run := commandRun{peer: p}
 	for len(frame) > 0 {
 		command, rest, err := lockfsm.Next(frame)
 		if err != nil {
@@ -70,11 +71,11 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 		}
 		if next.peer == nil { // answered without the log
 			k.enqueue(run)
-			run = piece{peer: p}
+			run = commandRun{peer: p}
 		} else if next.on == nil { // an Open, encoded again
 			k.enqueue(run)
 			k.enqueue(next)
-			run = piece{peer: p}
+			run = commandRun{peer: p}
 		} else if next.on == run.on {
 			run.bytes = run.bytes[:len(run.bytes)+size] // it is adjacent in the frame
 		} else {
@@ -91,7 +92,7 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 // admit checks one command. It returns the piece to which the command belongs, without its bytes;
 // the piece has no peer if the command must not be proposed. It returns false if no client may send
 // the command.
-func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (piece, bool) {
+func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	switch h.Kind {
 	case lockfsm.Open:
 		return k.admitOpen(p, command)
@@ -100,14 +101,14 @@ func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (piece, boo
 	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
 		if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
 			if p.rights != nil && h.Kind == lockfsm.Acquire && !k.mayAcquire(p, command) {
-				return piece{}, true
+				return commandRun{}, true
 			}
-			return piece{peer: p, on: a}, true
+			return commandRun{peer: p, on: a}, true
 		}
 		k.unknown(p, h.Session, h.Epoch)
-		return piece{}, true
+		return commandRun{}, true
 	}
-	return piece{}, false
+	return commandRun{}, false
 }
 
 // pendingOpen is an Open that was admitted and is not applied yet.
@@ -118,27 +119,27 @@ type pendingOpen struct {
 
 // admitOpen admits an Open once for each nonce. The keeper, not the client, sets what the session
 // belongs to.
-func (k *Core) admitOpen(p *peerState, command []byte) (piece, bool) {
+func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
-		return piece{}, false
+		return commandRun{}, false
 	}
 	if k.entering.left > 0 {
-		return piece{}, true // the client retries; its session count is not known yet
+		return commandRun{}, true // the client retries; its session count is not known yet
 	}
 	before := k.opens[c.Nonce].peer
 	if before != p && (p.opens >= peerOpens || before != nil) {
-		return piece{}, true // the client retries, or another peer has sent this nonce
+		return commandRun{}, true // the client retries, or another peer has sent this nonce
 	}
 	opener, ok := k.openerOf(p, c.Record)
 	if !ok {
-		return piece{}, false
+		return commandRun{}, false
 	}
 	if before == nil && k.opened[p.id]+p.opens >= peerSessions {
 		k.reply(p, &session.Reply{
 			Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.TooManySessions, Term: k.role.Term,
 		})
-		return piece{}, true
+		return commandRun{}, true
 	}
 	if before != nil {
 		before.opens--
@@ -147,24 +148,24 @@ func (k *Core) admitOpen(p *peerState, command []byte) (piece, bool) {
 	p.opens++
 	k.opens[c.Nonce] = pendingOpen{p, opener}
 	if before != nil {
-		return piece{}, true
+		return commandRun{}, true
 	}
 	c.Opener = opener
 	if p.rights != nil && k.Stamp != nil {
 		c.Record = k.Stamp(p.rights, c.Record)
 	}
-	return piece{peer: p, nonce: c.Nonce, bytes: c.Append(nil)}, true
+	return commandRun{peer: p, nonce: c.Nonce, bytes: c.Append(nil)}, true
 }
 
 // admitAttach begins an attachment, which replaces one with a lower epoch. A peer that does not own
 // the session is refused here, before it can displace the legitimate attachment.
-func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (piece, bool) {
+func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	nonce, err := lockfsm.PeekNonce(command)
 	if err != nil {
-		return piece{}, false
+		return commandRun{}, false
 	}
 	if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
-		return piece{}, true // a duplicate: its answer is on its way
+		return commandRun{}, true // a duplicate: its answer is on its way
 	}
 	s := k.session(h.Session)
 	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
@@ -175,16 +176,16 @@ func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (piec
 		k.reply(p, &session.Reply{
 			Kind: session.ReplyAttached, Session: h.Session, Epoch: h.Epoch, Code: code, Term: k.role.Term,
 		})
-		return piece{}, true
+		return commandRun{}, true
 	}
 	return k.beginAttachment(p, h, nonce), true
 }
 
-func (k *Core) beginAttachment(p *peerState, h lockfsm.Header, nonce lockfsm.Nonce) piece {
+func (k *Core) beginAttachment(p *peerState, h lockfsm.Header, nonce lockfsm.Nonce) commandRun {
 	old := k.attachments[h.Session]
 	if old != nil && h.Epoch <= old.epoch {
 		k.unknown(p, h.Session, h.Epoch)
-		return piece{}
+		return commandRun{}
 	}
 	if old != nil && old.peer == p {
 		k.detach(old)
@@ -195,16 +196,16 @@ func (k *Core) beginAttachment(p *peerState, h lockfsm.Header, nonce lockfsm.Non
 		k.reply(p, &session.Reply{
 			Kind: session.ReplyEnded, Session: h.Session, Epoch: h.Epoch, Reason: session.EndOverloaded,
 		})
-		return piece{}
+		return commandRun{}
 	}
 	a := &attachment{session: h.Session, epoch: h.Epoch, nonce: nonce, peer: p}
 	k.attachments[h.Session] = a
 	p.attachments = append(p.attachments, a)
-	return piece{peer: p, on: a}
+	return commandRun{peer: p, on: a}
 }
 
 // enqueue adds a piece to the queue. A piece that does not fit ends its attachment.
-func (k *Core) enqueue(p piece) {
+func (k *Core) enqueue(p commandRun) {
 	if len(p.bytes) == 0 {
 		return
 	}
@@ -218,7 +219,7 @@ func (k *Core) enqueue(p piece) {
 }
 
 // refuse ends the Open or attachment of a piece that will not be proposed.
-func (k *Core) refuse(p piece) {
+func (k *Core) refuse(p commandRun) {
 	if p.on == nil {
 		k.forgetOpen(p.nonce)
 	} else if !p.on.over {

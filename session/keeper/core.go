@@ -84,9 +84,9 @@ type Core struct {
 	proposeAt           clock.Time // earliest next proposal, after a refusal
 	opens               map[lockfsm.Nonce]pendingOpen
 	opened              map[nodeid.ID]int // live sessions by the instance that opened them
-	queue               []piece
+	queue               []commandRun
 	queued              int
-	blob                []piece // of the last proposal
+	blob                []commandRun // of the last proposal
 	blobExpires         int
 	sessions            map[lockfsm.SessionID]*keptSession
 	entering            entering // sessions that are not in the map yet
@@ -103,9 +103,9 @@ type Core struct {
 	roundAt         clock.Time
 	peers           map[nodeid.ID]*peerState
 	// All peers; the peers touched in this turn; the peers to which an end is still owed.
-	roll, touched, owing []*peerState
-	askers               []nodeid.ID
-	asking               map[nodeid.ID]struct{}
+	all, touched, owing []*peerState
+	askers              []nodeid.ID
+	asking              map[nodeid.ID]struct{}
 }
 
 // NewCore returns a core without a leader.
@@ -140,7 +140,7 @@ func (k *Core) Role(now clock.Time, r Role) {
 
 // throwAway discards all state of the term and returns the peers that were attached.
 func (k *Core) throwAway() (attached []*peerState) {
-	for _, p := range k.roll {
+	for _, p := range k.all {
 		if len(p.attachments) > 0 || p.opens > 0 {
 			attached = append(attached, p)
 		}
@@ -299,6 +299,6 @@ func (k *Core) Status() Status {
 	return Status{
 		Term: k.role.Term, Leading: k.led, Leader: k.role.Leader, Born: k.born, GraceOver: k.graceOver,
 		Sessions: len(k.sessions) + k.entering.left, Attachments: len(k.attachments), Expiring: k.expiring,
-		Renewals: len(k.waiters) + len(k.flying), Opens: len(k.opens), Peers: len(k.roll), Askers: len(k.askers),
+		Renewals: len(k.waiters) + len(k.flying), Opens: len(k.opens), Peers: len(k.all), Askers: len(k.askers),
 	}
 }

@@ -66,7 +66,7 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	if len(next) != 0 || id == 0 {
 		t.Fatal("no session")
 	}
-	b.core.gone(id) // as if it were not applied here yet
+	b.core.forget(id) // as if it were not applied here yet
 	b.send(nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1, Number: 1,
 		Nonce: lockfsm.Nonce{2}})
 	b.turn()

@@ -65,9 +65,9 @@ type PeerReplies struct {
 func (k *Core) peer(id nodeid.ID) *peerState {
 	p := k.peers[id]
 	if p == nil {
-		p = &peerState{id: id, place: len(k.roll)}
+		p = &peerState{id: id, place: len(k.all)}
 		k.peers[id] = p
-		k.roll = append(k.roll, p)
+		k.all = append(k.all, p)
 	}
 	k.touch(p)
 	return p
@@ -180,10 +180,10 @@ func (k *Core) strike(p *peerState) {
 		return
 	}
 	delete(k.peers, p.id)
-	last := k.roll[len(k.roll)-1]
-	k.roll[p.place], last.place = last, p.place
-	k.roll[len(k.roll)-1] = nil
-	k.roll = k.roll[:len(k.roll)-1]
+	last := k.all[len(k.all)-1]
+	k.all[p.place], last.place = last, p.place
+	k.all[len(k.all)-1] = nil
+	k.all = k.all[:len(k.all)-1]
 }
 
 // Dropped reports that a frame of the peer was not read, because too much waits. Its attachments

@@ -53,7 +53,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 		k.appliedEvict(r)
 	case lockfsm.Close, lockfsm.Expire:
 		if r.Code == lockfsm.Done || r.Kind == lockfsm.Expire && r.Code == lockfsm.NoSession {
-			k.gone(r.Session) // what it left behind can be resumed before it expires once more
+			k.forget(r.Session) // what it left behind can be resumed before it expires once more
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
 			k.keepGone(r.Session, r.TTL)
@@ -96,7 +96,7 @@ func (k *Core) appliedOpen(r *lockfsm.Result) {
 
 // tellGraceOver tells all attached clients that locks are granted from now on.
 func (k *Core) tellGraceOver() {
-	for _, p := range k.roll {
+	for _, p := range k.all {
 		for _, a := range p.attachments {
 			if a.live {
 				k.reply(p, &session.Reply{Kind: session.ReplyGrace, Session: a.session, Epoch: a.epoch})
@@ -210,8 +210,8 @@ func (k *Core) tell(a *attachment, c *lockfsm.Change) {
 	}
 }
 
-// gone forgets a session that the state no longer has.
-func (k *Core) gone(id lockfsm.SessionID) {
+// forget forgets a session that the state no longer has.
+func (k *Core) forget(id lockfsm.SessionID) {
 	if s := k.session(id); s != nil {
 		if s.expiring {
 			k.expiring--

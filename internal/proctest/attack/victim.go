@@ -32,7 +32,7 @@ type victim struct {
 	mu      sync.Mutex // guards all below
 	next    int
 	pending map[int]chan event
-	most    int // largest resident memory seen, in KiB
+	limit   int // largest resident memory seen, in KiB
 }
 
 // request and event are what the process reads and says: see proctest/instance.
@@ -142,7 +142,7 @@ func (v *victim) sample() {
 		}
 		if kib, err := strconv.Atoi(fields[1]); err == nil {
 			v.mu.Lock()
-			v.most = max(v.most, kib)
+			v.limit = max(v.limit, kib)
 			v.mu.Unlock()
 		}
 	}
@@ -151,7 +151,7 @@ func (v *victim) sample() {
 func (v *victim) mib() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.most >> 10
+	return v.limit >> 10
 }
 
 // picture is the voters and the leader as the instance sees them.
