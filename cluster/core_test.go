@@ -136,8 +136,8 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	}
 }
 
-// consulted returns the statusQuery that a turn asks for, if any.
-func consulted(t *testing.T, acts Acts) Task {
+// queried returns the statusQuery that a turn asks for, if any.
+func queried(t *testing.T, acts Acts) Task {
 	t.Helper()
 	if len(acts.Tasks) != 1 || acts.Tasks[0].Query == nil {
 		t.Fatalf("the turn asks %+v", acts.Tasks)
@@ -153,14 +153,14 @@ func TestAnInquiryFollowsAFew(t *testing.T) {
 	c, now := member(t, s)
 	c.Inquire(&Inquiry{Raft: 3})
 	_, acts := turn(c, now)
-	e := consulted(t, acts)
+	e := queried(t, acts)
 	if e.To != s.leader || *e.Query != (StatusQuery{Group: testGroup, Instance: nodeidtest.ID(1), Raft: 3}) {
 		t.Fatalf("it asks %+v", e)
 	}
 	for id := range uint64(queryHops) {
 		c.StatusReplied(now, e, StatusReply{Leader: nodeidtest.ID(id + 3), Addr: addrOf(1)}, true)
 		_, acts = turn(c, now)
-		e = consulted(t, acts)
+		e = queried(t, acts)
 	}
 	for i, a := range []StatusReply{{Leader: nodeidtest.ID(9), Addr: addrOf(1)}, {Addr: addrOf(1)}, {}} {
 		if i == 1 {
@@ -172,7 +172,7 @@ func TestAnInquiryFollowsAFew(t *testing.T) {
 		}
 		now += 2 * queryEvery
 		_, acts = turn(c, now)
-		e = consulted(t, acts)
+		e = queried(t, acts)
 	}
 	c.StatusReplied(now, e, StatusReply{}, false)
 	s.term, now = 5, now+2*queryEvery
@@ -199,7 +199,7 @@ func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 			t.Fatalf("it is not removed: %+v", events)
 		}
 		for range 3 {
-			e := consulted(t, acts)
+			e := queried(t, acts)
 			if e.Query.Raft != 1 || acts.Dismissed != 0 {
 				t.Fatalf("it asks about %x; dismissed: %x", e.Query.Raft, acts.Dismissed)
 			}
@@ -207,7 +207,7 @@ func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 			now += 2 * queryEvery
 			_, acts = turn(c, now)
 		}
-		if e := consulted(t, acts); ends {
+		if e := queried(t, acts); ends {
 			c.Retired(now, 1)
 			c.StatusReplied(now, e, StatusReply{VoterStatus: &VoterStatus{MayStop: true}}, true)
 		} else {

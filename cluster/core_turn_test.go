@@ -31,7 +31,7 @@ func (c *carried) Ended() bool                { return c.last != "" && c.calls[l
 // host learns them before another instance can. Once the instance has ended nothing more is done.
 func TestTheOrderOfATurn(t *testing.T) {
 	for last, want := range map[string][]string{
-		"": {"store", "tell", "errand", "told", "dismiss"}, "store": {"store"}, "tell": {"store", "tell"},
+		"": {"store", "tell", "task", "told", "dismiss"}, "store": {"store"}, "tell": {"store", "tell"},
 	} {
 		core, now := member(t, &sight{})
 		told := Told{Inquiry: &Inquiry{}}

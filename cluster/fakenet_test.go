@@ -170,8 +170,8 @@ func (p *fakePort) serve(instance nodeid.ID, answer func(Asker, []byte) []byte) 
 
 // The second bytes of questions on the fakeNet that package founding does not ask.
 const (
-	kindConsultation = 0x41
-	kindProbe        = 0x44
+	kindStatusQuery = 0x41
+	kindProbe       = 0x44
 )
 
 // nameOf names a kind of question for fakeNet.fails.
@@ -183,8 +183,8 @@ func nameOf(kind byte) string {
 		return "announcement"
 	case kindProbe:
 		return "probe"
-	case kindConsultation:
-		return "consultation"
+	case kindStatusQuery:
+		return "status query"
 	}
 	return "question"
 }
@@ -205,7 +205,7 @@ func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question 
 
 func (p *fakePort) QueryStatus(ctx context.Context, addr string, to nodeid.ID, q StatusQuery) (a StatusReply,
 	err error) {
-	_, err = p.exchange(ctx, addr, to, []byte{0, kindConsultation}, func(other *fakePort, self Asker) (ok bool) {
+	_, err = p.exchange(ctx, addr, to, []byte{0, kindStatusQuery}, func(other *fakePort, self Asker) (ok bool) {
 		if c := other.owner(); c != nil {
 			a, ok = c.ReplyStatus(q)
 		}

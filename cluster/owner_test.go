@@ -308,7 +308,7 @@ func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
 		within time.Duration
 	}{
 		"lookup": {3, soon}, "stream": {3, soon}, "question": {4, soon}, "prepare": {1, late},
-		"announcement": {1, soon}, "probe": {1, soon}, "consultation": {2, soon},
+		"announcement": {1, soon}, "probe": {1, soon}, "status query": {2, soon},
 	} {
 		for n := int64(1); n <= row.calls; n++ {
 			t.Run(fmt.Sprint(what, " ", n), func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
 						if _, old := n.Voter(dead.Raft); old || len(n.Status().Voters) != 3 {
 							t.Errorf("%s knows %+v after the loss of %x", n.cfg.Name, n.Status().Voters, dead.Raft)
 						}
-						n.consults(g.leader, 2*time.Second)
+						n.mustQuery(g.leader, 2*time.Second)
 					}
 					if left.Load() > 0 {
 						t.Errorf("no %s has failed", what)
@@ -509,7 +509,7 @@ func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 }
 
 // A statusQuery that its caller has given up asks no more instances.
-func TestConsultationsThatWereGivenUpEnd(t *testing.T) {
+func TestStatusQueriesThatWereGivenUpEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
@@ -523,7 +523,7 @@ func TestConsultationsThatWereGivenUpEnd(t *testing.T) {
 			cancel()
 		}
 		if left := asked(n.Cluster, func() int { return len(n.own.core.inquiries) }); left != 0 {
-			t.Errorf("%d consultations go on without their callers", left)
+			t.Errorf("%d queries go on without their callers", left)
 		}
 	})
 }

@@ -163,7 +163,7 @@ func TestAdoptedSettingsAreTold(t *testing.T) {
 }
 
 // An instance that runs alone ignores what changes voters, except for its own vote.
-func TestSoloHasAReportAndCounsel(t *testing.T) {
+func TestSoloHasAReportAndAStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
@@ -183,9 +183,9 @@ func TestSoloHasAReportAndCounsel(t *testing.T) {
 			Registered: []voters.Registered{n.registered()},
 		})
 		time.Sleep(lead.Pause) // an observation without the lead stays fresh for so long
-		c := n.consults(n, 0)
+		c := n.mustQuery(n, 0)
 		if r, ok := n.Report(); !ok || r.Due || c.Due || !c.Known || c.MayStop || len(n.carriedOut()) > 0 {
-			t.Errorf("the report is %+v, the counsel %+v", r, c)
+			t.Errorf("the report is %+v, the status %+v", r, c)
 		}
 		n.RemovedPeer(nodeidtest.ID(5), addrOf(1))
 		f.settle()

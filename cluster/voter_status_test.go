@@ -14,18 +14,18 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// consults asks and fails unless that leader answers in time.
-func (n *node) consults(leader *node, within time.Duration) VoterStatus {
+// mustQuery asks and fails unless that leader answers in time.
+func (n *node) mustQuery(leader *node, within time.Duration) VoterStatus {
 	n.f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	began := time.Now()
-	counsel, err := n.QueryStatus(ctx)
-	if took := time.Since(began); err != nil || counsel.Leader != leader.instance || took > within {
-		n.f.t.Fatalf("after %v the answer is %+v, %v; want that of %s within %v", took, counsel, err, leader.cfg.Name,
+	status, err := n.QueryStatus(ctx)
+	if took := time.Since(began); err != nil || status.Leader != leader.instance || took > within {
+		n.f.t.Fatalf("after %v the answer is %+v, %v; want that of %s within %v", took, status, err, leader.cfg.Name,
 			within)
 	}
-	return counsel
+	return status
 }
 
 func TestTheLeaderAnswersEveryInstance(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 		facts.Remarks = []string{"the settings differ"}
 		g.leader.lead(1, facts)
 		for _, n := range f.nodes {
-			got := n.consults(g.leader, 50*time.Millisecond)
+			got := n.mustQuery(g.leader, 50*time.Millisecond)
 			want, _ := g.leader.Report()
 			got.Report.Next.Next, want.Next = 0, voters.Step{Kind: want.Next.Kind, Why: want.Next.Why}
 			if !got.Known || got.AllLeaving || !reflect.DeepEqual(got.Report, want) ||
@@ -69,7 +69,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 		g.leader.mu.Lock()
 		g.leader.facts = facts
 		g.leader.mu.Unlock()
-		if got := plain.consults(g.leader, 50*time.Millisecond); !got.AllLeaving || got.Known {
+		if got := plain.mustQuery(g.leader, 50*time.Millisecond); !got.AllLeaving || got.Known {
 			t.Errorf("the leader answers by an old look: %+v", got)
 		}
 		// about another replica than its own
@@ -106,8 +106,8 @@ func TestOnlyTheLeaderAnswers(t *testing.T) {
 		f.nodes[2].follows(f.nodes[1])
 		f.nodes[1].follows(f.nodes[0])
 		f.net.tape()
-		plain.consults(g.leader, 50*time.Millisecond)
-		if asks := f.net.played(kindConsultation, addrOf(3), ""); len(asks) != 3 {
+		plain.mustQuery(g.leader, 50*time.Millisecond)
+		if asks := f.net.played(kindStatusQuery, addrOf(3), ""); len(asks) != 3 {
 			t.Errorf("%d questions along a chain of two", len(asks))
 		}
 		g.leader.lead(0, voters.Facts{})
@@ -116,16 +116,16 @@ func TestOnlyTheLeaderAnswers(t *testing.T) {
 		facts.Self = f.nodes[1].place().Raft
 		f.nodes[1].lead(2, facts)
 		time.Sleep(lead.Pause)
-		plain.consults(f.nodes[1], 50*time.Millisecond)
-		g.leader.consults(f.nodes[1], 50*time.Millisecond)
-		f.nodes[1].consults(f.nodes[1], 0)
+		plain.mustQuery(f.nodes[1], 50*time.Millisecond)
+		g.leader.mustQuery(f.nodes[1], 50*time.Millisecond)
+		f.nodes[1].mustQuery(f.nodes[1], 0)
 		if _, leads := g.leader.Report(); leads {
 			t.Error("an instance that has lost the lead has a report")
 		}
 	})
 }
 
-func TestConsultWithoutALeader(t *testing.T) {
+func TestVoterStatusWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
@@ -145,7 +145,7 @@ func TestConsultWithoutALeader(t *testing.T) {
 			took > 3*time.Second {
 			t.Errorf("after %v: %v", took, err)
 		}
-		asks := f.net.played(kindConsultation, addrOf(3), "")
+		asks := f.net.played(kindStatusQuery, addrOf(3), "")
 		gaps := map[time.Duration]int{}
 		for i := range asks[1:] {
 			gap := asks[i+1].at.Sub(asks[i].at)
@@ -187,14 +187,14 @@ func TestConsultWithoutALeader(t *testing.T) {
 			t.Fatal("there is a leader, and the question is not answered")
 		}
 		plain.follows(nil) // it finds the leader by asking the voters
-		plain.consults(g.leader, 500*time.Millisecond)
+		plain.mustQuery(g.leader, 500*time.Millisecond)
 		// or though it has a wrong leader
 		plain.follows(&node{instance: nodeidtest.ID(4711), cfg: Config{Advertise: addrOf(66)}})
-		plain.consults(g.leader, 500*time.Millisecond)
+		plain.mustQuery(g.leader, 500*time.Millisecond)
 	})
 }
 
-func TestCloseEndsAConsultation(t *testing.T) {
+func TestCloseEndsAStatusQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

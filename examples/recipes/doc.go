@@ -1,7 +1,7 @@
 // Package recipes has programs to copy from. Each file does one job from beginning to end, as an
 // example whose output is checked:
 //
-//	go                            test -v ./examples/recipes
+//	go test -v ./examples/recipes
 //
 //	nightly_report_once           a job once per tick, on one of three instances
 //	migrate_before_serving        a schema migration, once

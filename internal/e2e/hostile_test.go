@@ -87,8 +87,8 @@ func (a hostileAnswers) Found(context.Context, *query.FoundRequest) (*query.Foun
 	return &query.FoundAnswer{Answer: []byte(strings.Repeat("\xff", 1000))}, nil
 }
 
-func (a hostileAnswers) Consult(context.Context, *query.ConsultRequest) (*query.ConsultAnswer, error) {
-	return &query.ConsultAnswer{Leader: []byte("short"), Counsel: &query.Counsel{MayStop: true, AllLeaving: true,
+func (a hostileAnswers) VoterStatus(context.Context, *query.VoterStatusRequest) (*query.VoterStatusAnswer, error) {
+	return &query.VoterStatusAnswer{Leader: []byte("short"), Status: &query.VoterStatus{MayStop: true, AllLeaving: true,
 		Remarks: make([]string, 1000)}}, nil
 }
 

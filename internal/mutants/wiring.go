@@ -11,7 +11,7 @@ func wiring() []Bug {
 			Breaks: "a replica that was removed is not told, and goes on for as long as gossip does not reach it"},
 		{Name: "old-configuration-wins", Room: "cluster", Hazard: "45",
 			Breaks: "a replica that lags reverts a newer configuration that it has received"},
-		{Name: "consult-answered-by-follower", Room: "cluster/lead", Hazard: "A5",
+		{Name: "status-answered-by-follower", Room: "cluster/lead", Hazard: "A5",
 			Breaks: "a voter is told that it may stop by an instance that does not lead and cannot know"},
 		{Name: "step-repeated", Room: "cluster/lead", Hazard: "40",
 			Breaks: "a step is handed to the log at every look until its effect shows"},

@@ -88,7 +88,7 @@ var allowed = map[string][]string{
 	"fence/fencetest":            {"", "fence"},
 	"examples/quickstart":        {""},
 	"examples/service":           {""},
-	"examples/recipes":         {},
+	"examples/recipes":           {},
 	"examples/comingfrom":        {},
 	"examples/tutorial":          {"", "fence"},
 	"internal/process":           {""},

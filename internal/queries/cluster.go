@@ -60,16 +60,16 @@ func (g group) Found(ctx context.Context, q *query.FoundRequest) (*query.FoundAn
 		q.Question)}, nil
 }
 
-func (g group) Consult(ctx context.Context, q *query.ConsultRequest) (*query.ConsultAnswer, error) {
+func (g group) VoterStatus(ctx context.Context, q *query.VoterStatusRequest) (*query.VoterStatusAnswer, error) {
 	a, ok := g.of().ReplyStatus(cluster.StatusQuery{Group: q.Group, Instance: transport.AskerOf(ctx).Instance,
 		Raft: q.Raft})
 	if !ok {
 		return nil, errSilence
 	}
 	if a.VoterStatus == nil {
-		return &query.ConsultAnswer{Leader: a.Leader[:], Addr: a.Addr}, nil
+		return &query.VoterStatusAnswer{Leader: a.Leader[:], Addr: a.Addr}, nil
 	}
-	return &query.ConsultAnswer{Leader: a.VoterStatus.Leader[:], Counsel: voterStatusOf(a.VoterStatus)}, nil
+	return &query.VoterStatusAnswer{Leader: a.VoterStatus.Leader[:], Status: voterStatusOf(a.VoterStatus)}, nil
 }
 
 func (g group) Probe(context.Context, *query.ProbeRequest) (*query.ProbeAnswer, error) {
@@ -87,8 +87,8 @@ func Found(ctx context.Context, at *transport.Remote, question []byte) ([]byte, 
 
 // QueryStatus asks for the status of the voters.
 func QueryStatus(ctx context.Context, at *transport.Remote, q cluster.StatusQuery) (cluster.StatusReply, error) {
-	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Consult,
-		&query.ConsultRequest{Group: q.Group, Raft: q.Raft})
+	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.VoterStatus,
+		&query.VoterStatusRequest{Group: q.Group, Raft: q.Raft})
 	if err != nil {
 		return cluster.StatusReply{}, err
 	}
@@ -103,9 +103,9 @@ func Probe(ctx context.Context, at *transport.Remote) error {
 
 // voterStatusOf returns the message for a VoterStatus. It carries only the kind and the reason of
 // the next step. Long lists and texts are cut.
-func voterStatusOf(c *cluster.VoterStatus) *query.Counsel {
+func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 	r := &c.Report
-	m := &query.Counsel{
+	m := &query.VoterStatus{
 		MayStop: c.MayStop, AllLeaving: c.AllLeaving, Due: c.Due, Known: c.Known, Quorum: r.Quorum,
 		Eligible: uint32(max(r.Eligible, 0)), Target: uint32(max(r.Target, 0)),
 		CannotSurvive: r.CannotSurvive[:min(len(r.CannotSurvive), maxListed)],
@@ -124,9 +124,9 @@ func voterStatusOf(c *cluster.VoterStatus) *query.Counsel {
 }
 
 // advice decodes an answer. It refuses an answer that exceeds any limit.
-func advice(a *query.ConsultAnswer) (cluster.StatusReply, error) {
+func advice(a *query.VoterStatusAnswer) (cluster.StatusReply, error) {
 	leader, ok := instance(a.Leader)
-	m := a.Counsel
+	m := a.Status
 	if !ok || len(a.Addr) > maxAddrBytes || !bounded(m) {
 		return cluster.StatusReply{}, errBounds
 	}
@@ -151,7 +151,7 @@ func advice(a *query.ConsultAnswer) (cluster.StatusReply, error) {
 	return cluster.StatusReply{VoterStatus: c}, nil
 }
 
-func bounded(m *query.Counsel) bool {
+func bounded(m *query.VoterStatus) bool {
 	if m == nil {
 		return true
 	}

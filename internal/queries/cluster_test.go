@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-func fullCounsel() cluster.VoterStatus {
+func fullStatus() cluster.VoterStatus {
 	c := cluster.VoterStatus{MayStop: true, AllLeaving: true, Due: true, Known: true,
 		Leader: nodeidtest.ID(math.MaxUint64)}
 	c.Report = voters.Report{Eligible: 1 << 30, Target: 7, Quorum: true, Due: true}
@@ -33,7 +33,7 @@ func fullCounsel() cluster.VoterStatus {
 
 func answerOf(t testing.TB, c *cluster.VoterStatus) []byte {
 	t.Helper()
-	b, err := proto.Marshal(&query.ConsultAnswer{Leader: c.Leader[:], Counsel: voterStatusOf(c)})
+	b, err := proto.Marshal(&query.VoterStatusAnswer{Leader: c.Leader[:], Status: voterStatusOf(c)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,15 +41,15 @@ func answerOf(t testing.TB, c *cluster.VoterStatus) []byte {
 }
 
 func read(b []byte) (cluster.StatusReply, error) {
-	var a query.ConsultAnswer
+	var a query.VoterStatusAnswer
 	if err := proto.Unmarshal(b, &a); err != nil {
 		return cluster.StatusReply{}, err
 	}
 	return advice(&a)
 }
 
-func TestCounselReturns(t *testing.T) {
-	full := fullCounsel()
+func TestVoterStatusReturns(t *testing.T) {
+	full := fullStatus()
 	for _, c := range []cluster.VoterStatus{full, {},
 		{Leader: nodeidtest.ID(5), Report: voters.Report{Next: voters.Step{Why: "é"}}}} {
 		if got, err := read(answerOf(t, &c)); err != nil || !reflect.DeepEqual(*got.VoterStatus, c) {
@@ -71,27 +71,27 @@ func TestCounselReturns(t *testing.T) {
 
 // An answer in which one value exceeds its limit is refused.
 func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
-	full := fullCounsel()
+	full := fullStatus()
 	long := strings.Repeat("x", maxTextBytes+1)
-	for what, spoil := range map[string]func(a *query.ConsultAnswer){
-		"leader":   func(a *query.ConsultAnswer) { a.Leader = a.Leader[1:] },
-		"address":  func(a *query.ConsultAnswer) { a.Addr = long },
-		"eligible": func(a *query.ConsultAnswer) { a.Counsel.Eligible++ },
-		"target":   func(a *query.ConsultAnswer) { a.Counsel.Target = 1<<30 + 1 },
-		"kind":     func(a *query.ConsultAnswer) { a.Counsel.Next = 256 },
-		"why":      func(a *query.ConsultAnswer) { a.Counsel.Why = long },
-		"remark":   func(a *query.ConsultAnswer) { a.Counsel.Remarks[9] = long },
-		"remarks":  func(a *query.ConsultAnswer) { a.Counsel.Remarks = append(a.Counsel.Remarks, "") },
-		"missing": func(a *query.ConsultAnswer) {
-			a.Counsel.Missing = append(a.Counsel.Missing,
+	for what, spoil := range map[string]func(a *query.VoterStatusAnswer){
+		"leader":   func(a *query.VoterStatusAnswer) { a.Leader = a.Leader[1:] },
+		"address":  func(a *query.VoterStatusAnswer) { a.Addr = long },
+		"eligible": func(a *query.VoterStatusAnswer) { a.Status.Eligible++ },
+		"target":   func(a *query.VoterStatusAnswer) { a.Status.Target = 1<<30 + 1 },
+		"kind":     func(a *query.VoterStatusAnswer) { a.Status.Next = 256 },
+		"why":      func(a *query.VoterStatusAnswer) { a.Status.Why = long },
+		"remark":   func(a *query.VoterStatusAnswer) { a.Status.Remarks[9] = long },
+		"remarks":  func(a *query.VoterStatusAnswer) { a.Status.Remarks = append(a.Status.Remarks, "") },
+		"missing": func(a *query.VoterStatusAnswer) {
+			a.Status.Missing = append(a.Status.Missing,
 				&query.Missing{})
 		},
-		"cannot survive": func(a *query.ConsultAnswer) { a.Counsel.CannotSurvive = append(a.Counsel.CannotSurvive, 1) },
-		"instance":       func(a *query.ConsultAnswer) { a.Counsel.Missing[3].Instance = []byte("short") },
-		"name":           func(a *query.ConsultAnswer) { a.Counsel.Missing[3].Name = long },
-		"silence":        func(a *query.ConsultAnswer) { a.Counsel.Missing[3].SilentFor = -1 },
+		"cannot survive": func(a *query.VoterStatusAnswer) { a.Status.CannotSurvive = append(a.Status.CannotSurvive, 1) },
+		"instance":       func(a *query.VoterStatusAnswer) { a.Status.Missing[3].Instance = []byte("short") },
+		"name":           func(a *query.VoterStatusAnswer) { a.Status.Missing[3].Name = long },
+		"silence":        func(a *query.VoterStatusAnswer) { a.Status.Missing[3].SilentFor = -1 },
 	} {
-		var a query.ConsultAnswer
+		var a query.VoterStatusAnswer
 		if err := proto.Unmarshal(answerOf(t, &full), &a); err != nil {
 			t.Fatal(err)
 		}
@@ -108,10 +108,10 @@ func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 // FuzzAdvice feeds any bytes to an asker. An accepted answer is within all limits, and is the same
 // after encoding and decoding.
 func FuzzAdvice(f *testing.F) {
-	full := fullCounsel()
+	full := fullStatus()
 	f.Add(answerOf(f, &full))
 	leader := nodeidtest.ID(4)
-	elsewhere, err := proto.Marshal(&query.ConsultAnswer{Leader: leader[:], Addr: "a:1"})
+	elsewhere, err := proto.Marshal(&query.VoterStatusAnswer{Leader: leader[:], Addr: "a:1"})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -126,11 +126,11 @@ func questions() map[string]rule {
 			true},
 		query.Admin_Recover_FullMethodName: {&query.RecoverRequest{}, "root", "", "", true, true},
 
-		query.Cluster_Found_FullMethodName:      {&query.FoundRequest{}, "", "", "", true, false},
-		query.Cluster_Consult_FullMethodName:    {&query.ConsultRequest{}, "", "", "", true, false},
-		query.Cluster_Probe_FullMethodName:      {&query.ProbeRequest{}, "", "", "", true, false},
-		query.Cluster_ReportDisk_FullMethodName: {&query.DiskReport{}, "", "", "", false, false},
-		query.Cluster_Disks_FullMethodName:      {&query.DisksRequest{}, "", "", "", false, false},
+		query.Cluster_Found_FullMethodName:       {&query.FoundRequest{}, "", "", "", true, false},
+		query.Cluster_VoterStatus_FullMethodName: {&query.VoterStatusRequest{}, "", "", "", true, false},
+		query.Cluster_Probe_FullMethodName:       {&query.ProbeRequest{}, "", "", "", true, false},
+		query.Cluster_ReportDisk_FullMethodName:  {&query.DiskReport{}, "", "", "", false, false},
+		query.Cluster_Disks_FullMethodName:       {&query.DisksRequest{}, "", "", "", false, false},
 	}
 }
 

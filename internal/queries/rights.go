@@ -126,7 +126,7 @@ func Allowed(c *capability.Capability, q any) error {
 		return lacks(c.AllowsPrefix(capability.Read, string(prefix)), "read", string(prefix)+"*")
 	}
 	switch q := q.(type) {
-	case *query.HereRequest, *query.FoundRequest, *query.ConsultRequest, *query.ProbeRequest:
+	case *query.HereRequest, *query.FoundRequest, *query.VoterStatusRequest, *query.ProbeRequest:
 		return nil
 	case *query.KeyRequest:
 		return sees(q.Key)

@@ -11,7 +11,7 @@ import (
 
 // This file is how one instance puts questions to another, beside their streams.
 
-// query is one of them: of birth's, a probe for an instance at an address, or a consultation of the
+// query is one of them: of birth's, a probe for an instance at an address, or a status query to the
 // leader.
 type query struct {
 	body   []byte

@@ -4,7 +4,7 @@
 #
 #     sh transport/wire/generate.sh
 #
-# It needs protoc (3.21 or later), protoc-gen-go v1.36.11 and protoc-gen-go-grpc v1.6.2 on the PATH
+# It needs protoc (3.21 or later), protoc-gen-go v1.36.12 and protoc-gen-go-grpc v1.6.2 on the PATH
 # or in $(go env GOPATH)/bin.
 set -eu
 cd "$(dirname "$0")"

@@ -59,15 +59,15 @@ func (*HereRequest) Descriptor() ([]byte, []int) {
 
 type HereAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Status        []byte                 `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`                              // mortise.Status, but for Err and Health
+	Status        []byte                 `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`                              // mortise.Status without Err and Health
 	Failed        string                 `protobuf:"bytes,2,opt,name=failed,proto3" json:"failed,omitempty"`                              // Status.Err
 	Durable       bool                   `protobuf:"varint,3,opt,name=durable,proto3" json:"durable,omitempty"`                           // the instance has a Dir
 	Replicas      uint32                 `protobuf:"varint,4,opt,name=replicas,proto3" json:"replicas,omitempty"`                         // Config.Replicas
 	Founders      []string               `protobuf:"bytes,5,rep,name=founders,proto3" json:"founders,omitempty"`                          // Config.Founders
 	SessionTtl    int64                  `protobuf:"varint,6,opt,name=session_ttl,json=sessionTtl,proto3" json:"session_ttl,omitempty"`   // Config.SessionTTL, in nanoseconds
-	Leaderless    int64                  `protobuf:"varint,7,opt,name=leaderless,proto3" json:"leaderless,omitempty"`                     // for how long the instance has known no leader, in nanoseconds; 0: it knows one, or never did
+	Leaderless    int64                  `protobuf:"varint,7,opt,name=leaderless,proto3" json:"leaderless,omitempty"`                     // for how long it has had no leader, in nanoseconds; zero if it has one, or never had
 	WallUnixMs    int64                  `protobuf:"varint,8,opt,name=wall_unix_ms,json=wallUnixMs,proto3" json:"wall_unix_ms,omitempty"` // the instance's wall clock
-	Denied        *Denied                `protobuf:"bytes,9,opt,name=denied,proto3" json:"denied,omitempty"`                              // the answer is cut short: this right is missing
+	Denied        *Denied                `protobuf:"bytes,9,opt,name=denied,proto3" json:"denied,omitempty"`                              // if set the answer is incomplete, because this right is missing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -272,8 +272,8 @@ func (x *KeysAnswer) GetMore() bool {
 type EventsAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Events        []byte                 `protobuf:"bytes,1,opt,name=events,proto3" json:"events,omitempty"`      // []mortise.Event
-	Position      uint64                 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"` // where the next question goes on
-	Missed        bool                   `protobuf:"varint,3,opt,name=missed,proto3" json:"missed,omitempty"`     // what came behind the position of the question is not known any more: begin anew
+	Position      uint64                 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"` // where the next question continues
+	Missed        bool                   `protobuf:"varint,3,opt,name=missed,proto3" json:"missed,omitempty"`     // events after the position of the question were dropped: begin again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -460,7 +460,7 @@ func (x *SessionsAnswer) GetMore() bool {
 // RecoverRequest gives up a group whose majority is lost for good.
 type RecoverRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"` // as Status.Group shows it
+	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"` // as in Status.Group
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -36,13 +36,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Admin is what a program that is no instance asks, as cmd/mortise: to see what holds, who waits and why
-// there is no leader, and now and then to end something. Any instance answers, also without a leader
-// where that is possible: what the leader has to say it asks the leader, for the program and under its
-// rights. An origin in the question does not count.
+// Admin is what an admin client, such as cmd/mortise, may ask: which locks are held, which requests
+// wait, why there is no leader; and now and then to end a hold. Any instance answers, also without
+// a leader where that is possible. For what only the leader knows it asks the leader, on behalf of
+// the client and under the client's rights. It ignores an origin in the question.
 //
-// What is told of keys, members, sessions, events, an instance or its health are lists or values of the
-// public types of package mortise, as JSON: they are for people, and gain fields.
+// Keys, members, sessions, events, statuses and health are sent as lists or values of the public
+// types of package mortise, as JSON: they are for people, and gain fields.
 type AdminClient interface {
 	Here(ctx context.Context, in *HereRequest, opts ...grpc.CallOption) (*HereAnswer, error)
 	Health(ctx context.Context, in *StateRequest, opts ...grpc.CallOption) (*HealthAnswer, error)
@@ -179,13 +179,13 @@ func (c *adminClient) Recover(ctx context.Context, in *RecoverRequest, opts ...g
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
 //
-// Admin is what a program that is no instance asks, as cmd/mortise: to see what holds, who waits and why
-// there is no leader, and now and then to end something. Any instance answers, also without a leader
-// where that is possible: what the leader has to say it asks the leader, for the program and under its
-// rights. An origin in the question does not count.
+// Admin is what an admin client, such as cmd/mortise, may ask: which locks are held, which requests
+// wait, why there is no leader; and now and then to end a hold. Any instance answers, also without
+// a leader where that is possible. For what only the leader knows it asks the leader, on behalf of
+// the client and under the client's rights. It ignores an origin in the question.
 //
-// What is told of keys, members, sessions, events, an instance or its health are lists or values of the
-// public types of package mortise, as JSON: they are for people, and gain fields.
+// Keys, members, sessions, events, statuses and health are sent as lists or values of the public
+// types of package mortise, as JSON: they are for people, and gain fields.
 type AdminServer interface {
 	Here(context.Context, *HereRequest) (*HereAnswer, error)
 	Health(context.Context, *StateRequest) (*HealthAnswer, error)

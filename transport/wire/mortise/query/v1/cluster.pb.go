@@ -21,8 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// FoundRequest carries a question of package cluster/founding, which is one core with its own strict
-// encoding: what it has promised is stored in it.
+// FoundRequest carries a question of package cluster/founding, which is a core with its own strict
+// encoding: its stored promises use that encoding.
 type FoundRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Question      []byte                 `protobuf:"bytes,1,opt,name=question,proto3" json:"question,omitempty"`
@@ -69,7 +69,7 @@ func (x *FoundRequest) GetQuestion() []byte {
 
 type FoundAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Answer        []byte                 `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"` // empty: there is none
+	Answer        []byte                 `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"` // empty if there is none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -111,28 +111,28 @@ func (x *FoundAnswer) GetAnswer() []byte {
 	return nil
 }
 
-type ConsultRequest struct {
+type VoterStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint64                 `protobuf:"fixed64,1,opt,name=group,proto3" json:"group,omitempty"`
-	Raft          uint64                 `protobuf:"fixed64,2,opt,name=raft,proto3" json:"raft,omitempty"` // about which replica
+	Raft          uint64                 `protobuf:"fixed64,2,opt,name=raft,proto3" json:"raft,omitempty"` // the replica that the question is about
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ConsultRequest) Reset() {
-	*x = ConsultRequest{}
+func (x *VoterStatusRequest) Reset() {
+	*x = VoterStatusRequest{}
 	mi := &file_mortise_query_v1_cluster_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ConsultRequest) String() string {
+func (x *VoterStatusRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ConsultRequest) ProtoMessage() {}
+func (*VoterStatusRequest) ProtoMessage() {}
 
-func (x *ConsultRequest) ProtoReflect() protoreflect.Message {
+func (x *VoterStatusRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_mortise_query_v1_cluster_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -144,48 +144,48 @@ func (x *ConsultRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ConsultRequest.ProtoReflect.Descriptor instead.
-func (*ConsultRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use VoterStatusRequest.ProtoReflect.Descriptor instead.
+func (*VoterStatusRequest) Descriptor() ([]byte, []int) {
 	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ConsultRequest) GetGroup() uint64 {
+func (x *VoterStatusRequest) GetGroup() uint64 {
 	if x != nil {
 		return x.Group
 	}
 	return 0
 }
 
-func (x *ConsultRequest) GetRaft() uint64 {
+func (x *VoterStatusRequest) GetRaft() uint64 {
 	if x != nil {
 		return x.Raft
 	}
 	return 0
 }
 
-type ConsultAnswer struct {
+type VoterStatusAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Counsel       *Counsel               `protobuf:"bytes,1,opt,name=counsel,proto3" json:"counsel,omitempty"` // absent: the asked instance does not lead
-	Leader        []byte                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`   // the instance that leads, as far as the asked one knows
-	Addr          string                 `protobuf:"bytes,3,opt,name=addr,proto3" json:"addr,omitempty"`       // and where, if it is another one
+	Status        *VoterStatus           `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"` // absent if the asked instance does not lead
+	Leader        []byte                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"` // the leader, as far as the asked instance knows
+	Addr          string                 `protobuf:"bytes,3,opt,name=addr,proto3" json:"addr,omitempty"`     // its address, if it is another instance
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ConsultAnswer) Reset() {
-	*x = ConsultAnswer{}
+func (x *VoterStatusAnswer) Reset() {
+	*x = VoterStatusAnswer{}
 	mi := &file_mortise_query_v1_cluster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ConsultAnswer) String() string {
+func (x *VoterStatusAnswer) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ConsultAnswer) ProtoMessage() {}
+func (*VoterStatusAnswer) ProtoMessage() {}
 
-func (x *ConsultAnswer) ProtoReflect() protoreflect.Message {
+func (x *VoterStatusAnswer) ProtoReflect() protoreflect.Message {
 	mi := &file_mortise_query_v1_cluster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -197,33 +197,33 @@ func (x *ConsultAnswer) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ConsultAnswer.ProtoReflect.Descriptor instead.
-func (*ConsultAnswer) Descriptor() ([]byte, []int) {
+// Deprecated: Use VoterStatusAnswer.ProtoReflect.Descriptor instead.
+func (*VoterStatusAnswer) Descriptor() ([]byte, []int) {
 	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *ConsultAnswer) GetCounsel() *Counsel {
+func (x *VoterStatusAnswer) GetStatus() *VoterStatus {
 	if x != nil {
-		return x.Counsel
+		return x.Status
 	}
 	return nil
 }
 
-func (x *ConsultAnswer) GetLeader() []byte {
+func (x *VoterStatusAnswer) GetLeader() []byte {
 	if x != nil {
 		return x.Leader
 	}
 	return nil
 }
 
-func (x *ConsultAnswer) GetAddr() string {
+func (x *VoterStatusAnswer) GetAddr() string {
 	if x != nil {
 		return x.Addr
 	}
 	return ""
 }
 
-type Counsel struct {
+type VoterStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MayStop       bool                   `protobuf:"varint,1,opt,name=may_stop,json=mayStop,proto3" json:"may_stop,omitempty"`
 	AllLeaving    bool                   `protobuf:"varint,2,opt,name=all_leaving,json=allLeaving,proto3" json:"all_leaving,omitempty"`
@@ -241,20 +241,20 @@ type Counsel struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Counsel) Reset() {
-	*x = Counsel{}
+func (x *VoterStatus) Reset() {
+	*x = VoterStatus{}
 	mi := &file_mortise_query_v1_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Counsel) String() string {
+func (x *VoterStatus) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Counsel) ProtoMessage() {}
+func (*VoterStatus) ProtoMessage() {}
 
-func (x *Counsel) ProtoReflect() protoreflect.Message {
+func (x *VoterStatus) ProtoReflect() protoreflect.Message {
 	mi := &file_mortise_query_v1_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -266,96 +266,96 @@ func (x *Counsel) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Counsel.ProtoReflect.Descriptor instead.
-func (*Counsel) Descriptor() ([]byte, []int) {
+// Deprecated: Use VoterStatus.ProtoReflect.Descriptor instead.
+func (*VoterStatus) Descriptor() ([]byte, []int) {
 	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Counsel) GetMayStop() bool {
+func (x *VoterStatus) GetMayStop() bool {
 	if x != nil {
 		return x.MayStop
 	}
 	return false
 }
 
-func (x *Counsel) GetAllLeaving() bool {
+func (x *VoterStatus) GetAllLeaving() bool {
 	if x != nil {
 		return x.AllLeaving
 	}
 	return false
 }
 
-func (x *Counsel) GetDue() bool {
+func (x *VoterStatus) GetDue() bool {
 	if x != nil {
 		return x.Due
 	}
 	return false
 }
 
-func (x *Counsel) GetKnown() bool {
+func (x *VoterStatus) GetKnown() bool {
 	if x != nil {
 		return x.Known
 	}
 	return false
 }
 
-func (x *Counsel) GetQuorum() bool {
+func (x *VoterStatus) GetQuorum() bool {
 	if x != nil {
 		return x.Quorum
 	}
 	return false
 }
 
-func (x *Counsel) GetEligible() uint32 {
+func (x *VoterStatus) GetEligible() uint32 {
 	if x != nil {
 		return x.Eligible
 	}
 	return 0
 }
 
-func (x *Counsel) GetTarget() uint32 {
+func (x *VoterStatus) GetTarget() uint32 {
 	if x != nil {
 		return x.Target
 	}
 	return 0
 }
 
-func (x *Counsel) GetMissing() []*Missing {
+func (x *VoterStatus) GetMissing() []*Missing {
 	if x != nil {
 		return x.Missing
 	}
 	return nil
 }
 
-func (x *Counsel) GetCannotSurvive() []uint64 {
+func (x *VoterStatus) GetCannotSurvive() []uint64 {
 	if x != nil {
 		return x.CannotSurvive
 	}
 	return nil
 }
 
-func (x *Counsel) GetNext() uint32 {
+func (x *VoterStatus) GetNext() uint32 {
 	if x != nil {
 		return x.Next
 	}
 	return 0
 }
 
-func (x *Counsel) GetWhy() string {
+func (x *VoterStatus) GetWhy() string {
 	if x != nil {
 		return x.Why
 	}
 	return ""
 }
 
-func (x *Counsel) GetRemarks() []string {
+func (x *VoterStatus) GetRemarks() []string {
 	if x != nil {
 		return x.Remarks
 	}
 	return nil
 }
 
-// Missing is a voter that is not heard of.
+// Missing is a voter that has stopped responding.
 type Missing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Raft          uint64                 `protobuf:"fixed64,1,opt,name=raft,proto3" json:"raft,omitempty"`
@@ -498,7 +498,7 @@ func (*ProbeAnswer) Descriptor() ([]byte, []int) {
 
 type DiskReport struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Fault         *DiskFault             `protobuf:"bytes,1,opt,name=fault,proto3" json:"fault,omitempty"`  // absent: the disk is well
+	Fault         *DiskFault             `protobuf:"bytes,1,opt,name=fault,proto3" json:"fault,omitempty"`  // absent if the disk is well
 	Yield         bool                   `protobuf:"varint,2,opt,name=yield,proto3" json:"yield,omitempty"` // the asking instance wants to give up its vote
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -550,7 +550,7 @@ func (x *DiskReport) GetYield() bool {
 
 type DiskVerdict struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	May           bool                   `protobuf:"varint,1,opt,name=may,proto3" json:"may,omitempty"` // it may
+	May           bool                   `protobuf:"varint,1,opt,name=may,proto3" json:"may,omitempty"` // it may give up its vote
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -808,15 +808,15 @@ const file_mortise_query_v1_cluster_proto_rawDesc = "" +
 	"\fFoundRequest\x12\x1a\n" +
 	"\bquestion\x18\x01 \x01(\fR\bquestion\"%\n" +
 	"\vFoundAnswer\x12\x16\n" +
-	"\x06answer\x18\x01 \x01(\fR\x06answer\":\n" +
-	"\x0eConsultRequest\x12\x14\n" +
+	"\x06answer\x18\x01 \x01(\fR\x06answer\">\n" +
+	"\x12VoterStatusRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\x06R\x05group\x12\x12\n" +
-	"\x04raft\x18\x02 \x01(\x06R\x04raft\"p\n" +
-	"\rConsultAnswer\x123\n" +
-	"\acounsel\x18\x01 \x01(\v2\x19.mortise.query.v1.CounselR\acounsel\x12\x16\n" +
+	"\x04raft\x18\x02 \x01(\x06R\x04raft\"v\n" +
+	"\x11VoterStatusAnswer\x125\n" +
+	"\x06status\x18\x01 \x01(\v2\x1d.mortise.query.v1.VoterStatusR\x06status\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x12\n" +
-	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xd5\x02\n" +
-	"\aCounsel\x12\x19\n" +
+	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xd9\x02\n" +
+	"\vVoterStatus\x12\x19\n" +
 	"\bmay_stop\x18\x01 \x01(\bR\amayStop\x12\x1f\n" +
 	"\vall_leaving\x18\x02 \x01(\bR\n" +
 	"allLeaving\x12\x10\n" +
@@ -857,10 +857,10 @@ const file_mortise_query_v1_cluster_proto_rawDesc = "" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x14\n" +
 	"\x05cause\x18\x03 \x01(\tR\x05cause\x12\x16\n" +
-	"\x06remedy\x18\x04 \x01(\tR\x06remedy2\xfa\x02\n" +
+	"\x06remedy\x18\x04 \x01(\tR\x06remedy2\x86\x03\n" +
 	"\aCluster\x12F\n" +
-	"\x05Found\x12\x1e.mortise.query.v1.FoundRequest\x1a\x1d.mortise.query.v1.FoundAnswer\x12L\n" +
-	"\aConsult\x12 .mortise.query.v1.ConsultRequest\x1a\x1f.mortise.query.v1.ConsultAnswer\x12F\n" +
+	"\x05Found\x12\x1e.mortise.query.v1.FoundRequest\x1a\x1d.mortise.query.v1.FoundAnswer\x12X\n" +
+	"\vVoterStatus\x12$.mortise.query.v1.VoterStatusRequest\x1a#.mortise.query.v1.VoterStatusAnswer\x12F\n" +
 	"\x05Probe\x12\x1e.mortise.query.v1.ProbeRequest\x1a\x1d.mortise.query.v1.ProbeAnswer\x12I\n" +
 	"\n" +
 	"ReportDisk\x12\x1c.mortise.query.v1.DiskReport\x1a\x1d.mortise.query.v1.DiskVerdict\x12F\n" +
@@ -880,34 +880,34 @@ func file_mortise_query_v1_cluster_proto_rawDescGZIP() []byte {
 
 var file_mortise_query_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_mortise_query_v1_cluster_proto_goTypes = []any{
-	(*FoundRequest)(nil),   // 0: mortise.query.v1.FoundRequest
-	(*FoundAnswer)(nil),    // 1: mortise.query.v1.FoundAnswer
-	(*ConsultRequest)(nil), // 2: mortise.query.v1.ConsultRequest
-	(*ConsultAnswer)(nil),  // 3: mortise.query.v1.ConsultAnswer
-	(*Counsel)(nil),        // 4: mortise.query.v1.Counsel
-	(*Missing)(nil),        // 5: mortise.query.v1.Missing
-	(*ProbeRequest)(nil),   // 6: mortise.query.v1.ProbeRequest
-	(*ProbeAnswer)(nil),    // 7: mortise.query.v1.ProbeAnswer
-	(*DiskReport)(nil),     // 8: mortise.query.v1.DiskReport
-	(*DiskVerdict)(nil),    // 9: mortise.query.v1.DiskVerdict
-	(*DisksRequest)(nil),   // 10: mortise.query.v1.DisksRequest
-	(*DisksAnswer)(nil),    // 11: mortise.query.v1.DisksAnswer
-	(*FaultyDisk)(nil),     // 12: mortise.query.v1.FaultyDisk
-	(*DiskFault)(nil),      // 13: mortise.query.v1.DiskFault
+	(*FoundRequest)(nil),       // 0: mortise.query.v1.FoundRequest
+	(*FoundAnswer)(nil),        // 1: mortise.query.v1.FoundAnswer
+	(*VoterStatusRequest)(nil), // 2: mortise.query.v1.VoterStatusRequest
+	(*VoterStatusAnswer)(nil),  // 3: mortise.query.v1.VoterStatusAnswer
+	(*VoterStatus)(nil),        // 4: mortise.query.v1.VoterStatus
+	(*Missing)(nil),            // 5: mortise.query.v1.Missing
+	(*ProbeRequest)(nil),       // 6: mortise.query.v1.ProbeRequest
+	(*ProbeAnswer)(nil),        // 7: mortise.query.v1.ProbeAnswer
+	(*DiskReport)(nil),         // 8: mortise.query.v1.DiskReport
+	(*DiskVerdict)(nil),        // 9: mortise.query.v1.DiskVerdict
+	(*DisksRequest)(nil),       // 10: mortise.query.v1.DisksRequest
+	(*DisksAnswer)(nil),        // 11: mortise.query.v1.DisksAnswer
+	(*FaultyDisk)(nil),         // 12: mortise.query.v1.FaultyDisk
+	(*DiskFault)(nil),          // 13: mortise.query.v1.DiskFault
 }
 var file_mortise_query_v1_cluster_proto_depIdxs = []int32{
-	4,  // 0: mortise.query.v1.ConsultAnswer.counsel:type_name -> mortise.query.v1.Counsel
-	5,  // 1: mortise.query.v1.Counsel.missing:type_name -> mortise.query.v1.Missing
+	4,  // 0: mortise.query.v1.VoterStatusAnswer.status:type_name -> mortise.query.v1.VoterStatus
+	5,  // 1: mortise.query.v1.VoterStatus.missing:type_name -> mortise.query.v1.Missing
 	13, // 2: mortise.query.v1.DiskReport.fault:type_name -> mortise.query.v1.DiskFault
 	12, // 3: mortise.query.v1.DisksAnswer.disks:type_name -> mortise.query.v1.FaultyDisk
 	13, // 4: mortise.query.v1.FaultyDisk.fault:type_name -> mortise.query.v1.DiskFault
 	0,  // 5: mortise.query.v1.Cluster.Found:input_type -> mortise.query.v1.FoundRequest
-	2,  // 6: mortise.query.v1.Cluster.Consult:input_type -> mortise.query.v1.ConsultRequest
+	2,  // 6: mortise.query.v1.Cluster.VoterStatus:input_type -> mortise.query.v1.VoterStatusRequest
 	6,  // 7: mortise.query.v1.Cluster.Probe:input_type -> mortise.query.v1.ProbeRequest
 	8,  // 8: mortise.query.v1.Cluster.ReportDisk:input_type -> mortise.query.v1.DiskReport
 	10, // 9: mortise.query.v1.Cluster.Disks:input_type -> mortise.query.v1.DisksRequest
 	1,  // 10: mortise.query.v1.Cluster.Found:output_type -> mortise.query.v1.FoundAnswer
-	3,  // 11: mortise.query.v1.Cluster.Consult:output_type -> mortise.query.v1.ConsultAnswer
+	3,  // 11: mortise.query.v1.Cluster.VoterStatus:output_type -> mortise.query.v1.VoterStatusAnswer
 	7,  // 12: mortise.query.v1.Cluster.Probe:output_type -> mortise.query.v1.ProbeAnswer
 	9,  // 13: mortise.query.v1.Cluster.ReportDisk:output_type -> mortise.query.v1.DiskVerdict
 	11, // 14: mortise.query.v1.Cluster.Disks:output_type -> mortise.query.v1.DisksAnswer

@@ -19,22 +19,23 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Cluster_Found_FullMethodName      = "/mortise.query.v1.Cluster/Found"
-	Cluster_Consult_FullMethodName    = "/mortise.query.v1.Cluster/Consult"
-	Cluster_Probe_FullMethodName      = "/mortise.query.v1.Cluster/Probe"
-	Cluster_ReportDisk_FullMethodName = "/mortise.query.v1.Cluster/ReportDisk"
-	Cluster_Disks_FullMethodName      = "/mortise.query.v1.Cluster/Disks"
+	Cluster_Found_FullMethodName       = "/mortise.query.v1.Cluster/Found"
+	Cluster_VoterStatus_FullMethodName = "/mortise.query.v1.Cluster/VoterStatus"
+	Cluster_Probe_FullMethodName       = "/mortise.query.v1.Cluster/Probe"
+	Cluster_ReportDisk_FullMethodName  = "/mortise.query.v1.Cluster/ReportDisk"
+	Cluster_Disks_FullMethodName       = "/mortise.query.v1.Cluster/Disks"
 )
 
 // ClusterClient is the client API for Cluster service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Cluster is what instances ask each other about the group: its founding, its voters and their disks.
-// A node with a member's secret may ask too, but for disks, and nothing that it says is taken in.
+// Cluster is what instances ask each other about the group: its founding, its voters and their
+// disks. A node with a member's secret may ask too, except about disks; what it reports about
+// itself is ignored.
 type ClusterClient interface {
 	Found(ctx context.Context, in *FoundRequest, opts ...grpc.CallOption) (*FoundAnswer, error)
-	Consult(ctx context.Context, in *ConsultRequest, opts ...grpc.CallOption) (*ConsultAnswer, error)
+	VoterStatus(ctx context.Context, in *VoterStatusRequest, opts ...grpc.CallOption) (*VoterStatusAnswer, error)
 	Probe(ctx context.Context, in *ProbeRequest, opts ...grpc.CallOption) (*ProbeAnswer, error)
 	ReportDisk(ctx context.Context, in *DiskReport, opts ...grpc.CallOption) (*DiskVerdict, error)
 	Disks(ctx context.Context, in *DisksRequest, opts ...grpc.CallOption) (*DisksAnswer, error)
@@ -58,10 +59,10 @@ func (c *clusterClient) Found(ctx context.Context, in *FoundRequest, opts ...grp
 	return out, nil
 }
 
-func (c *clusterClient) Consult(ctx context.Context, in *ConsultRequest, opts ...grpc.CallOption) (*ConsultAnswer, error) {
+func (c *clusterClient) VoterStatus(ctx context.Context, in *VoterStatusRequest, opts ...grpc.CallOption) (*VoterStatusAnswer, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ConsultAnswer)
-	err := c.cc.Invoke(ctx, Cluster_Consult_FullMethodName, in, out, cOpts...)
+	out := new(VoterStatusAnswer)
+	err := c.cc.Invoke(ctx, Cluster_VoterStatus_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +103,12 @@ func (c *clusterClient) Disks(ctx context.Context, in *DisksRequest, opts ...grp
 // All implementations must embed UnimplementedClusterServer
 // for forward compatibility.
 //
-// Cluster is what instances ask each other about the group: its founding, its voters and their disks.
-// A node with a member's secret may ask too, but for disks, and nothing that it says is taken in.
+// Cluster is what instances ask each other about the group: its founding, its voters and their
+// disks. A node with a member's secret may ask too, except about disks; what it reports about
+// itself is ignored.
 type ClusterServer interface {
 	Found(context.Context, *FoundRequest) (*FoundAnswer, error)
-	Consult(context.Context, *ConsultRequest) (*ConsultAnswer, error)
+	VoterStatus(context.Context, *VoterStatusRequest) (*VoterStatusAnswer, error)
 	Probe(context.Context, *ProbeRequest) (*ProbeAnswer, error)
 	ReportDisk(context.Context, *DiskReport) (*DiskVerdict, error)
 	Disks(context.Context, *DisksRequest) (*DisksAnswer, error)
@@ -123,8 +125,8 @@ type UnimplementedClusterServer struct{}
 func (UnimplementedClusterServer) Found(context.Context, *FoundRequest) (*FoundAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method Found not implemented")
 }
-func (UnimplementedClusterServer) Consult(context.Context, *ConsultRequest) (*ConsultAnswer, error) {
-	return nil, status.Error(codes.Unimplemented, "method Consult not implemented")
+func (UnimplementedClusterServer) VoterStatus(context.Context, *VoterStatusRequest) (*VoterStatusAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method VoterStatus not implemented")
 }
 func (UnimplementedClusterServer) Probe(context.Context, *ProbeRequest) (*ProbeAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method Probe not implemented")
@@ -174,20 +176,20 @@ func _Cluster_Found_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Cluster_Consult_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ConsultRequest)
+func _Cluster_VoterStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(VoterStatusRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ClusterServer).Consult(ctx, in)
+		return srv.(ClusterServer).VoterStatus(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Cluster_Consult_FullMethodName,
+		FullMethod: Cluster_VoterStatus_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ClusterServer).Consult(ctx, req.(*ConsultRequest))
+		return srv.(ClusterServer).VoterStatus(ctx, req.(*VoterStatusRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -258,8 +260,8 @@ var Cluster_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Cluster_Found_Handler,
 		},
 		{
-			MethodName: "Consult",
-			Handler:    _Cluster_Consult_Handler,
+			MethodName: "VoterStatus",
+			Handler:    _Cluster_VoterStatus_Handler,
 		},
 		{
 			MethodName: "Probe",

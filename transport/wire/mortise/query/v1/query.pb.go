@@ -24,10 +24,10 @@ const (
 type Failure_Kind int32
 
 const (
-	Failure_WRONG     Failure_Kind = 0 // the question cannot be carried out, here or anywhere
-	Failure_NOT_READY Failure_Kind = 1 // no leader has answered in time, or the instance is just starting: ask again, or another
-	Failure_DENIED    Failure_Kind = 2 // the secret or certificate of the asker does not grant it: verb, key and for say what is missing
-	Failure_CONFLICT  Failure_Kind = 3 // of Put: the data is not at that revision; nothing was changed
+	Failure_WRONG     Failure_Kind = 0 // the question is invalid, on every instance
+	Failure_NOT_READY Failure_Kind = 1 // no leader has answered in time, or the instance is starting: ask again, or another instance
+	Failure_DENIED    Failure_Kind = 2 // the asker's secret or certificate does not grant it; denied names the missing right
+	Failure_CONFLICT  Failure_Kind = 3 // from Put: the data is not at that revision; nothing was changed
 )
 
 // Enum value maps for Failure_Kind.
@@ -73,11 +73,11 @@ func (Failure_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{1, 0}
 }
 
-// Origin is the program for which an instance asks. Without it an instance asks for itself. What the
-// connection proves of an asker with a derived secret takes its place.
+// Origin is the program for which an instance asks. Without it an instance asks for itself. If the
+// asker has a derived secret, what its connection proves replaces the origin.
 type Origin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rights        string                 `protobuf:"bytes,1,opt,name=rights,proto3" json:"rights,omitempty"` // text of the capability; empty is that of a full instance
+	Rights        string                 `protobuf:"bytes,1,opt,name=rights,proto3" json:"rights,omitempty"` // text of the capability; empty for a full instance
 	Asker         []byte                 `protobuf:"bytes,2,opt,name=asker,proto3" json:"asker,omitempty"`   // instance ID
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -127,7 +127,7 @@ func (x *Origin) GetAsker() []byte {
 	return nil
 }
 
-// Failure takes the place of an answer.
+// Failure replaces an answer.
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
@@ -188,11 +188,11 @@ func (x *Failure) GetDenied() *Denied {
 	return nil
 }
 
-// Denied is the right that is missing.
+// Denied is the missing right.
 type Denied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Verb          string                 `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
-	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"` // on which key, or prefix and *
+	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"` // the key, or a prefix followed by *
 	For           string                 `protobuf:"bytes,3,opt,name=for,proto3" json:"for,omitempty"` // the name in the asker's capability
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -305,7 +305,7 @@ type ListRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
 	Prefix        []byte                 `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	Next          *Cursor                `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"` // absent: the first page
+	Next          *Cursor                `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"` // absent for the first page
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,7 +361,7 @@ func (x *ListRequest) GetNext() *Cursor {
 	return nil
 }
 
-// Cursor is the place in a walk through all locks, see lockfsm.Cursor.
+// Cursor is the place in a walk through all locks; see lockfsm.Cursor.
 type Cursor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -538,9 +538,9 @@ type PutRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
 	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`          // empty takes it away
-	Revision      uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"` // what was seen
-	Nonce         []byte                 `protobuf:"bytes,5,opt,name=nonce,proto3" json:"nonce,omitempty"`        // random, and the same when the question is repeated
+	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`          // empty deletes it
+	Revision      uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"` // the expected revision
+	Nonce         []byte                 `protobuf:"bytes,5,opt,name=nonce,proto3" json:"nonce,omitempty"`        // random; a repeated question has the same nonce
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -615,7 +615,7 @@ type EvictRequest struct {
 	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
 	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	Token         uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	By            []byte                 `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"` // for the log of the leader and for the holder
+	By            []byte                 `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"` // for the leader's log and for the holder
 	Reason        []byte                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -749,7 +749,7 @@ func (x *WatchRequest) GetAfter() uint64 {
 type PageRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
-	From          *SessionCursor         `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"` // absent: the first page
+	From          *SessionCursor         `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"` // absent for the first page
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,7 +798,7 @@ func (x *PageRequest) GetFrom() *SessionCursor {
 	return nil
 }
 
-// SessionCursor is the place in a walk through all sessions, see lockfsm.SessionCursor.
+// SessionCursor is the place in a walk through all sessions; see lockfsm.SessionCursor.
 type SessionCursor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	At            uint64                 `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`
@@ -1047,7 +1047,7 @@ func (x *Lock) GetData() *Data {
 	return nil
 }
 
-// Standing is the place of one request in a queue, see lockfsm.Standing.
+// Standing is the place of one request in a queue; see lockfsm.Standing.
 type Standing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
@@ -1061,7 +1061,7 @@ type Standing struct {
 	Keys          [][]byte               `protobuf:"bytes,9,rep,name=keys,proto3" json:"keys,omitempty"`
 	Value         []byte                 `protobuf:"bytes,10,opt,name=value,proto3" json:"value,omitempty"`
 	Gone          bool                   `protobuf:"varint,11,opt,name=gone,proto3" json:"gone,omitempty"`
-	Left          int64                  `protobuf:"varint,12,opt,name=left,proto3" json:"left,omitempty"` // until the session ends
+	Left          int64                  `protobuf:"varint,12,opt,name=left,proto3" json:"left,omitempty"` // time until the session ends
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1278,9 +1278,9 @@ func (x *Held) GetHeld() bool {
 
 type PutAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Code          uint32                 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`         // of lockfsm; 0 from an Admin
-	Revision      uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"` // of the data now
-	Budget        uint64                 `protobuf:"varint,3,opt,name=budget,proto3" json:"budget,omitempty"`     // that had no room for it
+	Code          uint32                 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`         // a lockfsm.Code; zero from Admin
+	Revision      uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"` // the current revision of the data
+	Budget        uint64                 `protobuf:"varint,3,opt,name=budget,proto3" json:"budget,omitempty"`     // the budget without room for it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1341,7 +1341,7 @@ type EventList struct {
 	Events        []*Event               `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
 	Position      uint64                 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
 	More          bool                   `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
-	Missed        bool                   `protobuf:"varint,4,opt,name=missed,proto3" json:"missed,omitempty"` // what came behind the position of the question is not known any more
+	Missed        bool                   `protobuf:"varint,4,opt,name=missed,proto3" json:"missed,omitempty"` // events after the position of the question were dropped
 	Leader        uint64                 `protobuf:"varint,5,opt,name=leader,proto3" json:"leader,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

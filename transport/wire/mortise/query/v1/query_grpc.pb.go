@@ -38,12 +38,12 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Query is what is asked of the leader about locks, data, sessions and members, by instances and by
-// nodes with a member's secret. Another instance than the leader answers with a Failure. Each answer is
+// Query is what instances, and nodes with a member's secret, ask the leader about locks, data,
+// sessions and members. An instance that does not lead answers with a Failure. Each answer is
 // linearizable: it is not older than its question.
 //
-// Keys, prefixes and texts of a question are bytes, since it is the leader that says what is wrong with
-// them. Times are Unix milliseconds, durations nanoseconds. Zero means none.
+// Keys, prefixes and texts of a question are bytes, so that the leader can report what is wrong
+// with them. Times are Unix milliseconds, durations nanoseconds. Zero means none.
 type QueryClient interface {
 	Peek(ctx context.Context, in *KeyRequest, opts ...grpc.CallOption) (*LockList, error)
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*LockList, error)
@@ -202,12 +202,12 @@ func (c *queryClient) Names(ctx context.Context, in *StateRequest, opts ...grpc.
 // All implementations must embed UnimplementedQueryServer
 // for forward compatibility.
 //
-// Query is what is asked of the leader about locks, data, sessions and members, by instances and by
-// nodes with a member's secret. Another instance than the leader answers with a Failure. Each answer is
+// Query is what instances, and nodes with a member's secret, ask the leader about locks, data,
+// sessions and members. An instance that does not lead answers with a Failure. Each answer is
 // linearizable: it is not older than its question.
 //
-// Keys, prefixes and texts of a question are bytes, since it is the leader that says what is wrong with
-// them. Times are Unix milliseconds, durations nanoseconds. Zero means none.
+// Keys, prefixes and texts of a question are bytes, so that the leader can report what is wrong
+// with them. Times are Unix milliseconds, durations nanoseconds. Zero means none.
 type QueryServer interface {
 	Peek(context.Context, *KeyRequest) (*LockList, error)
 	List(context.Context, *ListRequest) (*LockList, error)

@@ -4,8 +4,9 @@
 // 	protoc        v3.21.12
 // source: mortise/transport/v1/peer.proto
 
-// What the nodes of one mortise cluster say to each other. The registry path of this file and its package are unique to mortise: a
-// program that links another file of the same path would panic at start. Field numbers are never reused.
+// Messages between the nodes of one mortise cluster. The registry path of this file and its package
+// are unique to mortise: a program that links another file of the same path would panic at start.
+// Field numbers are never reused.
 
 package wire
 
@@ -77,13 +78,13 @@ type Refusal_Reason int32
 
 const (
 	Refusal_NONE      Refusal_Reason = 0
-	Refusal_CLUSTER   Refusal_Reason = 1 // another label: not one of us
+	Refusal_CLUSTER   Refusal_Reason = 1 // another label: not of this cluster
 	Refusal_VERSION   Refusal_Reason = 2 // another version of this protocol
-	Refusal_CROSSED   Refusal_Reason = 4 // a newer stream between the two of us exists
+	Refusal_CROSSED   Refusal_Reason = 4 // a newer stream between the two instances exists
 	Refusal_GROUP     Refusal_Reason = 5 // another group, or another raft ID
-	Refusal_FULL      Refusal_Reason = 6 // a bound of ours is reached
-	Refusal_MALFORMED Refusal_Reason = 7 // what no correct peer sends
-	Refusal_FAILED    Refusal_Reason = 8 // the room above refused
+	Refusal_FULL      Refusal_Reason = 6 // a limit of the refusing side is reached
+	Refusal_MALFORMED Refusal_Reason = 7 // something that no correct peer sends
+	Refusal_FAILED    Refusal_Reason = 8 // the handler refused
 	Refusal_COPY      Refusal_Reason = 9 // another process with this key is connected: one of the two has a copied directory
 )
 
@@ -140,12 +141,13 @@ func (Refusal_Reason) EnumDescriptor() ([]byte, []int) {
 	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{3, 0}
 }
 
-// Greeting is the first message of either side. It holds a hello with its signature, or a refusal.
+// Greeting is the first message of either side. It contains a hello with its signature, or a
+// refusal.
 type Greeting struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hello         []byte                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`         // an encoded Hello: it is signed as these bytes
-	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"` // Ed25519, by the key in hello, over what transport/hello.go describes
-	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`     // only of the accepting side
+	Hello         []byte                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`         // an encoded Hello; these bytes are signed
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"` // Ed25519, by the key in hello, over the bytes that transport/hello.go describes
+	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`     // only from the accepting side
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -201,19 +203,20 @@ func (x *Greeting) GetRefusal() *Refusal {
 	return nil
 }
 
-// Hello introduces its sender. The instance ID of the sender is a function of its key and is not sent.
+// Hello introduces its sender. The instance ID of the sender is a function of its key and is not
+// sent.
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`                                // of this protocol: 2
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`                                 // label
-	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`                                         // Ed25519 public key of the sender's life
+	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`                                         // Ed25519 public key of the sender's incarnation
 	Intended      []byte                 `protobuf:"bytes,4,opt,name=intended,proto3" json:"intended,omitempty"`                               // ID of the instance that the sender wants to reach; empty means any
-	Kind          Hello_Kind             `protobuf:"varint,5,opt,name=kind,proto3,enum=mortise.transport.v1.Hello_Kind" json:"kind,omitempty"` // what the connection is for
+	Kind          Hello_Kind             `protobuf:"varint,5,opt,name=kind,proto3,enum=mortise.transport.v1.Hello_Kind" json:"kind,omitempty"` // the purpose of the connection
 	Group         uint64                 `protobuf:"fixed64,6,opt,name=group,proto3" json:"group,omitempty"`                                   // 0 means none
 	Raft          uint64                 `protobuf:"fixed64,7,opt,name=raft,proto3" json:"raft,omitempty"`                                     // 0 means none
 	Addr          string                 `protobuf:"bytes,8,opt,name=addr,proto3" json:"addr,omitempty"`                                       // where the sender can be reached
-	Number        uint64                 `protobuf:"varint,9,opt,name=number,proto3" json:"number,omitempty"`                                  // of a link: rises with every link that this process begins or accepts
-	Life          uint64                 `protobuf:"varint,10,opt,name=life,proto3" json:"life,omitempty"`                                     // counts the starts with one directory; 1 in memory
+	Number        uint64                 `protobuf:"varint,9,opt,name=number,proto3" json:"number,omitempty"`                                  // of a link: rises with every link that this process dials or accepts
+	Life          uint64                 `protobuf:"varint,10,opt,name=life,proto3" json:"life,omitempty"`                                     // number of starts with its directory; 1 without one
 	Boot          []byte                 `protobuf:"bytes,11,opt,name=boot,proto3" json:"boot,omitempty"`                                      // 16 random bytes of this process
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -387,7 +390,7 @@ func (x *Standing) GetAddr() string {
 	return ""
 }
 
-// Refusal says why the other side does not want to talk. It is the only thing in its message.
+// Refusal is the reason why the other side refuses. It is the only field in its message.
 type Refusal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        Refusal_Reason         `protobuf:"varint,1,opt,name=reason,proto3,enum=mortise.transport.v1.Refusal_Reason" json:"reason,omitempty"`
@@ -440,8 +443,9 @@ func (x *Refusal) GetText() string {
 	return ""
 }
 
-// Frame is what one turn of one node says to another. Renewals come first. The layouts inside the byte fields belong to other rooms:
-// renewals, commands and replies to session, raft to raftpb.Message.
+// Frame is what one turn of one node sends to another. Renewals come first. The layouts inside the
+// byte fields belong to other packages: renewals, commands and replies to session, raft to
+// raftpb.Message.
 type Frame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Standing      *Standing              `protobuf:"bytes,8,opt,name=standing,proto3" json:"standing,omitempty"`
@@ -611,10 +615,10 @@ func (x *Chunk) GetCrc32C() uint32 {
 	return 0
 }
 
-// Ack ends a call that carries something one way.
+// Ack ends a call in which data goes one way.
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Refusal       *Refusal               `protobuf:"bytes,1,opt,name=refusal,proto3" json:"refusal,omitempty"` // absent: taken
+	Refusal       *Refusal               `protobuf:"bytes,1,opt,name=refusal,proto3" json:"refusal,omitempty"` // absent if accepted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -656,8 +660,8 @@ func (x *Ack) GetRefusal() *Refusal {
 	return nil
 }
 
-// Question is a piece of the question of a method, whatever its service: a question is the encoded
-// message of that method, and ends with its side of the stream.
+// Question is a piece of a question to a method of any service. A question is the encoded message
+// of that method, and ends with its side of the stream.
 type Question struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
@@ -706,8 +710,8 @@ func (x *Question) GetBody() []byte {
 type Answer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
-	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"` // absent: answered
-	Failed        bool                   `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`  // all pieces together are not the method's answer, but say why there is none
+	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"` // absent if answered
+	Failed        bool                   `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`  // the pieces are not the method's answer, but the body of a Failure
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -763,8 +767,8 @@ func (x *Answer) GetFailed() bool {
 	return false
 }
 
-// Parcel carries what may be lost: datagrams of gossip, and raft messages that travel on a link as
-// well.
+// Parcel carries data that may be lost: datagrams of gossip, and raft messages that are also sent
+// on a link.
 type Parcel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Packets       [][]byte               `protobuf:"bytes,2,rep,name=packets,proto3" json:"packets,omitempty"`
@@ -820,7 +824,7 @@ func (x *Parcel) GetRaft() [][]byte {
 // Bytes is a piece of a byte stream.
 type Bytes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Refusal       *Refusal               `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"` // only in the first message of the accepting side
+	Refusal       *Refusal               `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"` // only in the accepting side's first message
 	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,8 +4,9 @@
 // - protoc             v3.21.12
 // source: mortise/transport/v1/peer.proto
 
-// What the nodes of one mortise cluster say to each other. The registry path of this file and its package are unique to mortise: a
-// program that links another file of the same path would panic at start. Field numbers are never reused.
+// Messages between the nodes of one mortise cluster. The registry path of this file and its package
+// are unique to mortise: a program that links another file of the same path would panic at start.
+// Field numbers are never reused.
 
 package wire
 
@@ -31,17 +32,17 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Every connection begins alike. Each side sends "mortise\n", without TLS also 32 random bytes, and
-// then one Greeting behind its length in four bytes, the highest first; the dialer goes first. After
-// that the connection carries what the dialer's hello names: a link, or the calls of this service
-// and of those in mortise/query/v1, each as a stream of Questions and a stream of Answers.
+// Every connection begins in the same way. Each side sends "mortise\n", without TLS also 32 random
+// bytes, and then one Greeting after its length in four bytes, big endian. The dialer sends first.
+// After that the connection carries what the dialer's hello names: a link, or the calls of this
+// service and of those in mortise/query/v1, each as a stream of Questions and a stream of Answers.
 //
-// A link carries Frames, each behind its length in four bytes. The length 0 means that the sender is
-// still there, and 0xffffffff that it has sent everything.
+// A link carries Frames, each after its length in four bytes. The length 0 is a keepalive, and
+// 0xffffffff means that the sender has sent everything.
 type PeerClient interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Chunk, Ack], error)
-	// Packets carries what may be lost; the answer comes when the sender has half-closed.
+	// Packets carries data that may be lost. The answer comes when the sender has half-closed.
 	Packets(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Parcel, Ack], error)
 	// Conn is a byte stream of gossip.
 	Conn(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Bytes, Bytes], error)
@@ -98,17 +99,17 @@ type Peer_ConnClient = grpc.BidiStreamingClient[Bytes, Bytes]
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
 //
-// Every connection begins alike. Each side sends "mortise\n", without TLS also 32 random bytes, and
-// then one Greeting behind its length in four bytes, the highest first; the dialer goes first. After
-// that the connection carries what the dialer's hello names: a link, or the calls of this service
-// and of those in mortise/query/v1, each as a stream of Questions and a stream of Answers.
+// Every connection begins in the same way. Each side sends "mortise\n", without TLS also 32 random
+// bytes, and then one Greeting after its length in four bytes, big endian. The dialer sends first.
+// After that the connection carries what the dialer's hello names: a link, or the calls of this
+// service and of those in mortise/query/v1, each as a stream of Questions and a stream of Answers.
 //
-// A link carries Frames, each behind its length in four bytes. The length 0 means that the sender is
-// still there, and 0xffffffff that it has sent everything.
+// A link carries Frames, each after its length in four bytes. The length 0 is a keepalive, and
+// 0xffffffff means that the sender has sent everything.
 type PeerServer interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(grpc.ClientStreamingServer[Chunk, Ack]) error
-	// Packets carries what may be lost; the answer comes when the sender has half-closed.
+	// Packets carries data that may be lost. The answer comes when the sender has half-closed.
 	Packets(grpc.ClientStreamingServer[Parcel, Ack]) error
 	// Conn is a byte stream of gossip.
 	Conn(grpc.BidiStreamingServer[Bytes, Bytes]) error
