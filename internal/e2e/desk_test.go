@@ -241,9 +241,9 @@ func TestAGuestPutsData(t *testing.T) {
 	})
 }
 
-// TestAGuestIsToldThatNobodyLeads: what needs no leader is answered, with how long there has been
-// none; what needs one is refused in time.
-func TestAGuestIsToldThatNobodyLeads(t *testing.T) {
+// TestAGuestIsToldThatThereIsNoLeader: what needs no leader is answered, with how long there has
+// been none; what needs one is refused in time.
+func TestAGuestIsToldThatThereIsNoLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		f.crash(1)
