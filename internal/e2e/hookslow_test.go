@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
-// TestASlowHookStopsNothing: a hook that does not return delays no grant, and no other event is lost
-// that there is room for.
+// TestASlowHookStopsNothing: a hook that does not return delays no grant, and no other event is
+// lost that there is room for.
 func TestASlowHookStopsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
