@@ -88,7 +88,7 @@ var allowed = map[string][]string{
 	"fence/fencetest":            {"", "fence"},
 	"examples/quickstart":        {""},
 	"examples/service":           {""},
-	"examples/scenarios":         {},
+	"examples/recipes":         {},
 	"examples/comingfrom":        {},
 	"examples/tutorial":          {"", "fence"},
 	"internal/process":           {""},

@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func (s *schema) migrate(to int, token mortise.Token) error {
 // A migration that runs once: three instances of a new version start at the same time, and each
 // ensures that the schema is at version 7. The lock makes the others wait; the stored version tells
 // them that the migration is done; the token stops an instance that was paused in the middle of it.
-func Example_migration() {
+func Example_migrateBeforeServing() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "orders-1", "orders-2")
 	defer stop()

@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // A semaphore: a partner allows three calls at a time from all our instances together. A bulk call
 // counts for two.
-func Example_semaphore() {
+func Example_threeCallsAtATime() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)

@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func (l *ledger) book(invoice int, token mortise.Token) error {
 // Batch work runs under one lock, with a deployment in the middle. The lock is renewed
 // automatically, however long the work takes. The context ends if the lock is lost or the instance
 // is asked to leave; the next holder continues from the progress.
-func Example_batch() {
+func Example_billingThroughADeployment() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "billing-0", "billing-1", "billing-2")
 	defer stop()

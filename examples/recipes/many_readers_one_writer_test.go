@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // Readers and writers: any number may read the price list at the same time, and a writer is alone.
 // Later readers do not overtake a waiting writer.
-func Example_readersAndWriters() {
+func Example_manyReadersOneWriter() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)

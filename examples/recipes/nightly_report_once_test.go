@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 
 // A scheduler: a report is made once a day, on any of three instances. Every instance runs the same
 // code. Here a day has 200 ms.
-func Example_scheduler() {
+func Example_nightlyReportOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "reports-0", "reports-1", "reports-2")
 	defer stop()

@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // Many buyers of one piece: nine customers on three instances want to check out the same chair. One
 // succeeds. The others learn at once that another buyer is at the checkout, instead of waiting for
 // something that will be gone.
-func Example_manyBuyers() {
+func Example_sellTheLastPieceOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
 	defer stop()

@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func (e *events) version() int {
 // Event sourcing with a version and a token. The version alone does not stop a holder that has lost
 // its lock, reads the newest version, and writes an earlier decision; the token does. The token
 // alone does not stop an event that its own holder sends twice; the version does.
-func Example_eventSourcing() {
+func Example_appendEventsInOrder() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)

@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func (c *cache) put(page string, token mortise.Token) error {
 
 // A cache rebuild: the start page has expired, and thirty requests on three instances want it at
 // the same time. One of them renders it.
-func Example_cacheRebuild() {
+func Example_rebuildACacheOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "web-0", "web-1", "web-2")
 	defer stop()

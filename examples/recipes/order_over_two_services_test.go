@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -70,7 +70,7 @@ var billing = map[string]string{"service": "billing"}
 //
 // Each step has an ID and is safe to repeat, because a restarted process does not know how far it
 // came. Each Resume has a higher token, which fences off the earlier holders at the services.
-func Example_saga() {
+func Example_orderOverTwoServices() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "billing-0", "other-0")
 	defer stop()

@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // forever. An operator looks up the holder and ends the hold, and the next run goes on. Later
 // writes of the stuck run are refused. (If the maximum duration is known, Request.MaxHold ends the
 // hold automatically.)
-func Example_stuckJob() {
+func Example_endAStuckJob() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "jobs-0", "jobs-1", "jobs-2")
 	defer stop()

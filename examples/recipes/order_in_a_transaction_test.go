@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, sta
 
 // An order in a database transaction: the lock keeps two workers apart, and the token stops a
 // worker that has lost the lock and has not noticed.
-func Example_orderInTransaction() {
+func Example_orderInATransaction() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)

@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c s
 
 // A configuration with an audit: two people change it at once and neither overwrites the other. All
 // instances learn of each change at once, and the record has its author and reason.
-func Example_configurationChange() {
+func Example_changeAConfiguration() {
 	ctx, stopFollowing := context.WithCancel(context.Background())
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
 	defer stop()

@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func awaitWaiters(ctx context.Context, node *mortise.Node, key string, n int) {
 // A deadlock: two transfers between the same accounts lock one account each and then request the
 // other. The request that would close the circle fails; the other transfer goes on. LockAll
 // requests both at once, so no circle is possible, in whatever order the keys are given.
-func Example_deadlock() {
+func Example_transferBetweenAccounts() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "bank-0"})
 	check(err)

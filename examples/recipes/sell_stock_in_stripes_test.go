@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func buy(ctx context.Context, seats *stripe.Set, s *stock) (sold bool, err error
 
 // A flash sale: 120 people on three instances want 100 seats at the same moment. The stock is in
 // four rows, each under its own lock, so that four buyers are served at a time instead of one.
-func Example_flashSale() {
+func Example_sellStockInStripes() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
 	defer stop()

@@ -1,4 +1,4 @@
-package scenarios_test
+package recipes_test
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func startAnother(ctx context.Context, name string, member *mortise.Node) *morti
 	return node
 }
 
-// check ends the program if a scenario does not expect an error.
+// check ends the program if a recipe does not expect an error.
 func check(err error) {
 	if err != nil {
 		log.Panic(err)
