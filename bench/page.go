@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // page is docs/SPEED.md: a record as text for people.
@@ -14,7 +15,7 @@ func page(r Record) string {
 	b.WriteString("Written by `cd bench && go run . -out ../docs`, which measures all of it again, as\n" +
 		"[bench/doc.go](../bench/doc.go) explains. Figures hold for one machine and one hour: compare within\n" +
 		"a table, not between pages.\n\n")
-	b.WriteString("![Pairs of Lock and Unlock a second, and hand-overs a second, of all peers](speed.svg)\n\n")
+	b.WriteString("![Pairs of Lock and Unlock and hand-overs that every peer completes in a second](speed.svg)\n\n")
 	writeMachine(&b, r)
 	writeGoals(&b, r)
 	b.WriteString("## Everything measured\n\n")
@@ -66,8 +67,26 @@ func writeFailures(b *strings.Builder, r Record) {
 	}
 	b.WriteString("## What failed\n\n")
 	for _, w := range warnings {
-		fmt.Fprintf(b, "- %s\n", strings.ReplaceAll(w, "\n", " "))
+		b.WriteString(wrapped("- ", "  ", w))
 	}
+}
+
+// wrapped breaks a text at the width of the page. The first line begins with a mark, the others
+// with a margin.
+func wrapped(mark, margin, text string) string {
+	const width = 100
+	var b strings.Builder
+	line := mark
+	for i, word := range strings.Fields(text) {
+		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			b.WriteString(line + "\n")
+			line = margin
+		} else if i > 0 {
+			line += " "
+		}
+		line += word
+	}
+	return b.String() + line + "\n"
 }
 
 // medians says what a figure is.

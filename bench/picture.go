@@ -25,10 +25,13 @@ const (
 const style = `<style>
 text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 .title { font-size: 15px; font-weight: 600 } .head { font-weight: 600 } .small { font-size: 11px; fill: #59636e }
-.axis { stroke: #d1d9e0 } .mortise { fill: #0969da } .etcd { fill: #8c6d31 } .redis { fill: #b35968 } .zookeeper { fill: #5f8a4e } .postgres { fill: #6b6ba8 }
+.axis { stroke: #d1d9e0 }
+.mortise { fill: #0969da } .etcd { fill: #8c6d31 } .redis { fill: #b35968 }
+.zookeeper { fill: #5f8a4e } .postgres { fill: #6b6ba8 }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .small { fill: #9198a1 } .axis { stroke: #3d444d }
-.mortise { fill: #4493f8 } .etcd { fill: #c9a45c } .redis { fill: #d98b97 } .zookeeper { fill: #8fbf7a } .postgres { fill: #a3a3e0 }
+.mortise { fill: #4493f8 } .etcd { fill: #c9a45c } .redis { fill: #d98b97 }
+.zookeeper { fill: #8fbf7a } .postgres { fill: #a3a3e0 }
 }
 </style>
 `
@@ -43,7 +46,8 @@ func picture(r Record) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="Locks a second of all peers">`+"\n", width, height, width, height)
 	b.WriteString(style)
-	fmt.Fprintf(&b, `<text class="title" x="8" y="20">Locks a second, three instances on one machine with %d cores (logarithmic; longer is better)</text>`+"\n", r.Machine.Cores)
+	fmt.Fprintf(&b, `<text class="title" x="8" y="20">Locks a second, three instances on one machine `+
+		"with %d cores (logarithmic; longer is better)</text>\n", r.Machine.Cores)
 	bottom := float64(height - footHeight)
 	for i, w := range panels {
 		x := float64(namesWidth + i*panelWidth)
@@ -60,9 +64,11 @@ func picture(r Record) string {
 	}
 	writeBars(&b, r, peers, panels)
 	usual, _ := r.others()
-	fmt.Fprintf(&b, `<text class="small" x="8" y="%.0f">above: on disk before it counts; below: in memory, or not synced. %s; %s; others kept %.2f cores busy.</text>`+"\n",
+	fmt.Fprintf(&b, `<text class="small" x="8" y="%.0f">above: on disk before it counts; `+
+		"below: in memory, or not synced. %s; %s; others kept %.2f cores busy.</text>\n",
 		bottom+34, r.medians(), html.EscapeString(r.Machine.When), usual)
-	fmt.Fprintf(&b, `<text class="small" x="8" y="%.0f">redis, redis-always and postgres are one server, whose loss is the loss of all locks; what each promises is in the text.</text>`+"\n", bottom+50)
+	fmt.Fprintf(&b, `<text class="small" x="8" y="%.0f">redis, redis-always and postgres are one server, `+
+		"whose loss is the loss of all locks; what each promises is in the text.</text>\n", bottom+50)
 	b.WriteString("</svg>\n")
 	return b.String()
 }
@@ -80,7 +86,8 @@ func writeBars(b *strings.Builder, r Record, peers []PeerRecord, panels []string
 				x := float64(namesWidth + i*panelWidth)
 				if result, ok := r.find(p.Name, w); ok {
 					length := along(result.Rate)
-					fmt.Fprintf(b, `<rect class="%s" x="%.0f" y="%.0f" width="%.1f" height="14" rx="2"/><text x="%.1f" y="%.0f">%s</text>`+"\n",
+					fmt.Fprintf(b, `<rect class="%s" x="%.0f" y="%.0f" width="%.1f" height="14" rx="2"/>`+
+						`<text x="%.1f" y="%.0f">%s</text>`+"\n",
 						p.Kind, x, y, length, x+length+4, y+12, shortNumber(result.Rate))
 				} else {
 					fmt.Fprintf(b, `<text class="small" x="%.0f" y="%.0f">not measured</text>`+"\n", x, y+12)

@@ -84,7 +84,8 @@ func openZookeeper(ctx context.Context, dir string) (_ Cluster, err error) {
 func startZookeeper(dir string, addresses []string, i int) (*server, error) {
 	_, port, _ := net.SplitHostPort(addresses[i])
 	var b strings.Builder
-	fmt.Fprintf(&b, "tickTime=2000\ninitLimit=10\nsyncLimit=5\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\n", dir, port)
+	b.WriteString("tickTime=2000\ninitLimit=10\nsyncLimit=5\n")
+	fmt.Fprintf(&b, "dataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\n", dir, port)
 	b.WriteString("admin.enableServer=false\n4lw.commands.whitelist=srvr\nmaxClientCnxns=0\n")
 	for m := range membersOf {
 		_, election, _ := net.SplitHostPort(addresses[2*membersOf+m])

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -173,6 +174,18 @@ func runbook(t *testing.T) (anchors []string, written bool) {
 		}
 	}
 	return anchors, true
+}
+
+// TestFoldedTextsAreWhole: a long text is folded, which YAML reads as single spaces.
+func TestFoldedTextsAreWhole(t *testing.T) {
+	rules := strings.Join(strings.Fields(string(pages.AlertRules())), " ")
+	for _, a := range pages.Alerts() {
+		for key, text := range map[string]string{"expr": a.Expr, "summary": a.Summary, "description": a.Description} {
+			if !strings.Contains(rules, key+": >- "+text+" ") && !strings.Contains(rules, key+": "+strconv.Quote(text)+" ") {
+				t.Errorf("%s has no %s %q", a.Name, key, text)
+			}
+		}
+	}
 }
 
 // TestAlertRulesAreValid has promtool check the rules.

@@ -226,7 +226,7 @@ func TestRulesAreThoseOfTheFile(t *testing.T) {
 	for _, r := range rules() {
 		known[r.name] = r.last
 	}
-	for _, m := range regexp.MustCompile(`alert: (\w+)\n\s+expr: .*\n\s+for: (\w+)`).
+	for _, m := range regexp.MustCompile(`(?s)alert: (\w+)\n\s+expr: .*?\n\s+for: (\w+)`).
 		FindAllStringSubmatch(string(text), -1) {
 		last, here := known[m[1]]
 		if want, err := time.ParseDuration(m[2]); here && (err != nil || last != want) {

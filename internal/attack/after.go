@@ -22,7 +22,7 @@ func (c *Conn) Frame(b []byte) error {
 	return err
 }
 
-// Begin announces a frame of that many bytes, of which only b comes.
+// Begin announces a frame of size bytes and sends only b.
 func (c *Conn) Begin(size int, b []byte) error {
 	_, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(size)), b...))
 	return err

@@ -19,7 +19,7 @@ func farApart() time.Duration {
 // startFour starts three voters and, as node 3, a plain member.
 func startFour(t *testing.T, change ...func(*mortise.Config)) *fleet {
 	t.Helper()
-	f := startFleet(t, 3, change...) // first: birth lists whoever answers
+	f := startFleet(t, 3, change...) // first: the birth lists all instances that answer
 	c := f.config(3, 3)
 	for _, apply := range change {
 		apply(&c)
@@ -77,7 +77,7 @@ func TestLongCutHeals(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // fake time
 		}
 		took := time.Since(healed)
-		t.Logf("everybody saw everybody %v after the cut had ended", took)
+		t.Logf("all instances saw each other %v after the cut had ended", took)
 		if took > time.Minute {
 			t.Errorf("after %v they see %v of 4", took, f.seen())
 		}

@@ -84,7 +84,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			}
 		}
 		// To end a hold needs a name, a reason that fits, and the token.
-		q := &query.EvictRequest{Key: []byte("k/7"), Token: uint64(locks[7].Token()), By: []byte("somebody"),
+		q := &query.EvictRequest{Key: []byte("k/7"), Token: uint64(locks[7].Token()), By: []byte("operator"),
 			Reason: []byte("a test")}
 		for what, wrong := range map[string]*query.EvictRequest{
 			"no name":           {Key: q.Key, Token: q.Token},
@@ -109,7 +109,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			t.Fatalf("%+v, %v", a, failed)
 		}
 		<-locks[7].Done()
-		proven := "somebody (instance " + deskProgram.String() + ")" // the name is its own word, the ID is not
+		proven := "operator (instance " + deskProgram.String() + ")" // the name is its own word, the ID is not
 		if err := locks[7].Err(); !strings.Contains(fmt.Sprint(err), proven) ||
 			!strings.Contains(fmt.Sprint(err), "a test") {
 			t.Error(err)
@@ -241,9 +241,9 @@ func TestAGuestPutsData(t *testing.T) {
 	})
 }
 
-// TestAGuestIsToldThatNobodyLeads: what needs no leader is answered, with how long there has been
-// none; what needs one is refused in time.
-func TestAGuestIsToldThatNobodyLeads(t *testing.T) {
+// TestAGuestIsToldThatThereIsNoLeader: what needs no leader is answered, with how long there has
+// been none; what needs one is refused in time.
+func TestAGuestIsToldThatThereIsNoLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		f.crash(1)

@@ -26,7 +26,7 @@ func (s *headlessService) resolve(_ context.Context, name string) ([]string, err
 	if net.ParseIP(name) != nil {
 		return []string{name}, nil
 	}
-	s.mu.Lock() // not held while it is asked who is ready: fake time stands still for who waits for a mutex
+	s.mu.Lock() // not held while ready is called: fake time stands still for a goroutine that waits for a mutex
 	publish, pods := s.publish, maps.Clone(s.pods)
 	s.mu.Unlock()
 	var ips []string
@@ -53,10 +53,10 @@ func (s *headlessService) set(ip string, node *node) {
 	s.pods[ip] = node
 }
 
-// TestANameWithoutAddressesUntilSomebodyIsReady: no instance is ready before the group is founded,
+// TestANameWithoutAddressesUntilAPodIsReady: no instance is ready before the group is founded,
 // so it would wait forever (HAZARDS L8). It must say why, found nothing meanwhile, and go on by
 // itself once the Service is mended.
-func TestANameWithoutAddressesUntilSomebodyIsReady(t *testing.T) {
+func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		service := &headlessService{pods: map[string]*node{}}
 		f := newFleet(t)

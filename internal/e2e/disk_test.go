@@ -19,9 +19,9 @@ type disk struct {
 	syncs  atomic.Int64
 	broken atomic.Bool
 	full   atomic.Bool  // a snapshot finds no room; what is reserved for the log can be written
-	cause  error        // of what fails while it is broken; nil: errDisk
-	room   atomic.Int64 // that is left; 0: what there is
-	delay  atomic.Int64 // of each sync, a time.Duration
+	cause  error        // why calls fail while it is broken. Nil means errDisk
+	room   atomic.Int64 // bytes that are left. Zero means no limit
+	delay  atomic.Int64 // how long each sync takes, a time.Duration
 }
 
 type diskFile struct {

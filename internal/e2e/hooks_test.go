@@ -204,7 +204,7 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 		ear := ears[at]
 		l := f.lock(at, "k")
 		time.Sleep(3 * time.Second) // fake time
-		for range 2 {               // the second is told to nobody
+		for range 2 {               // the second causes no event
 			unlock(t, l)
 		}
 		if e := ear.last(t); e.Outcome != mortise.OutcomeConfirmed || e.Held != 3*time.Second ||

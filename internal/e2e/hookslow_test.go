@@ -18,9 +18,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
-// TestASlowHookStopsNobody: a hook that does not return delays no grant, and no other event is lost
-// that there is room for.
-func TestASlowHookStopsNobody(t *testing.T) {
+// TestASlowHookStopsNothing: a hook that does not return delays no grant, and no other event is
+// lost that there is room for.
+func TestASlowHookStopsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
 		var told atomic.Int64

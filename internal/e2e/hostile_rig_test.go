@@ -29,7 +29,7 @@ type assault struct {
 	change   func(*mortise.Config)
 	security transport.Security // nil means plain text
 	speaker  *attack.Speaker
-	log      *lines // of all instances
+	log      *lines // what all instances log
 	key      nodeid.Key
 	quiet    time.Duration // p99 of a lock and unlock, before the attack
 }

@@ -187,7 +187,7 @@ func attacks() map[string]func(h *hostile) {
 			h.say(transport.Frame{Renewals: make([]byte, 9<<20)})
 			h.say(transport.Frame{Replies: make([]byte, 9<<20)})
 		},
-		"replies of one who does not lead": func(h *hostile) {
+		"replies of an instance that does not lead": func(h *hostile) {
 			self := h.id.Instance()
 			lure := append(uvarints(8, math.MaxUint64), self[:]...)
 			lure = append(append(lure, uvarints(uint64(len(h.id.Addr)))...), h.id.Addr...)
@@ -281,7 +281,7 @@ func TestHostileRaftMessages(t *testing.T) {
 	for name, raft := range map[string]func(f *fleet) uint64{
 		"as a voter":    func(f *fleet) uint64 { return f.nodes[f.follower()].Replica().ID },
 		"as the leader": func(f *fleet) uint64 { return f.nodes[f.leader()].Replica().ID },
-		"as nobody":     func(*fleet) uint64 { return 0x777 },
+		"as no replica": func(*fleet) uint64 { return 0x777 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			unharmed(t, raft, func(h *hostile) {

@@ -122,11 +122,11 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 		f := startFleet(t, 3)
 		b := f.lock(0, "b")
 		all := f.later(1, mortise.Request{Keys: []string{"c", "a", "b", "a"}})
-		waits(t, "who wants a, b and c", all)
+		waits(t, "the request for a, b and c", all)
 		c := f.later(2, mortise.Request{Key: "c"})
-		waits(t, "who came later for c", c)
+		waits(t, "the later request for c", c)
 		unlock(t, b)
-		l := comes(t, "who wants a, b and c", all)
+		l := comes(t, "the request for a, b and c", all)
 		if l.Token() <= b.Token() {
 			t.Errorf("token %d after %d", l.Token(), b.Token())
 		}
@@ -143,7 +143,7 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 			t.Errorf("a try for z and b: %v", err)
 		}
 		unlock(t, l)
-		unlock(t, comes(t, "who came later for c", c))
+		unlock(t, comes(t, "the later request for c", c))
 		unlock(t, f.acquire(0, mortise.Request{Keys: []string{"a", "b", "c", "z"}, Try: true}))
 		f.nothingLeft()
 	})
@@ -403,7 +403,7 @@ func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
 	})
 }
 
-func TestAHolderIsToldThatSomebodyWaits(t *testing.T) {
+func TestAHolderIsToldThatACallWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		told := func(l *mortise.Lock) bool {
@@ -419,32 +419,32 @@ func TestAHolderIsToldThatSomebodyWaits(t *testing.T) {
 		a, b := (leader+1)%3, (leader+2)%3
 		l, indifferent := f.acquire(a, mortise.Request{Key: "k", Notice: true}), f.lock(a, "l")
 		if told(l) {
-			t.Error("nobody waits yet")
+			t.Error("told, although no call waits yet")
 		}
 		next, other := f.later(b, mortise.Request{Key: "k", Notice: true}), f.later(b, mortise.Request{Key: "l"})
 		if !told(l) || told(indifferent) {
-			t.Errorf("who asked was told: %v, who did not: %v", told(l), told(indifferent))
+			t.Errorf("the holder with Notice was told: %v, the one without: %v", told(l), told(indifferent))
 		}
 		last := f.later(a, mortise.Request{Key: "k"})
 		unlock(t, l)
 		second := comes(t, "the next", next)
 		if !told(second) {
-			t.Error("who is granted while somebody waits is not told")
+			t.Error("a holder that is granted while a call waits is not told")
 		}
 		unlock(t, second)
 		unlock(t, comes(t, "the last", last))
 		unlock(t, indifferent)
-		unlock(t, comes(t, "who waits for l", other))
+		unlock(t, comes(t, "the request for l", other))
 
 		again := f.acquire(a, mortise.Request{Key: "m", Notice: true})
 		f.crash(leader)
 		third := f.later(b, mortise.Request{Key: "m"})
 		time.Sleep(5 * time.Second) // fake time
 		if !told(again) {
-			t.Error("a new leader tells nobody")
+			t.Error("a new leader does not tell the holder")
 		}
 		unlock(t, again)
-		unlock(t, comes(t, "who waits for m", third))
+		unlock(t, comes(t, "the request for m", third))
 		f.nothingLeft()
 	})
 }

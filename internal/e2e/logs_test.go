@@ -97,7 +97,7 @@ func TestOneLineForAChange(t *testing.T) {
 		}
 		for i := range 4 {
 			if i != old && i != leader {
-				wantLines(t, "who follows", take(i))
+				wantLines(t, "a follower", take(i))
 			}
 		}
 		f.lock(follower, "k")
@@ -107,15 +107,15 @@ func TestOneLineForAChange(t *testing.T) {
 		// if it votes
 		got := slices.DeleteFunc(take(follower),
 			func(line string) bool { return strings.Contains(line, "has no leader") })
-		wantLines(t, "who was cut off", got,
+		wantLines(t, "the instance that was cut off", got,
 			"a lease ran out, since no leader has answered: the locks of this session are lost")
 		f.rejoin(follower)
 		time.Sleep(time.Minute) // fake time
 		got = slices.DeleteFunc(take(follower), func(line string) bool { return !strings.Contains(line, "lease") })
-		wantLines(t, "who is back", got, "there is a lease again")
+		wantLines(t, "the instance that is back", got, "there is a lease again")
 		take(leader)
 		f.close(follower)
-		wantLines(t, "who was closed", take(follower))
+		wantLines(t, "the instance that was closed", take(follower))
 	})
 }
 
@@ -135,7 +135,7 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 		}
 		all(5, "the start")
 		r := f.nodes[0].Replica()
-		to := uint64(12345) // nobody
+		to := uint64(12345) // no replica has this ID
 		for range 600 {
 			r.SendSnapshot(&raftpb.Message{To: &to}, func(bool) {})
 			time.Sleep(time.Second) // fake time

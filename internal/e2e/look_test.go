@@ -151,7 +151,7 @@ func TestForceUnlock(t *testing.T) {
 		if ended, err := f.nodes[2].ForceUnlock(brief(t), "a", l.Token(), "hangs"); !ended || err != nil {
 			t.Errorf("%v, %v", ended, err)
 		}
-		after := comes(t, "who waited", next)
+		after := comes(t, "the waiter", next)
 		synctest.Wait()
 		var forced *mortise.ForcedError
 		if err := context.Cause(ctx); !errors.As(err, &forced) || forced.By != "node-2" || forced.Reason != "hangs" ||
@@ -203,9 +203,9 @@ func TestForceUnlockAll(t *testing.T) {
 	})
 }
 
-// TestAnOldEvictAnswersNobodyElse: a leader that asks under the number of another one's Evict,
+// TestAnOldEvictAnswersNoOtherCall: a leader that asks under the number of another one's Evict,
 // which is applied only now, is not answered by it.
-func TestAnOldEvictAnswersNobodyElse(t *testing.T) {
+func TestAnOldEvictAnswersNoOtherCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		seen := map[uint64]bool{}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	lossLatency = 50 * time.Millisecond  // of each write, in one direction
+	lossLatency = 50 * time.Millisecond  // for each write, in one direction
 	lossPause   = 200 * time.Millisecond // until TCP sends again what was lost
 	lossWatched = 8 * time.Second        // after the leader's end
 )

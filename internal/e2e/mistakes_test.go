@@ -83,7 +83,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		l := f.acquire(0, mortise.Request{Key: "k"})
 		wants("waiting for oneself", lock(soon(), "k"), context.DeadlineExceeded,
 			`mortise: lock "k": context deadline exceeded `+
-				`\(when this request was queued, this instance itself held it, SINCE, and no other request was waiting; to enter a lock again, pass lock\.Context\(ctx\)\)`)
+				`\(when this request was queued, this instance itself held it, SINCE, and no other request `+
+				`was waiting; to enter a lock again, pass lock\.Context\(ctx\)\)`)
 		second := f.later(0, mortise.Request{Key: "k"})
 		time.Sleep(time.Second) // fake time
 		wants("behind another one", lock(soon(), "k"), context.DeadlineExceeded,
@@ -149,7 +150,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		f.acquire(0, mortise.Request{Key: "forgotten/1"})
 		f.acquire(0, mortise.Request{Keys: []string{"forgotten/2", "forgotten/3"}})
 		wants("Leave with locks", n.Leave(soon()), context.DeadlineExceeded,
-			`mortise: left with locks that were not unlocked; they expire with the session: "forgotten/1", "forgotten/2": context deadline exceeded`)
+			`mortise: left with locks that were not unlocked; they expire with the session: `+
+				`"forgotten/1", "forgotten/2": context deadline exceeded`)
 	})
 }
 
@@ -166,7 +168,8 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 		"Founders that match no instance": {three,
 			`this instance is not one of the Founders: it joins as soon as it meets a member of a group that has a leader; ` +
 				`it has met none of them \("n1", "n2", "n3"\), and sees "node-[12]" \(ADDR\), "node-[12]" \(ADDR\): ` +
-				`to let these found the group, list the Name of each \(the host name by default\) in Founders, and that of this one \("node-0"\) too`},
+				`to let these found the group, list the Name of each \(the host name by default\) in Founders, ` +
+				`and that of this one \("node-0"\) too`},
 		"one Name and Replicas": {oneName,
 			`founding waits: the instances at ADDR and ADDR are both called "orders": give each instance a Name of its own`},
 	} {

@@ -74,9 +74,9 @@ func TestAHoldIsHandedOn(t *testing.T) {
 		}
 		wantIs(t, l.Unlock(t.Context()), mortise.ErrLost)
 		<-taken.Wanted()
-		waits(t, "who waits for b", next)
+		waits(t, "the request for b", next)
 		unlock(t, taken)
-		unlock(t, comes(t, "who waits for b", next))
+		unlock(t, comes(t, "the request for b", next))
 		for _, bad := range []mortise.Request{
 			{Keys: []string{"a"}, Resume: 1}, {Key: "a", Resume: 1, Try: true}, {Key: "a", Resume: 1, Shared: true},
 			{Key: "a", Resume: 1, Permits: 1, Of: 2}, {Key: "a", LockDelay: 8 * 24 * time.Hour},

@@ -14,7 +14,7 @@ import (
 
 // A request for a held lock needs no log entry of its own. It is still in the queue within 4 ms,
 // reports which holder it waits for, and loses no time when the lock is released.
-func TestWhoWaitsStandsInLineSoon(t *testing.T) {
+func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		ask := func(i int) <-chan *mortise.Lock {

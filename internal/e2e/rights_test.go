@@ -181,7 +181,7 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			evict := func(key string, token mortise.Token) *query.EvictRequest {
 				return &query.EvictRequest{Key: []byte(key), Token: uint64(token), By: []byte("x"), Reason: []byte("r")}
 			}
-			// verb is what is missing; empty: it is allowed
+			// verb is what is missing. Empty means that the call is allowed.
 			want := func(what, verb string, err *session.NotAllowedError) {
 				if (err == nil) != (verb == "") || err != nil && (err.Verb != verb || err.For != "cron-host") {
 					t.Errorf("node %d, %s: %+v, want %q", i, what, err, verb)

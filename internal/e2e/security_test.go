@@ -70,7 +70,8 @@ func (l *lines) matching(part string) []string {
 // the group has none is refused, with the reason on each side, and the group does not suffer.
 func TestStrangersStayOutside(t *testing.T) {
 	const addrs = `10\.0\.0\.1:7947, 10\.0\.0\.2:7947, 10\.0\.0\.3:7947`
-	other := `founding waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); another cluster or another program listens at ` + addrs + ` \(`
+	other := `founding waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); ` +
+		`another cluster or another program listens at ` + addrs + ` \(`
 	for _, c := range []struct {
 		name           string
 		group, changed func(*mortise.Config)

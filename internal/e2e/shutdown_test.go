@@ -193,9 +193,9 @@ func TestEndWithAFullQueue(t *testing.T) {
 	}
 }
 
-// TestEverybodyLeaves: the deployment is deleted. Each holds a lock that it releases when told to,
-// and no instance waits for a successor that does not exist.
-func TestEverybodyLeaves(t *testing.T) {
+// TestAllInstancesLeave: the deployment is deleted. Each holds a lock that it releases when told
+// to, and no instance waits for a successor that does not exist.
+func TestAllInstancesLeave(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
 		for i := range f.nodes {

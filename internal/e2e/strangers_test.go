@@ -82,7 +82,7 @@ func TestForeignAddressDoesNotMatter(t *testing.T) {
 		defer foreign.Close()
 		go answerAll(foreign, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
 		other := f.config(3, 1)
-		other.Cluster = "somebody else's"
+		other.Cluster = "another cluster"
 		f.start(3, other)
 		for i := range 3 {
 			c := f.config(i, 3)
@@ -112,9 +112,9 @@ func answerAll(l net.Listener, text string) {
 	}
 }
 
-// TestGarbageOnThePortHarmsNobody throws what scanners and mistakes throw at every port of a
+// TestGarbageOnThePortHarmsNoInstance throws what scanners and mistakes throw at every port of a
 // working group.
-func TestGarbageOnThePortHarmsNobody(t *testing.T) {
+func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		mine := f.lock(0, "k")

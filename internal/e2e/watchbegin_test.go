@@ -48,8 +48,8 @@ func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 	})
 }
 
-// TestWatchTellsAllWhoShare: also if they are more than one answer tells.
-func TestWatchTellsAllWhoShare(t *testing.T) {
+// TestWatchTellsOfAllReaders: also if they are more than one answer has room for.
+func TestWatchTellsOfAllReaders(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const readers = 2500
 		f := startFleet(t, 3)

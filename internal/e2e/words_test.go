@@ -185,7 +185,7 @@ type words struct {
 	root              string
 	last              *disk // of the node that was started last
 	disks             map[int]*disk
-	starts            map[string]int       // of each name
+	starts            map[string]int       // by name
 	gone              map[int]*atomic.Bool // the process of the node has been killed
 
 	watchers sync.WaitGroup
@@ -312,8 +312,9 @@ func masked(text string) string {
 	return text
 }
 
-// TestWords plays all scenarios and wants each text that an operator can see in them to be in one file, where it was read in review. After a
-// change run it with -words several times, and read what it adds. Normal operation causes no warning.
+// TestWords plays all scenarios and wants each text that an operator can see in them to be in one
+// file, where it was read in review. After a change run it with -words several times, and read what
+// it adds. Normal operation causes no warning.
 func TestWords(t *testing.T) {
 	known, read := readWords(t), map[string]bool{} // read in any scenario: which of them says it differs from run to run
 	for _, texts := range known {
@@ -321,7 +322,8 @@ func TestWords(t *testing.T) {
 	}
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
-			w := &words{texts: map[string]bool{}, disks: map[int]*disk{}, starts: map[string]int{}, gone: map[int]*atomic.Bool{}, root: t.TempDir()}
+			w := &words{texts: map[string]bool{}, disks: map[int]*disk{}, starts: map[string]int{},
+				gone: map[int]*atomic.Bool{}, root: t.TempDir()}
 			bubble(t, func(t *testing.T) {
 				t.Cleanup(w.watchers.Wait) // after the fleet's, which closes the nodes
 				w.fleet = newFleet(t)
@@ -427,8 +429,9 @@ func readWords(t *testing.T) map[string]map[string]bool {
 func saveWords(t *testing.T, known map[string]map[string]bool) {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("What an operator can see: log lines from INFO on, Status.Waiting, and the sentences of Health, by scenario.\n" +
-		"go test -run TestWords ./internal/e2e wants every text here; with -words it adds those that are new. Figures and names are masked.\n")
+	b.WriteString("What an operator can see: log lines from INFO on, Status.Waiting, and the sentences of Health, " +
+		"by scenario.\ngo test -run TestWords ./internal/e2e wants every text here; with -words it adds those that " +
+		"are new. Figures and names are masked.\n")
 	for _, s := range scenarios() {
 		fmt.Fprintf(&b, "\n## %s\n", s.name)
 		for _, text := range slices.Sorted(maps.Keys(known[s.name])) {

@@ -9,7 +9,7 @@
 //
 // Failure: only what the test asks for.
 //
-// Limits: it has only Do, and it is not a group: nobody is ever without a leader.
+// Limits: it has only Do, and it is not a group: no instance is ever without a leader.
 //
 // Refused alternative: real nodes in every test. They exist (the tests of internal/e2e run three of
 // them in a bubble), and they cannot be made to lose one lock at a given moment.
@@ -140,7 +140,7 @@ func (l *Locks) Lose(key string) bool {
 	return true
 }
 
-// Keys returns the keys that somebody holds or waits for, sorted.
+// Keys returns the keys that an instance holds or waits for, sorted.
 func (l *Locks) Keys() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

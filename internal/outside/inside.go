@@ -19,7 +19,7 @@ import (
 type Inside struct {
 	Address  string                  // advertised
 	Client   *client.Client          // of its own session
-	Clients  func() []*client.Client // of all sessions
+	Clients  func() []*client.Client // one for each session
 	Port     *transport.Port
 	Handler  transport.Handler // of what arrives at the port
 	Key      func() nodeid.Key // of the present life

@@ -3,8 +3,8 @@
 // it: so whole nodes stand on a network in memory and on clocks of the test's own, and the root
 // exports nothing for it and has no state that two tests could share.
 //
-// Guarantees: a context that nobody has put a World into has none, and its children have that of
-// the nearest In. Concurrency: a World is copied; its functions must be safe for concurrent use.
+// Guarantees: a context without a World put into it has none, and its children have that of the
+// nearest In. Concurrency: a World is copied; its functions must be safe for concurrent use.
 // Failure: none. Limits: only packages of this module can reach it.
 //
 // Refused alternatives: a field of Config, which every user would see and some would set in

@@ -9,8 +9,7 @@ import (
 )
 
 // isCore reports whether a file is part of a pure core. In a room that has both, the shells are
-// listed and everything else is core, so that a new file is pure until somebody says otherwise
-// here.
+// listed and everything else is core, so that a new file is pure until it is listed here.
 func isCore(s source) bool {
 	if s.test || s.generated {
 		return false
@@ -85,7 +84,7 @@ func TestCoresArePure(t *testing.T) {
 }
 
 // stateless reports whether a package-level variable is no state: an error sentinel, an interface
-// assertion, a table in a test, or embedded files, which nobody can change.
+// assertion, a table in a test, or embedded files, which no code can change.
 func stateless(spec *ast.ValueSpec) bool {
 	if kind, ok := spec.Type.(*ast.SelectorExpr); ok && len(spec.Values) == 0 && kind.Sel.Name == "FS" {
 		x, ok := kind.X.(*ast.Ident)
@@ -125,7 +124,8 @@ func stateless(spec *ast.ValueSpec) bool {
 
 // excused is the package-level state that there is, by file and name, with its reason.
 var excused = map[string]string{
-	"internal/credentials/stretch.go stretched": "a thousand nodes of one process must not stretch one secret a thousand times; bounded, and a function of its keys",
+	"internal/credentials/stretch.go stretched": "a thousand nodes of one process must not stretch one secret " +
+		"a thousand times; bounded, and a function of its keys",
 }
 
 func TestNoPackageHasState(t *testing.T) {
@@ -136,7 +136,7 @@ func TestNoPackageHasState(t *testing.T) {
 		}
 		for _, decl := range s.file.Decls {
 			if d, ok := decl.(*ast.FuncDecl); ok && d.Recv == nil && d.Name.Name == "init" {
-				t.Errorf("%s: func init works behind everybody's back; do it where it is needed", set.Position(d.Pos()))
+				t.Errorf("%s: func init runs unseen; do its work where it is needed", set.Position(d.Pos()))
 			}
 			d, ok := decl.(*ast.GenDecl)
 			if !ok || d.Tok != token.VAR {
@@ -144,7 +144,9 @@ func TestNoPackageHasState(t *testing.T) {
 			}
 			for _, spec := range d.Specs {
 				if v := spec.(*ast.ValueSpec); !stateless(v) && excused[s.path+" "+v.Names[0].Name] == "" {
-					t.Errorf("%s: package-level state %s; let a value hold it (errors.New, an alias of an Err and fixed-size tables are fine)", set.Position(v.Pos()), v.Names[0].Name)
+					t.Errorf("%s: package-level state %s; let a value hold it "+
+						"(errors.New, an alias of an Err and fixed-size tables are fine)",
+						set.Position(v.Pos()), v.Names[0].Name)
 				}
 			}
 		}

@@ -10,8 +10,8 @@ import (
 // drawnRoom finds an arrow between two boxes of a diagram.
 var drawnRoom = regexp.MustCompile(`(?m)^ +(\w+)(?:\[.*?\])? --> (\w+)`)
 
-// TestDrawnRoomsAreTheRooms holds the first diagram of ARCHITECTURE.md to the table of who may
-// import whom.
+// TestDrawnRoomsAreTheRooms holds the first diagram of ARCHITECTURE.md to the table of which
+// package may import which.
 func TestDrawnRoomsAreTheRooms(t *testing.T) {
 	boxes := map[string]string{
 		"root": "", "instance": "internal/instance", "session": "session", "raftlog": "raftlog", "cluster": "cluster",

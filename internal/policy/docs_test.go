@@ -54,7 +54,7 @@ func TestEverythingExportedIsDocumented(t *testing.T) {
 	}
 }
 
-// obvious are methods whose meaning is fixed by the interface that everybody knows.
+// obvious are methods whose meaning is fixed by a well-known interface.
 var obvious = map[string]bool{"Error": true, "String": true, "Unwrap": true, "Is": true}
 
 func exportedReceiver(d *ast.FuncDecl) bool {
@@ -167,7 +167,7 @@ func TestReadmeSnippetsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(text), "// Output:") {
-			t.Errorf("%s has no checked output: it could be wrong without anybody noticing", path)
+			t.Errorf("%s has no checked output: it could be wrong, and no test would fail", path)
 		}
 		code.WriteString(folded(string(text)))
 	}

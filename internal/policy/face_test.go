@@ -45,7 +45,8 @@ func TestTheRootIsTheFace(t *testing.T) {
 		t.Fatal("the root is not found: the rule would pass because it sees nothing")
 	}
 	if product > faceFiles || tests > faceTests || fields > faceFields {
-		t.Errorf("the root may have %d files and %d of tests, and Node %d fields: what is no face belongs into internal/instance, and tests of whole nodes into internal/e2e",
+		t.Errorf("the root may have %d files and %d of tests, and Node %d fields: what is no face belongs into "+
+			"internal/instance, and tests of whole nodes into internal/e2e",
 			faceFiles, faceTests, faceFields)
 	}
 }

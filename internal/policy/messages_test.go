@@ -118,9 +118,9 @@ func TestQuotedMessagesAreSaid(t *testing.T) {
 		t.Errorf("docs/OPERATION.md explains %d messages: the rule would pass because it sees nothing", rows)
 	}
 	for what, row := range map[string]string{
-		"a message that nobody writes": "| `no such thing was ever said` | it | that |",
-		"a row without a quotation":    "| in its own words | it | that |",
-		"a scrap":                      "| `a` | it | that |",
+		"a message that no code writes": "| `no such thing was ever said` | it | that |",
+		"a row without a quotation":     "| in its own words | it | that |",
+		"a scrap":                       "| `a` | it | that |",
 	} {
 		if faults, _ := quoteFaults("\n## "+messages+"\n"+row+"\n", messages, literals); len(faults) != 1 {
 			t.Errorf("%s: %q", what, faults)

@@ -145,8 +145,10 @@ func TestTheSimulationMirrorsNoShell(t *testing.T) {
 func TestCopiesAreSeen(t *testing.T) {
 	var lists [2]stretch
 	for i, text := range []string{
-		`func (p *proc) Due(now int) { p.log("a"); if s := p.Core.Next(now); s > 0 { p.Core.Take(s); return }; for range now { p.Tick() } }`,
-		`func (n *node) due(at int) { if x := n.core.next(at); x > 0 { n.core.take(x); return }; for range at { n.tick() }; n.stop() }`,
+		`func (p *proc) Due(now int) { p.log("a"); if s := p.Core.Next(now); s > 0 { p.Core.Take(s); return }; ` +
+			`for range now { p.Tick() } }`,
+		`func (n *node) due(at int) { if x := n.core.next(at); x > 0 { n.core.take(x); return }; ` +
+			`for range at { n.tick() }; n.stop() }`,
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "p.go", "package p; "+text, parser.SkipObjectResolution)
 		if err != nil {

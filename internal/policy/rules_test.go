@@ -77,8 +77,8 @@ func TestFunctionsAndFilesStayReadable(t *testing.T) {
 	}
 }
 
-// isTable reports whether all that a function does is to return one literal: it is data, and as long
-// as there are rows.
+// isTable reports whether a function only returns one literal: it is data, and as long as there are
+// rows.
 func isTable(body *ast.BlockStmt) bool {
 	if len(body.List) != 1 {
 		return false

@@ -5,7 +5,8 @@
 //	go run ./internal/publish DIRECTORY
 //
 // It writes the module of the root and those below adapters, each with the version of doc.go.
-// Modules of this tree that nobody installs are left out. It reads the files that git would commit.
+// Modules of this tree that no user installs are left out. It reads the files that git would
+// commit.
 package main
 
 import (

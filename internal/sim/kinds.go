@@ -21,8 +21,8 @@ const (
 // draw draws what a call asks for, under the lock of outer if that is not nil. In a world without
 // kinds it is the mutex that it always was.
 //
-// Only locks that no caller takes permits of are nested. mortise does not detect a deadlock in which
-// a caller waits for permits, so callers must not cause one here: they would wait forever.
+// Only locks that no caller takes permits of are nested. mortise does not detect a deadlock in
+// which a caller waits for permits, so callers must not cause one here: they would wait forever.
 func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
 	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
@@ -111,11 +112,39 @@ func AlertRules() []byte {
 	b.WriteString("# Made by go run ./generate; change internal/pages/alerts.go instead.\n" +
 		"groups:\n  - name: mortise\n    rules:\n")
 	for _, a := range Alerts() {
-		fmt.Fprintf(&b, "      - alert: %s\n        expr: %s\n        for: %s\n"+
-			"        labels:\n          severity: %s\n        annotations:\n",
-			a.Name, strconv.Quote(a.Expr), a.For, a.Severity)
-		fmt.Fprintf(&b, "          summary: %s\n          description: %s\n          runbook_url: %s\n",
-			strconv.Quote(a.Summary), strconv.Quote(a.Description), strconv.Quote(a.Link()))
+		fmt.Fprintf(&b, "      - alert: %s\n", a.Name)
+		writeText(&b, 8, "expr", a.Expr)
+		fmt.Fprintf(&b, "        for: %s\n        labels:\n          severity: %s\n        annotations:\n",
+			a.For, a.Severity)
+		writeText(&b, 10, "summary", a.Summary)
+		writeText(&b, 10, "description", a.Description)
+		fmt.Fprintf(&b, "          runbook_url: %s\n", strconv.Quote(a.Link()))
 	}
 	return []byte(b.String())
+}
+
+// width is the widest line of the rules, without addresses.
+const width = 100
+
+// writeText writes a key and its text. A text that is too long for one line becomes a folded block,
+// which YAML reads as the same text: each line end is one space.
+func writeText(b *strings.Builder, indent int, key, text string) {
+	margin := strings.Repeat(" ", indent)
+	if line := margin + key + ": " + strconv.Quote(text); utf8.RuneCountInString(line) <= width {
+		b.WriteString(line + "\n")
+		return
+	}
+	b.WriteString(margin + key + ": >-\n")
+	line := ""
+	for word := range strings.SplitSeq(text, " ") {
+		if line != "" && utf8.RuneCountInString(margin+"  "+line+" "+word) > width {
+			b.WriteString(margin + "  " + line + "\n")
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	b.WriteString(margin + "  " + line + "\n")
 }
