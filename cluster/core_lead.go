@@ -24,7 +24,7 @@ type Task struct {
 	pushed   *pushing
 	attached bool
 
-	Query   *StatusQuery // set for a statusQuery, whose answer goes to StatusReplied instead of Done
+	Query   *StatusQuery // set for a status query, whose answer goes to StatusReplied instead of Done
 	inquiry *Inquiry
 }
 

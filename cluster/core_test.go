@@ -136,7 +136,7 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	}
 }
 
-// queried returns the statusQuery that a turn asks for, if any.
+// queried returns the status query that a turn asks for, if any.
 func queried(t *testing.T, acts Acts) Task {
 	t.Helper()
 	if len(acts.Tasks) != 1 || acts.Tasks[0].Query == nil {

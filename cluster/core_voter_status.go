@@ -33,7 +33,7 @@ type StatusReply struct {
 	Addr        string
 }
 
-// ReplyStatus answers a statusQuery. A leader looks again if its last look is not fresh, since it
+// ReplyStatus answers a status query. A leader looks again if its last look is not fresh, since it
 // may have lost its lead. fresh is a raft ID that was never used.
 func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a StatusReply) {
 	if q.Group != c.Founding.Group() {
@@ -160,7 +160,7 @@ func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
 	c.acts.Tasks = append(c.acts.Tasks, Task{To: to, Addr: addr, Query: &question, inquiry: q})
 }
 
-// StatusReplied records the answer to a statusQuery; ok is false if there is none. If an instance
+// StatusReplied records the answer to a status query; ok is false if there is none. If an instance
 // that does not lead names the leader, that one is asked at once.
 func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) {
 	q := e.inquiry

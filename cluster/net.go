@@ -44,7 +44,7 @@ type Net interface {
 	// and the proven ID of the answering instance, or one of the errors above. Any other error
 	// counts as silence. It returns soon after ctx ends. The question belongs to the caller.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
-	// QueryStatus sends a statusQuery to the instance to, or to any instance at the address if to
+	// QueryStatus sends a status query to the instance to, or to any instance at the address if to
 	// is zero. Its errors are those of Ask.
 	QueryStatus(ctx context.Context, addr string, to nodeid.ID, q StatusQuery) (StatusReply, error)
 	// Probe returns nil if the instance to answers at the address. Its errors are those of Ask.

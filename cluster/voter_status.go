@@ -41,7 +41,7 @@ func (c *Cluster) queryStatus(ctx context.Context, q Inquiry) (VoterStatus, erro
 	}
 }
 
-// ReplyStatus answers a statusQuery of another instance. It reports false if this instance must
+// ReplyStatus answers a status query of another instance. It reports false if this instance must
 // stay silent.
 func (c *Cluster) ReplyStatus(q StatusQuery) (StatusReply, bool) {
 	a := asked(c, func() *StatusReply {
