@@ -66,7 +66,7 @@ fips() { # FIPS 140-3
 # nothing and take ten times as long. Programs and pages take minutes under it, so they run under it
 # every night only.
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
-  ./internal/{house,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
+  ./internal/{policy,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
 longest=$(go list ./internal/e2e) # it takes longest, so it begins first
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
 # These tests take minutes under the race detector, and others run the same code under it. So they
