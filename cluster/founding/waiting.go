@@ -83,7 +83,8 @@ func (c *Core) waitingBound() string {
 		return "group " + groupName(c.group) + " is not founded yet: " + some(open) + " has not accepted its charter" +
 			c.keepNote()
 	}
-	return "group " + groupName(c.group) + " is not founded yet: a majority of its voters has not confirmed it" + c.keepNote()
+	return "group " + groupName(c.group) + " is not founded yet: a majority of its voters has not confirmed it" +
+		c.keepNote()
 }
 
 func (c *Core) waitingMember() string {
