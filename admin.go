@@ -161,7 +161,8 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 // the program has proved.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
 	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {
-		return nil, fmt.Errorf("%w: By %q has not 1 to %d bytes, or %s", ErrBadRequest, by, maxByBytes, plain.NotText)
+		return nil, fmt.Errorf("%w: By %q is empty, has more than %d bytes, or %s", ErrBadRequest, by, maxByBytes,
+			plain.NotText)
 	}
 	if err := badForce(q.Token, string(q.Reason)); err != nil {
 		return nil, err

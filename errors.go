@@ -29,7 +29,7 @@ var (
 
 	// ErrNotReady means that TryLock could not be decided: there has been no leader for 2 s, or the
 	// group is in its grace.
-	ErrNotReady = errors.New("mortise: not ready to decide")
+	ErrNotReady = errors.New("mortise: the group cannot answer now")
 
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.
 	ErrLeaving = client.ErrLeaving

@@ -252,7 +252,7 @@ const (
 
 // look sends a query to the leader, wherever it is, until there is an answer or ctx ends.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
-	doing := "look at the locks"
+	doing := "query the leader"
 	for {
 		if err := n.Err(); err != nil {
 			return nil, err
@@ -267,7 +267,7 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 			return a, ownError(err)
 		}
 		if ctx.Err() == nil {
-			doing = fmt.Sprintf("look at the locks (last answer: %v)", err)
+			doing = fmt.Sprintf("query the leader (last answer: %v)", err)
 		}
 		pause(ctx, lookPause)
 	}

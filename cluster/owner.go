@@ -134,8 +134,8 @@ func (c *Cluster) carryOut(e founding.Event) {
 	o := &c.own
 	switch e.Kind {
 	case founding.BoundTo:
-		c.cfg.Logger.Debug("bound to a charter", "group", idText(e.Group), "listed", len(e.Charter.List), "voters",
-			len(e.Charter.Voters))
+		c.cfg.Logger.Debug("accepted the proposal of a new group", "group", idText(e.Group), "listed",
+			len(e.Charter.List), "voters", len(e.Charter.Voters))
 		c.cfg.Host.Bound(e.Charter, e.Raft)
 	case founding.AllBound:
 		c.cfg.Host.AllBound(e.Group)

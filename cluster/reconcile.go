@@ -31,7 +31,7 @@ func (c *Cluster) Report() (voters.Report, bool) {
 // carry logs a step and hands it to the log.
 func (c *Cluster) carry(o lead.Carry) {
 	if o.Again {
-		c.cfg.Logger.Debug("changing the voters, again", "step", o.Step.Kind.String(), "why", o.Step.Why)
+		c.cfg.Logger.Debug("retrying a change of the voters", "step", o.Step.Kind.String(), "why", o.Step.Why)
 	} else {
 		args := []any{"step", o.Step.Kind.String(), "why", o.Step.Why}
 		if o.Step.Kind == voters.AddLearner {

@@ -227,7 +227,7 @@ func TestLooksAreAtMostOneIn50ms(t *testing.T) {
 		if n := len(n.looks(began)); n < 55 || n > 61 {
 			t.Errorf("%d looks in a minute of rest, want one each second", n)
 		}
-		if f.logged("voters") != f.logged("joined")+f.logged("born") {
+		if f.logged("voters") != f.logged("joined")+f.logged("is founded") {
 			t.Errorf("log lines while nothing changes:\n%s", strings.Join(f.logs, ""))
 		}
 	})

@@ -104,7 +104,7 @@ func (c *Cluster) belongs(e founding.Event) {
 	case c.own.back:
 		text = "back in the group, from the directory"
 	case c.own.core.Raft() != 0:
-		text = "the group is born, with this instance as a voter"
+		text = "the group is founded, with this instance as a voter"
 	}
 	c.cfg.Logger.Info(text, "group", idText(e.Group), "voters", len(e.Voters), "instance",
 		c.own.core.Founding.Instance())

@@ -53,7 +53,8 @@ func (o Options) withDefaults() Options {
 // ErrLeading is the error of a Campaign or Run whose context comes from a leadership of the same
 // election through the same node. The lock would be entered again, and one instance would lead
 // twice.
-var ErrLeading = errors.New("election: the context stands under a leadership of this election")
+var ErrLeading = errors.New("election: the context already belongs to a leadership of this election: use another " +
+	"context")
 
 // Election is one election, as one instance sees it. New creates it; it needs no Close. It is safe
 // for concurrent use.

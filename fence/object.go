@@ -35,9 +35,9 @@ type ObjectStore interface {
 
 var (
 	// ErrMissing means that there is no such row or object.
-	ErrMissing = errors.New("fence: there is none")
+	ErrMissing = errors.New("fence: no such row or object")
 	// ErrChanged means that an object has changed since it was read.
-	ErrChanged = errors.New("fence: it has changed meanwhile")
+	ErrChanged = errors.New("fence: the object has changed since it was read")
 )
 
 // putTries is how often Put tries. Each failed try means that another write succeeded, and holders

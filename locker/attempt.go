@@ -39,7 +39,7 @@ func (a *attempt) do(ctx context.Context, l Locker, key string,
 	defer stop()
 	err = l.Do(limited, key, func(ctx context.Context, token mortise.Token) error {
 		if !a.phase.CompareAndSwap(waiting, begun) {
-			return errors.New("locker: the lock came a second time, or after the call had given up")
+			return errors.New("locker: the Locker ran the function a second time, or after its caller had given up")
 		}
 		if a.admit != nil {
 			if err := a.admit(); err != nil {

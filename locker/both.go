@@ -137,7 +137,7 @@ func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 		return nil
 	})
 	if !began && ctx.Err() != nil {
-		return fmt.Errorf("locker: the first lock was held, the second not yet: lock %q: %w", key, ended(ctx))
+		return fmt.Errorf("locker: gave up waiting for the second lock while it held the first: lock %q: %w", key, ended(ctx))
 	}
 	if err != nil {
 		b.config.OnSecond(key, err)

@@ -72,7 +72,8 @@ func (l *Log) saveOne(b Batch) (err error) {
 
 // cause converts a panic to an error, and logs its stack.
 func (l *Log) cause(p any) error {
-	l.cfg.Logger.Error("panic", "cause", p, "stack", string(debug.Stack()))
+	l.cfg.Logger.Error("the Store, the Applier or another callback of this replica panicked", "cause", p, "stack",
+		string(debug.Stack()))
 	if err, ok := p.(error); ok {
 		return err
 	}

@@ -203,7 +203,7 @@ func (l shell) Event(e *Event) error {
 	l.publishSurvey() // first, so that the Applier sees the new Survey
 	switch e.Kind {
 	case LeadBegins:
-		l.cfg.Logger.Info("leading", "term", e.Term)
+		l.cfg.Logger.Info("this replica is now the leader", "term", e.Term)
 	case Restored:
 		l.taking.capture = nil // its state has been replaced
 	}

@@ -52,7 +52,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	case !who.intended.IsZero() && who.intended != self.Instance(): // after waiting
 		return no(wire.Refusal_FAILED, "this instance has begun a new incarnation")
 	case from == self.Instance():
-		return no(wire.Refusal_MALFORMED, "a node needs no stream to itself")
+		return no(wire.Refusal_MALFORMED, "the dialer has the identity of this node, which does not connect to itself")
 	case l == nil:
 		if d := p.dying[from]; d != nil {
 			return admission{}, d.done, nil

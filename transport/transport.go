@@ -89,20 +89,20 @@ var (
 	ErrClosed = errors.New("transport: closed")
 	// ErrNoLink means that there is no stream to that instance and none is being dialed: no address
 	// was given, or the last dial failed a moment ago.
-	ErrNoLink = errors.New("transport: no link")
+	ErrNoLink = errors.New("transport: not connected")
 	// ErrFull means that a bounded queue has no room: the peer reads more slowly than this node
 	// writes. Nothing of the call was queued.
-	ErrFull = errors.New("transport: queue full")
+	ErrFull = errors.New("transport: the queue to the peer is full")
 	// ErrTooLarge means that one call has more than fits into one message.
-	ErrTooLarge = errors.New("transport: too large for one message")
+	ErrTooLarge = errors.New("transport: the message is too large")
 	// ErrRefused means that the connection was refused: the machine answered that no process
 	// listens at that address.
 	ErrRefused = errors.New("transport: connection refused")
 	// ErrForeign means that the process at the address is not an instance of this cluster: it has
 	// another cluster label or another protocol, or one side refuses the other's TLS.
-	ErrForeign = errors.New("transport: foreign")
+	ErrForeign = errors.New("transport: not an instance of this cluster")
 	// ErrVersion means that a node of this cluster answered with another version of this protocol.
-	ErrVersion = errors.New("transport: other protocol version")
+	ErrVersion = errors.New("transport: the peer speaks another version of the protocol")
 	// ErrOther means that another instance answered than the intended one. [OtherError] names both.
 	ErrOther = errors.New("transport: another instance")
 	// ErrCopy means that another process with the same key is connected to that peer: one of the
@@ -117,10 +117,10 @@ var (
 	// ErrSecured means that only the other side has TLS. It is wrapped together with ErrSilent.
 	ErrSecured = errors.New("transport: the other side has TLS, and this one has none")
 	// ErrGarbage means that a peer sent what no correct peer sends. Its stream is ended.
-	ErrGarbage = errors.New("transport: garbage")
+	ErrGarbage = errors.New("transport: malformed message")
 	// ErrGroup means that a peer of another group, or of none, sent what only members of one group
 	// may send each other.
-	ErrGroup = errors.New("transport: another group")
+	ErrGroup = errors.New("transport: the peer is in another group or in none")
 )
 
 // OtherError means that Addr is now the address of another instance. It matches ErrOther with

@@ -203,7 +203,7 @@ func TestAHalfWrittenFileDoesNotCount(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Second)
-		if got := list(); !strings.Contains(got, "again and again") {
+		if got := list(); !strings.Contains(got, "changed in every attempt") {
 			t.Errorf("%s: a file that never rests has counted", got)
 		}
 		time.Sleep(time.Minute)

@@ -72,7 +72,7 @@ func (f *listFile) list(ctx context.Context) ([]string, error) {
 	text, err := readSmall(f.path)
 	for err == nil && (!f.read || !bytes.Equal(text, f.last)) {
 		if err := pause(ctx, listSettles); err != nil {
-			return nil, fmt.Errorf("%s is being written again and again", f.path)
+			return nil, fmt.Errorf("%s changed in every attempt to read it: write a new file and rename it to this name", f.path)
 		}
 		var again []byte
 		if again, err = readSmall(f.path); err == nil && bytes.Equal(again, text) {

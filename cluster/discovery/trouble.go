@@ -10,7 +10,7 @@ const maxTroubles = 3
 
 // headless is the remedy for the most common of these problems.
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is ready before the " +
-	"group is born: set publishNotReadyAddresses: true on it"
+	"group is founded: set publishNotReadyAddresses: true on it"
 
 // Trouble returns the text to append to waiting: the entries of Join that lead to no instance, or
 // only to this one. They block nothing, so package founding does not report them, but they may

@@ -25,7 +25,7 @@ func (c *Core) tentative(random Random) {
 		c.belong(c.group, c.at, c.newest(), "")
 	case c.superseded():
 	case c.now >= c.until && !c.settings.Solo:
-		c.doomed = "the group was not born in time: " + c.Waiting()
+		c.doomed = "the group was not founded in time: " + c.Waiting()
 	}
 }
 
@@ -89,7 +89,7 @@ func (c *Core) unreached(after time.Duration) string {
 		}
 	}
 	if len(c.settings.Founders) == 0 && len(reached) < c.settings.Replicas {
-		return "now " + count(len(reached), c.settings.Replicas) + " can be reached"
+		return "only " + count(len(reached), c.settings.Replicas) + " can be reached"
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 		return errors.New(c.unfit)
 	case c.phase == Bound:
 		return errors.New("group " + name +
-			" is not known to be born: start all instances of it, then it is born, or the attempt ends by itself")
+			" is not known to be founded: start all its instances, then its founding completes or ends by itself")
 	case c.settling:
 		return errors.New("this instance has just been started and is still looking for other instances: try " +
 			"again in two seconds")

@@ -39,7 +39,7 @@ func TestRecoverConditions(t *testing.T) {
 		"with a leader": {func(c *Core) uint64 { c.Leader(c.now, true); return 99 },
 			"not lost: this instance knows its leader"},
 		"hears of a leader":       {sees(leading), `not lost: "b" (b:1) knows its leader`},
-		"bound":                   {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be born"},
+		"bound":                   {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be founded"},
 		"still looking for other": {func(c *Core) uint64 { *c = *resumed(Member); return 99 }, "two seconds"},
 		"its directory is full": {func(c *Core) uint64 { c.Unsaved(Output{}, "full"); return 99 },
 			"cannot be written"},

@@ -80,10 +80,11 @@ func (c *Core) waitingBound() string {
 		}
 	}
 	if len(open) > 0 {
-		return "group " + groupName(c.group) + " is not born: " + some(open) + " has not accepted its charter yet" +
+		return "group " + groupName(c.group) + " is not founded yet: " + some(open) + " has not accepted its charter" +
 			c.keepNote()
 	}
-	return "group " + groupName(c.group) + " is not born: its voters have not committed that yet" + c.keepNote()
+	return "group " + groupName(c.group) + " is not founded yet: a majority of its voters has not confirmed it" +
+		c.keepNote()
 }
 
 func (c *Core) waitingMember() string {

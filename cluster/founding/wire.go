@@ -40,7 +40,7 @@ const (
 )
 
 // ErrMalformed is returned for bytes that are not a message of this version.
-var ErrMalformed = errors.New("birth: malformed or unknown message")
+var ErrMalformed = errors.New("founding: malformed or unknown message")
 
 func header(b []byte, kind byte) []byte { return append(b, wireVersion, kind) }
 

@@ -67,7 +67,7 @@ func sound(b []byte) bool {
 // plain reports whether mortise sends messages of this type in packets: those about one member.
 func plain(kind byte) bool { return kind < msgPushPull || kind == msgNack }
 
-var errUnsound = errors.New("cluster: a byte stream of gossip that no instance of mortise sends")
+var errUnsound = errors.New("cluster: gossip: malformed byte stream")
 
 // exchange is the reading side of a byte stream of gossip. It passes nothing on before it has
 // judged the head of the message, and at most maxExchangeBytes in all.

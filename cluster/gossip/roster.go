@@ -15,7 +15,7 @@ const maxMemberName = 64
 
 var (
 	errRosterFull = errors.New("gossip has reached its limit of members")
-	errBadMember  = errors.New("no instance of mortise sends such a member")
+	errBadMember  = errors.New("malformed data about a member")
 )
 
 // roster limits the members that memberlist knows. memberlist forgets a member that has left only

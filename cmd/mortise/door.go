@@ -317,7 +317,7 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.ParseUint(cmp.Or(r.FormValue("after"), "0"), 10, 64)
 	if err != nil {
-		refuse(w, bad("after %q is no position", r.FormValue("after")))
+		refuse(w, bad("after is %q, want the position of an earlier event", r.FormValue("after")))
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())

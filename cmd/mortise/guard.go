@@ -23,7 +23,8 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 		shown, _ := bearer(r)
 		switch {
 		case fromPage(r):
-			say(w, http.StatusForbidden, problem{"web pages are not served here", "forbidden", nil})
+			say(w, http.StatusForbidden, problem{"requests of web pages are refused, except those of this " +
+				"agent's own page", "forbidden", nil})
 		case !anyHost && host != "localhost" && (ip == nil || !ip.IsLoopback()):
 			say(w, http.StatusForbidden, problem{"use a loopback address or localhost, not " +
 				strconv.Quote(r.Host), "forbidden", nil})

@@ -55,7 +55,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 	case o.try && o.wait != 0:
 		return usageError("-n and -w exclude each other: set one")
 	case o.wait < 0 || o.grace < 0:
-		return usageError("a time is negative")
+		return usageError("-w and -kill-after must not be negative")
 	case o.permits != 0 && o.of == 0 || o.of != 0 && o.permits == 0:
 		return usageError("--permits and --of belong together")
 	}

@@ -60,7 +60,7 @@ func remedy(state DiskState) string {
 		return "free or repair the disk; restart this instance if it does not vote again within 2 minutes, or if " +
 			"no leader answers"
 	case DiskHung:
-		return "see to the disk; restart this instance if its call never returns"
+		return "check the disk; restart this instance if the write that has not returned never does"
 	case DiskRemoved:
 		return "restart this instance while the other voters run: it makes a new directory and gets a vote again"
 	}

@@ -13,5 +13,5 @@ var (
 	errNoVoter = errors.New("mortise: this instance is not a voter")
 
 	// errNoPeer is returned for a snapshot that does not come from a replica of this group.
-	errNoPeer = errors.New("mortise: the address book here has another instance under that raft ID")
+	errNoPeer = errors.New("mortise: the group's configuration names another instance for the raft ID of the sender")
 )

@@ -84,7 +84,7 @@ func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 		case errors.Is(err, client.ErrStillHeld):
 			return err
 		case err != nil:
-			n.logger.Info("the session was not closed and runs out by itself", "why", err)
+			n.logger.Info("a session could not be closed; it expires by itself", "why", err)
 		}
 	}
 	return nil

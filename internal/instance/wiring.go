@@ -180,7 +180,7 @@ func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	}
 	err := n.port.Send(nodeid.Endpoint{ID: to}, transport.Frame{Replies: replies})
 	if err != nil {
-		n.logger.Debug("a peer does not take its replies, its attachments end", "peer", to, "error", err)
+		n.logger.Debug("replies could not be sent to a peer; its sessions must attach again", "peer", to, "error", err)
 	}
 	return err
 }

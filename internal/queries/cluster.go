@@ -24,8 +24,9 @@ const (
 )
 
 var (
-	errSilence = errors.New("mortise: this question gets no answer")
-	errBounds  = errors.New("mortise: an answer about the voters exceeds its limits")
+	errSilence = errors.New("mortise: this instance is stopping or takes no part in a group, so it does not " +
+		"answer this query")
+	errBounds = errors.New("mortise: the answer about the voters is malformed: a list or a text in it is too long")
 )
 
 // DiskServer answers the questions of other instances about disks.

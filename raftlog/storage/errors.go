@@ -15,7 +15,7 @@ var (
 	ErrCopied = errors.New("storage: the directory is a copy")
 
 	// ErrEnded is returned by Dir.Log for a raft ID whose log has ended in that directory.
-	ErrEnded = errors.New("storage: this log has ended")
+	ErrEnded = errors.New("storage: the log of this raft ID has ended")
 
 	// ErrLogOpen is returned by Dir.Log and Dir.DropLog while a log that Log returned is not
 	// closed.

@@ -29,7 +29,7 @@ var (
 	// to end.
 	ErrInGrace = errors.New("mortise: the group is in its grace period and grants nothing yet")
 	// ErrNoLeader answers a try request if no leader was found for two seconds.
-	ErrNoLeader = errors.New("mortise: no leader for two seconds")
+	ErrNoLeader = errors.New("mortise: no leader has answered for two seconds")
 	// ErrLeaving means that the instance has begun to leave and accepts no new requests.
 	ErrLeaving = errors.New("mortise: the node is leaving")
 	// ErrStillHeld is what CloseSession returns while locks are held.
@@ -38,7 +38,7 @@ var (
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
 	// ErrNoRoom means that a limit on a number, or a byte budget, is reached. A *BudgetError names
 	// the budget. Waiting does not change that.
-	ErrNoRoom = errors.New("mortise: a limit of the group is reached")
+	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
 	// ErrRefused means that the group refused a request for a reason without an error of its own.
 	// The text names it.
 	ErrRefused = errors.New("mortise: the group refused the request")

@@ -345,11 +345,11 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 	}
 	if e.stays && r.Code == lockfsm.TooManySessions {
 		// There was no room to keep it, so it has ended.
-		c.drop(e, fmt.Errorf("%w: the hold could not be kept and has ended", ErrNoRoom))
+		c.drop(e, fmt.Errorf("%w: the hold could not be detached from its session and has ended", ErrNoRoom))
 		return
 	}
 	if err := BudgetErrorOf(r.Code, r.Budget); e.stays && err != nil {
-		c.drop(e, fmt.Errorf("the hold could not be kept and has ended: %w", err))
+		c.drop(e, fmt.Errorf("the hold could not be detached from its session and has ended: %w", err))
 		return
 	}
 	if r.Code != lockfsm.Done && r.Code != lockfsm.Finished {
