@@ -104,15 +104,15 @@ var verb = regexp.MustCompile(`%[-+# 0-9.*\[\]]*[a-zA-Z]`)
 // textTable returns the table of the texts in product code.
 func textTable(files []source) string {
 	var table strings.Builder
-	rooms := map[string][]source{}
+	pkgs := map[string][]source{}
 	for _, s := range files {
 		if !s.test && !s.generated && !notProduct.MatchString(s.pkg) {
-			rooms[s.pkg] = append(rooms[s.pkg], s)
+			pkgs[s.pkg] = append(pkgs[s.pkg], s)
 		}
 	}
-	for _, pkg := range slices.Sorted(maps.Keys(rooms)) {
+	for _, pkg := range slices.Sorted(maps.Keys(pkgs)) {
 		seen := map[string]bool{}
-		for _, s := range rooms[pkg] {
+		for _, s := range pkgs[pkg] {
 			collect(s.file, "status", func(kind, text string) {
 				row := "| " + kind + " | " + strings.NewReplacer("|", "\\|", "\n", "\\n").Replace(text) + " |\n"
 				if kind == "-" || seen[row] || strings.ContainsAny(text, "\t\x00") || // a script, or input of a hash
