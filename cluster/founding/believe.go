@@ -8,14 +8,13 @@ import (
 )
 
 // This file decides which instances are believed about the group's configuration. An instance
-// proves only its ID, and every holder of the secret can run one. So only two kinds are believed:
-// voters of the configuration that is known here, and the leader that this instance is attached to,
-// because a voter has named it. Anything else is only a hint to ask those.
+// proves only its ID, and every holder of the secret can run one. So only voters of the known
+// configuration are believed, and the leader that this instance is attached to, because a voter has
+// named it. Any other word is a hint to ask those.
 
 // Guide sets the leader to which this instance is attached. Zero means none.
 func (c *Core) Guide(leader nodeid.ID) { c.guide = leader }
 
-// votes reports whether the newest known configuration names the instance as a voter.
 func (c *Core) votes(instance nodeid.ID) bool {
 	return slices.ContainsFunc(c.newest(), func(v Voter) bool { return v.Instance == instance && !v.Learner })
 }
@@ -27,13 +26,13 @@ func (c *Core) believes(from nodeid.ID) bool {
 
 // hinted handles a configuration told by an instance that is not believed. Without a leader this
 // instance asks the known voters anyway. If none of them has answered for the largest TTL, they may
-// all have been replaced while it was cut off. Then this life ends. The next one begins without a
-// group, and has to trust the instances that it meets.
+// all have been replaced, and this life ends. The next one begins without a group, and has to trust
+// the instances that it meets.
 //
 // An instance with a directory does not give up its group. The group may need its vote, and other
 // directories rely on its answers, because voters keep their IDs. Confirmations prove nothing,
-// because new IDs cost nothing. It waits for a voter that it knows. If all of those have lost their
-// directories, an operator has to empty its directory.
+// because new IDs cost nothing. It waits for a voter that it knows, or for an operator to empty its
+// directory.
 func (c *Core) hinted(at uint64, voters []Voter) {
 	if at <= c.at || c.phase != Member || c.settling {
 		return
@@ -45,7 +44,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 		return
 	}
 	if holds(voters, c.raft) {
-		return // even the hint says that this replica still counts: its voters will come back
+		return // this replica still counts even by the hint, so its voters will come back
 	}
 	if c.durable {
 		return
@@ -58,8 +57,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 // unguided returns for how long no other known voter has answered.
 func (c *Core) unguided() time.Duration { return c.now - max(c.guided, c.since) }
 
-// lost reports whether no known voter has answered for so long that all of them may have been
-// replaced.
+// lost reports whether the known voters were silent for so long that all may have been replaced.
 func (c *Core) lost() bool {
 	return c.unguided() > max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
 }

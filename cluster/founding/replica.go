@@ -13,9 +13,8 @@ type replica struct {
 	term   uint64 // of the newest leader that has prepared this life
 	used   []Used // raft IDs that are over, oldest first
 	usedAt uint64 // a Prepare up to this configuration may name an ID that is no longer in used
-	// lingers is a removed replica that still runs until a leader says that its vote is no longer
-	// needed: others may not know yet that the configuration without it is committed. Zero means
-	// none.
+	// a removed replica that still runs until a leader says that its vote is no longer needed. Zero
+	// means none.
 	lingers uint64
 }
 
