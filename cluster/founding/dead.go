@@ -209,8 +209,8 @@ func (c *Core) later(after time.Duration) (list []Configuration) {
 	return list
 }
 
-// majority reports whether meant selects a majority of the voters, of each half in a joint
-// configuration.
+// majority reports whether meant selects a majority of the voters. A joint configuration needs one
+// in each half.
 func (g *Configuration) majority(meant func(Voter) bool) bool {
 	half := func(in func(Voter) bool) bool {
 		n, all := 0, 0

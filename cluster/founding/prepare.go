@@ -27,6 +27,7 @@ const (
 	Declined                      // not now, Detail is the reason; the ID was not used
 )
 
+// PrepareAnswer is the answer to a Prepare.
 type PrepareAnswer struct {
 	Instance nodeid.ID // the instance that answers, by its connection; not in the message
 	Raft     uint64

@@ -20,6 +20,7 @@ type Configuration struct {
 	told     bool     // the halves are known
 }
 
+// Standing is what an answer says about the replica of the answering instance.
 type Standing struct {
 	Raft    uint64        // the replica that runs there and has not retired. Zero means none
 	Names   []string      // of the answer's Voters, in their order; empty where unknown
