@@ -69,7 +69,7 @@
 //
 // A life is over if its address refuses connections, or if another instance proves there that it is
 // a different one. Silence, gossip, an unsigned refusal and another program at that address prove
-// nothing. A replica is also over if its own instance has reported it on its own link (Gone).
+// nothing. A replica is also over if its own instance has reported it on its own link (PeerLost).
 //
 // A partition of any length heals. Every five to ten seconds some of the missing addresses are
 // tried, at most four at a time, forever: founders that were met, former members, and with Replicas

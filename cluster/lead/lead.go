@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Times of looking after the voters.
 const (
 	Pause = 50 * time.Millisecond // the shortest time between two looks
 
@@ -25,13 +24,12 @@ type Lead struct {
 	term       uint64
 	looked     bool
 	at         time.Duration // of the last look
-	next       time.Duration // when the last step asks for another look. Zero means that it does not
+	next       time.Duration // when the last step asks for another look. Zero means never
 	facts      voters.Facts  // of the last look
 	carried    carried
 	said       voters.Step // the step last handed to the log in this term
 }
 
-// carried is the last step that was handed to the log.
 type carried struct {
 	step  voters.Step
 	facts voters.Facts
