@@ -71,7 +71,7 @@ func (cfg Config) withDefaults() Config {
 		cfg.Wall = time.Now
 	}
 	if cfg.Random == nil {
-		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends if the system has no randomness
+		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends without randomness
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()

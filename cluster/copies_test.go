@@ -90,7 +90,7 @@ func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	})
 }
 
-// Of two started at once from one copied directory exactly one refuses.
+// If two start at once from one copied directory, exactly one refuses.
 func TestTwinsStartedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

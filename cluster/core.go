@@ -63,10 +63,10 @@ type Core struct {
 	raft      uint64                   // of this life. Zero means no replica that counts
 	unfit     bool                     // the directory cannot be written
 	join      []founding.Entry         // what Join resolves to
-	peers     map[string]gossip.Meta   // by memberlist's name: what gossip sees, including this instance
+	peers     map[string]gossip.Meta   // what gossip sees, by memberlist's name, with this instance
 	moved     bool                     // join or peers have changed since Founding.Places
 	rivals    map[string]time.Duration // since when an address hints at another group with a leader
-	rival     founding.InstanceInfo    // a member of such a group that has confirmed it. Zero means none
+	rival     founding.InstanceInfo    // a member of such a group that has confirmed it; may be zero
 	find      finder
 	spread    spreading
 	lead      lead.Lead

@@ -50,9 +50,9 @@ type Step uint8
 // The steps of a departure. Part is the last one.
 const (
 	Release Step = iota + 1 // wait until it holds no lock, or its time is over
-	Ask                     // ask the leader about the replica, for at most Leaderless; the answer goes to Heard
+	Ask                     // ask the leader about the replica, at most Leaderless; then Heard
 	Pause                   // wait for DepartPoll
-	Part                    // close its session if it holds no lock, within FinalWait if Alone, and stop
+	Part                    // close its session if it holds no lock, within FinalWait if Alone; stop
 )
 
 // Leaver is what an instance that leaves knows about itself.

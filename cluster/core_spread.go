@@ -42,8 +42,8 @@ type pushing struct {
 }
 
 // Configured processes a configuration that was applied here or told by a voter or the leader. at
-// is the log index of the entry that made it. A configuration older than the known one changes
-// nothing here. One with the number of the known one, or with at == 0, may bring newer addresses.
+// is the log index of the entry that made it. One older than the known one changes nothing here.
+// One with the same number, or with at == 0, may bring newer addresses.
 func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	if group == 0 || group != c.Founding.Group() {
 		return
@@ -113,9 +113,9 @@ func (c *Core) remember(before []Voter) {
 }
 
 // succeed makes a leader announce a new configuration to the replicas that it leaves out (rule 14
-// of package founding) and to the attached instances, so that these know the present voters when
-// the leader is gone. Several changes within a second may replace all voters, and an instance that
-// knows none of the new ones has to begin anew. The replicas that stay learn it from the log.
+// of package founding) and to the attached instances. Several changes within a second may replace
+// all voters, and an instance that knows none of the new ones has to begin anew when the leader is
+// gone. The replicas that stay learn it from the log.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {

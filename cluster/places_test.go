@@ -116,7 +116,7 @@ func TestInstanceAtANewAddressIsFoundBehindItsName(t *testing.T) {
 		f.raft(20 * time.Second)
 		f.oneGroup()
 		for _, n := range f.nodes {
-			n.in.post(func() { n.own.core.find.next = n.now() + time.Hour }) // the search for lost peers is off
+			n.in.post(func() { n.own.core.find.next = n.now() + time.Hour }) // no search for lost peers
 		}
 		f.nodes[2].stop()
 		f.raft(time.Second)

@@ -19,7 +19,7 @@ const (
 	// for functions, which often call a service that counts calls
 	resolveEveryFunc = 2 * time.Second
 	always           = time.Duration(1) << 62 // never needs another lookup: an IP address
-	idle             = time.Hour              // until the next call of Due if nothing has to be looked up
+	idle             = time.Hour              // until the next Due if nothing has to be looked up
 	loudEvery        = time.Minute            // between two log lines about panics of one function
 )
 
@@ -103,7 +103,7 @@ func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Att
 			continue
 		}
 		pause := r.pauseAfter(led)
-		r.next = min(r.next, now+pause+pause/4) // a lookup planned under a leader is due earlier without one
+		r.next = min(r.next, now+pause+pause/4) // due earlier without a leader than planned with one
 		if r.next > now {
 			next = min(next, r.next)
 			continue

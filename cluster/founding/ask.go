@@ -64,7 +64,6 @@ func (c *Core) pace(salt uint64, places int) time.Duration {
 	return atRandom(every, salt)
 }
 
-// atRandom returns a random time from every to twice that.
 func atRandom(every time.Duration, salt uint64) time.Duration {
 	return every + time.Duration(mix(salt)%uint64(every))
 }

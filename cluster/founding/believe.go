@@ -7,10 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides which instances are believed about the group's configuration. An instance
-// proves only its ID, and every holder of the secret can run one. So only voters of the known
-// configuration are believed, and the leader that this instance is attached to, because a voter has
-// named it. Any other word is a hint to ask those.
+// This file decides which instances are believed about the group's configuration: the voters of the
+// known one, and the leader to which this instance is attached. The package comment gives the
+// reasons.
 
 // Guide sets the leader to which this instance is attached. Zero means none.
 func (c *Core) Guide(leader nodeid.ID) { c.guide = leader }
@@ -19,20 +18,17 @@ func (c *Core) votes(instance nodeid.ID) bool {
 	return slices.ContainsFunc(c.newest(), func(v Voter) bool { return v.Instance == instance && !v.Learner })
 }
 
-// believes reports whether an instance is believed about the group's configuration.
 func (c *Core) believes(from nodeid.ID) bool {
 	return c.votes(from) || !from.IsZero() && from == c.guide
 }
 
 // hinted handles a configuration told by an instance that is not believed. Without a leader this
-// instance asks the known voters anyway. If none of them has answered for the largest TTL, they may
-// all have been replaced, and this life ends. The next one begins without a group, and has to trust
-// the instances that it meets.
+// instance asks the known voters anyway. If none of them has answered for the largest TTL, this
+// life ends, and the next one has to trust the instances that it meets.
 //
 // An instance with a directory does not give up its group. The group may need its vote, and other
 // directories rely on its answers, because voters keep their IDs. Confirmations prove nothing,
-// because new IDs cost nothing. It waits for a voter that it knows, or for an operator to empty its
-// directory.
+// because new IDs cost nothing.
 func (c *Core) hinted(at uint64, voters []Voter) {
 	if at <= c.at || c.phase != Member || c.settling {
 		return

@@ -41,9 +41,9 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	c.take(at, voters)
 }
 
-// take replaces the known configuration by a newer one and reports whether it did. If the old one
-// names this instance's replica and the new one does not, the replica was removed. A replica that
-// was only prepared is in no configuration yet, so its absence means nothing.
+// take replaces the known configuration by a newer one and reports whether it did. The replica here
+// was removed if the old one names it and the new one does not. One that was only prepared is in no
+// configuration yet.
 func (c *Core) take(at uint64, voters []Voter) bool {
 	if len(voters) == 0 || len(voters) > maxVoters { // none has had so many, and none could be sent
 		return false

@@ -178,8 +178,8 @@ func (c *Core) decide(random Random) {
 }
 
 // restart is the restart in place, the only way back to Newborn. It forgets all that a killed
-// process forgets, so it is as safe as being killed. With a directory the next State, without the
-// charter and its raft ID, is stored before the new life sends anything.
+// process forgets, so it is as safe as being killed. With a directory the next State is stored
+// before the new life sends anything.
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{

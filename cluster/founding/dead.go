@@ -66,11 +66,10 @@ func (c *Core) dead(after time.Duration) bool {
 }
 
 // stuck reports whether no voter of a configuration can ever win an election in it, though a
-// majority runs. Each voter is over, has applied another configuration, or cannot get a majority of
-// votes. A voter refuses a candidate whose log is behind its own. It also refuses one that its
-// applied configuration does not name, since it ignores messages with an unknown raft ID. This
-// state arises if a leader that changed the voters dies before all of them know it. stuck uses only
-// answers from the time when all messages of that leader must have arrived.
+// majority runs. A voter refuses a candidate whose log is behind its own, or that its applied
+// configuration does not name, since it ignores messages with an unknown raft ID. This state arises
+// if a leader that changed the voters dies before all of them know it. stuck uses only answers from
+// the time when all messages of that leader must have arrived.
 func (c *Core) stuck(g Configuration) bool {
 	since := c.whole + hearsayOver
 	if c.whole == 0 || c.now <= since {

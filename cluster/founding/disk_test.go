@@ -91,7 +91,6 @@ func (s *slot) persist(out *Output) bool {
 	return true
 }
 
-// again returns a function that ticks only this life.
 func (s *slot) again() func() {
 	life := s.life
 	return func() {

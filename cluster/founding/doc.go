@@ -90,22 +90,21 @@
 // # When a group in memory is given up
 //
 // A voter is alive if the same life has answered within four seconds that its replica runs. It is
-// over if its replica can never vote again. That is proved if its own life reports that the replica
-// no longer runs or says goodbye, or if another life answers at its address or, with Founders,
-// under its name. A voter of unknown name is over once other lives answer to the names of all
-// founders. Alive outranks over. A silent voter is neither.
+// over if its replica can never vote again: its own life reports that the replica no longer runs or
+// says goodbye, or another life answers at its address or, with Founders, under its name. A voter
+// of unknown name is over once other lives answer to the names of all founders. Alive outranks
+// over. A silent voter is neither.
 //
 // A group can elect if the voters that are not over form a majority in a configuration that counts:
 // the newest known one, or one that a live voter has applied. A joint configuration needs a
 // majority of each half. A group that cannot elect is dead.
 //
 // The newest known configuration may be hearsay: a leader told it and died before another replica
-// applied it. A candidate campaigns by the configuration that it has applied, so hearsay elects
-// only if one of its voters has applied it or may yet do so. It stops counting when, for thirty
-// seconds without a break, each of its voters was over, or was running and reported another applied
-// configuration. A silent link ends after 25 s, so by then all messages of the dead leader have
-// arrived or are lost. Hearsay still counts while a voter is silent, has applied nothing, or runs a
-// build that does not report what it has applied.
+// applied it. Nothing can be elected by it unless one of its voters has applied it or may yet do
+// so. It stops counting when, for thirty seconds without a break, each of its voters was over, or
+// was running and reported another applied configuration. A silent link ends after 25 s, so by then
+// all messages of the dead leader have arrived or are lost. Hearsay still counts while a voter is
+// silent, has applied nothing, or runs a build that does not report what it has applied.
 //
 // A member gives up its group only if all of this holds:
 //
@@ -116,13 +115,12 @@
 //
 // A new group needs the Founders of this instance and of its group, together, also in the next
 // life. So an instance that names only itself cannot found a group beside the one that it had
-// joined. A life that is over stays over, so a dead group stays dead, in whatever order questions,
-// dials and elections come.
+// joined. A life that is over stays over, so no timing of questions, dials and elections revives a
+// dead group.
 //
 // With Replicas, replacements at new addresses look like instances beside voters that are cut off.
-// So a voter also counts as over if it was silent for ten minutes while Replicas instances
-// answered. This is the only case that time decides: a majority that is cut off for longer loses
-// its group.
+// So a voter is also over if it was silent for ten minutes while Replicas instances answered. Only
+// this is decided by time: a majority that is cut off for longer loses its group.
 //
 // When another group has a leader, an instance without a replica leaves its group if no majority of
 // its voters answers. An instance with a replica leaves only if its group is dead.
@@ -130,22 +128,19 @@
 // # Whose word counts
 //
 // The transport proves which instance is at the other end of a connection, and nothing else. Every
-// holder of the secret can run an instance and can lie. Therefore (believe.go):
+// holder of the secret can run an instance and can lie. So this is believed (believe.go):
 //
-//   - An instance is believed about itself: its phase, its settings and, for a voter with a
-//     directory, its address. Its ID comes from the connection and never from the message.
-//   - A configuration is believed from a voter of the newest known configuration. It is also
-//     believed from the leader to which this instance is attached (Guide), because such a voter has
-//     named that leader. Numbers are bounded, so that no lie can make every true configuration look
-//     old.
-//   - A configuration from any other instance is a hint. At most it makes this instance ask the
-//     voters that it knows (Inquire).
-//   - That a group is born is believed from a voter, the leader, or an instance on the charter's
-//     list.
-//   - That this directory is a copy, or was restored from an older one, is believed from voters,
-//     from the instances on the charter's list, and from a process that has proved the same ID.
-//   - That operators gave up the group of this directory is believed from an instance of the group
-//     that replaced it. That instance must be at an address that Join names, and no known voter may
+//   - Of any instance: its own phase, settings and, for a voter with a directory, address. Its ID
+//     comes from the connection and never from the message.
+//   - Of a voter of the newest known configuration: a configuration. Also of the leader to which
+//     this instance is attached (Guide), because such a voter has named it. Numbers are bounded, so
+//     that no lie can make every true configuration look old. Any other instance's word is a hint:
+//     at most it makes this instance ask the voters that it knows (Inquire).
+//   - Of a voter, the leader, or an instance on the charter's list: that a group is born.
+//   - Of voters, instances on the charter's list, and a process that has proved the same ID: that
+//     this directory is a copy, or was restored from an older one.
+//   - Of an instance of the group that replaced this one's: that operators gave up the group of
+//     this directory. That instance must be at an address that Join names, and no known voter may
 //     have answered for the largest TTL.
 //   - A newborn knows no voter. It believes every instance that the transport admits.
 //
@@ -167,28 +162,26 @@
 // that it is newborn or bound to this very charter, no voter of an earlier group of theirs is left.
 // In detail:
 //
-//   - A founder whose directory holds a group is a member after each start, not a newborn. So a
-//     group in directories blocks founding until a founder loses its directory or an operator gives
-//     the group up there.
-//   - A charter that supersedes a group changes nothing here: the founders that gave it up are
-//     newborn. Another instance that keeps the old group in its directory has no vote. It blocks
-//     founding if it answers behind Join; otherwise it leaves the old group when it meets the new
-//     one.
+//   - A founder whose directory holds a group is a member after each start, not a newborn. So such
+//     a group blocks founding until a founder loses its directory or an operator gives the group up
+//     there.
+//   - Founders that gave a group up are newborn. Another instance that keeps that group in its
+//     directory has no vote. It blocks founding if it answers behind Join; otherwise it leaves the
+//     old group when it meets the new one.
 //   - If the list of founders is renamed, the voters of an earlier group may be founders of the
-//     earlier list only, and their answers are not required. So a founder also asks other addresses
-//     behind Join, all of them or 16 at random. It founds nothing while one of them belongs to a
-//     group that has a leader, is a member of a group of other founders, or is bound to another
-//     charter. That is no proof. Two groups can have leaders if the lists have no common majority
-//     while the earlier group lives in memory and none of its members can be reached. Rename
-//     through a group that has a leader (rule 15), or stop the earlier instances first.
+//     earlier list only. So a founder also asks other addresses behind Join, all of them or 16 at
+//     random. It founds nothing while one of them belongs to a group that has a leader, is a member
+//     of a group of other founders, or is bound to another charter. That is no proof. Two groups
+//     can have leaders if the lists have no common majority while the earlier group lives in memory
+//     and none of its members can be reached. Rename through a group that has a leader (rule 15),
+//     or stop the earlier instances first.
 //   - A single founder has no other founder to ask, so it founds nothing while an address behind
 //     Join is silent.
 //   - If two processes use one name and both answer, nothing is founded. If one of them cannot be
 //     reached, it may vote in an earlier group. A majority of such processes would be two groups.
 //
-// A later group has a later founding time. This needs the clocks on its list to agree, within half
-// the grace, with the clocks on the earlier list, and the earlier group to have lived long enough
-// to grant anything.
+// A later group has a later founding time if the clocks on its list agree, within half the grace,
+// with those on the earlier list, and the earlier group has lived long enough to grant anything.
 //
 // As long as one voter answers a member, no instance without a vote can change the member's view of
 // its group, end its replica or use up its raft ID.
@@ -208,27 +201,26 @@
 // The core does no I/O. State returns what must be stored, and Revision counts its changes. If
 // Revision has changed after an Ask or a Tick, the host stores State atomically before it sends the
 // answer, carries out the events and puts the questions. If storing fails, it drops the answer;
-// Unsaved returns what may still be done. So these are durable before others can observe them: the
-// accepted charter with its raft ID, Born, joining a running group, a replica prepared, removed or
-// retired, and the restart in place, which removes charter and raft ID from the State.
+// Unsaved returns what may still be done. So no other instance observes anything that is not
+// durable: the accepted charter with its raft ID, Born, joining a running group, a replica
+// prepared, removed or retired, and the restart in place.
 //
 // A start with a stored charter begins as Bound or Member with the stored ID. It first settles
 // (Settling): it asks every address that it knows until all have answered or refused, for at most a
-// second and a half. A process with its ID at another address, or word of a newer start than its
-// own, bars it forever (Barred). Then its directory was copied or restored from an older copy, and
-// a raft ID with an older log would take back its votes. Resuming instances do not count for others
-// until they take part, so a copy that is turned away leaves no trace.
+// second and a half. A process with its ID at another address, or word of a newer start, shows that
+// its directory is a copy or was restored from one. That bars it forever (Barred), since a raft ID
+// with an older log would take back its votes. Resuming instances do not count for others until
+// they take part, so a copy that is turned away leaves no trace.
 //
 // A newborn that starts again takes a new ID. Its refusals were not stored, so under the old ID it
 // could accept a charter that it had refused.
 //
 // The time of rule 5 counts only while every instance that the settings ask for is in reach.
 // Otherwise one instance could learn Born and keep the group while the others restart one by one
-// and give up. The group would have lost its majority though no directory is lost. The condition
-// costs nothing: without that instance no other group could be founded either.
+// and give up: a group without a majority though no directory is lost. The condition costs nothing,
+// because without that instance no other group could be founded either.
 //
-// Rule 7 holds wherever an instance that keeps a directory's group is met, not only at an address
-// that Join names.
+// Rule 7 holds wherever an instance that keeps a directory's group is met, not only behind Join.
 //
 // # Recovery
 //
@@ -237,9 +229,9 @@
 // The instance is then newborn, its directory records the group that was given up, and the next
 // charter names it (Supersedes).
 //
-// A member of such a group leaves it on its own if it has no leader, meets the new group at an
-// address that Join names, and has heard no known voter for the largest TTL. Until then it blocks
-// founding and is named, if it is a founder, or has a directory and answers behind Join.
+// A member of such a group leaves it on its own when it meets the new group and the conditions of
+// "Whose word counts" hold. Until then it blocks founding and is named, if it is a founder, or has
+// a directory and answers behind Join.
 //
 // The founding time is above every clock and every token that an instance on the list has seen
 // (Floor). If that is further ahead of a clock than rule 3 allows, nothing is founded, and Waiting
@@ -283,8 +275,8 @@
 //
 // Only a leader of its own group is a reason for a member to stay. Otherwise a member whose group
 // has lost all its voters could never join the group founded since. A leader of another group is a
-// reason to leave, because its founding proves that no voter of the old group is left. Only answers
-// to questions asked after the largest TTL was over count: older ones may describe the time before.
+// reason to leave, because its founding proves that no voter of the old group is left. Answers to
+// questions asked before the largest TTL was over do not count: they may describe the time before.
 //
 // "Are you bound to this charter?" and "Is it born?" are part of "who are you?". A life never
 // leaves its charter, so the answer is the same, and one message fewer can be lost, repeated or
@@ -294,9 +286,9 @@
 // accepting. This only avoids charters that rule 3 would refuse, and lets each instance name what
 // the founding waits for.
 //
-// Rule 6 counts two instances as different only if they were met at the same time. Otherwise an
-// instance that restarted at another address would count twice for a few seconds, and a living
-// group would be given up.
+// Rule 6 counts two instances as different only if they were met at the same time. Otherwise one
+// that restarted at another address would count twice for a few seconds, and a living group would
+// be given up.
 //
 // # Refused alternatives
 //

@@ -29,7 +29,6 @@ func resumed(phase Phase) *Core {
 	return c
 }
 
-// b is the answer of the other instance.
 func b(phase Phase) InstanceInfo {
 	w := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: phase, Life: 2, Durable: true, Rules: 3,
 		WallUnixMS: 1_000_000}

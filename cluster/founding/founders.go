@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// This file is rule 3 with Founders. The charter lists exactly the founders, so their answers are
-// required. Answers of other instances count if they arrive; their silence does not. A single
-// founder would need no answer at all, while a group of other founders may live behind a partition.
-// So in that case silence behind Join blocks.
+// This file is rule 3 with Founders. The answers of the founders are required. Answers of other
+// instances count if they arrive; their silence does not. A single founder would need no answer at
+// all, while a group of other founders may live behind a partition. So then silence behind Join
+// blocks.
 
 // founding returns what keeps a founder from accepting the charter. Nil means any charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {

@@ -212,7 +212,6 @@ func (c *Core) keep(old []*place, addr string, why kept) {
 	c.places = slices.Insert(c.places, at, p)
 }
 
-// find returns the index of the address in places sorted by address, and whether it is there.
 func find(places []*place, addr string) (int, bool) {
 	return slices.BinarySearchFunc(places, addr, func(p *place, a string) int { return cmp.Compare(p.addr, a) })
 }

@@ -66,10 +66,9 @@ func (c *Core) led() string {
 }
 
 // superseded ends this life if operators have given up its group while this instance was out of
-// reach: it has met an instance of the replacing group, which has a leader. The voters have new IDs
-// since and can prove nothing, so the conditions on the address and on the known voters replace a
-// proof. Otherwise any holder of the secret could end the group's directories one by one, during an
-// election or a restart.
+// reach: it has met an instance of the replacing group. The voters have new IDs since and can prove
+// nothing. Without the other conditions any holder of the secret could end the group's directories
+// one by one, during an election or a restart.
 func (c *Core) superseded() bool {
 	if c.leader || !c.durable || c.settings.Solo || !c.lost() {
 		return false

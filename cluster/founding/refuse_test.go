@@ -237,7 +237,6 @@ func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	}
 }
 
-// proposer returns a core that has bound itself to its own charter and waits for instance 7.
 func proposer(t *testing.T) *Core {
 	t.Helper()
 	c, _ := pair()

@@ -53,8 +53,7 @@ func (c *Core) spend() uint64 {
 }
 
 // remove ends the present raft ID and emits Removed. The replica runs until the host reports
-// Retired, also after the next start with a directory: a crash must not take away a vote that
-// others may need.
+// Retired: a crash must not take away a vote that others may need.
 func (c *Core) remove() {
 	raft := c.spend()
 	c.lingers = raft

@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides which places are asked, and when. The package comment describes the pattern.
+// This file decides which places are asked, and when, as the package comment describes.
 
 // everyone reports whether every instance is a founder, so that each has to ask all others.
 func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
@@ -57,7 +57,6 @@ func (c *Core) put(p *place, pause time.Duration) {
 	p.next = c.now + pause
 }
 
-// askPlaces asks the places that are due and returns when the next one is.
 func (c *Core) askPlaces(random Random) time.Duration {
 	next := c.now + time.Hour
 	curious := c.curious()

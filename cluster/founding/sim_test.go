@@ -96,7 +96,7 @@ func troubled(seed uint64, plant string, trace bool) *world {
 		w.slots[w.rng.IntN(len(w.slots))].settings.SessionTTL = 3 * time.Second
 	}
 	if found := w.slots[0].settings; w.rng.IntN(6) == 0 && max(found.Replicas, len(found.Founders)) > 1 {
-		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack // a founder that founds alone cannot be checked
+		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack // one that founds alone cannot be checked
 	}
 	for range w.rng.IntN(12) {
 		w.run(time.Duration(w.rng.Int64N(int64(3*time.Second))), nil)
@@ -145,14 +145,13 @@ func (w *world) trouble() {
 func (s *slot) move() {
 	addr := ""
 	taken := func(o *slot) bool { return o.addr == addr }
-	for addr == "" || slices.ContainsFunc(s.w.slots, taken) { // after a swap a slot has the other's number
+	for addr == "" || slices.ContainsFunc(s.w.slots, taken) { // a swapped slot has the other's number
 		addr = fmt.Sprintf("10.0.%d.%d:1", 1+s.w.rng.IntN(200), s.id)
 	}
 	s.addr = addr
 	s.w.after(time.Duration(s.w.rng.Int64N(int64(2*time.Second))), func() { s.dns = s.addr })
 }
 
-// heal ends all trouble and waits until all instances are members of one group.
 func heal(w *world) bool {
 	w.note("healed")
 	clear(w.cut)

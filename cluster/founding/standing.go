@@ -191,7 +191,6 @@ func (c *Core) call(instance nodeid.ID, name string) {
 	c.names = append(c.names, called{instance, name})
 }
 
-// nameOf returns the name of an instance, or "" if unknown.
 func (c *Core) nameOf(instance nodeid.ID) string {
 	if instance == c.instance {
 		return c.name

@@ -48,7 +48,6 @@ func TestQuestionsGrowWithTheFleet(t *testing.T) {
 	}
 }
 
-// mustAskLittle checks the second that begins with each question.
 func (w *world) mustAskLittle(t *testing.T) {
 	t.Helper()
 	most, from := 0, 0

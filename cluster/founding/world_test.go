@@ -203,7 +203,7 @@ func (s *slot) crash() {
 }
 
 func (s *slot) forget() {
-	if s.raft != 0 && (s.disk == nil || s.core != nil && !s.retired) { // a directory outlives its process
+	if s.raft != 0 && (s.disk == nil || s.core != nil && !s.retired) { // a directory outlives it
 		s.w.over[s.raft] = true
 	}
 	s.raft, s.charter, s.joined, s.allBound, s.leader = 0, nil, 0, 0, false

@@ -33,7 +33,7 @@ func (w *world) govern(g *group) {
 			w.apply(g, s)
 		}
 	}
-	if w.calm || w.rng.IntN(8) > 0 || w.runs(g.leader, g.charter.Group) != l { // it may have died of a save
+	if w.calm || w.rng.IntN(8) > 0 || w.runs(g.leader, g.charter.Group) != l {
 		return
 	}
 	switch w.rng.IntN(5) {

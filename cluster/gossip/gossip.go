@@ -31,7 +31,7 @@ type Net interface {
 // Config configures Gossip. All fields must be set.
 type Config struct {
 	Net       Net
-	Label     string       // of the cluster, 1 to 255 bytes: packets and streams with another are dropped
+	Label     string       // of the cluster, 1 to 255 bytes; all with another are dropped
 	Advertise string       // host:port at which the others reach this instance
 	Random    func([]byte) // fills with unpredictable bytes
 	Logger    *slog.Logger

@@ -155,8 +155,8 @@ type VoterStatus struct {
 	MayStop    bool          // the replica in question is no longer needed (rule 13 of package voters)
 	AllLeaving bool          // all instances in reach have announced that they leave
 	Due        bool          // a change of voters is due or in flight
-	Known      bool          // the leader knows a session of the asking instance, and its last look has counted it
-	Report     voters.Report // of the leader's last look, at most 50 ms old; Next has only Kind and Why
+	Known      bool          // the last look has counted a session of the asking instance
+	Report     voters.Report // of the last look, at most 50 ms old; Next has only Kind and Why
 	Leader     nodeid.ID     // the instance that leads
 	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
 }

@@ -74,7 +74,6 @@ func (c candidate) wild() bool { return c.info.Lost >= restless }
 
 func (s *survey) maxVoters() int { return max(odd(s.v.Settings.Voters), 1) }
 
-// odd returns the largest odd number that is at most n, or 0.
 func odd(n int) int { return max(n-(n+1)%2, 0) }
 
 // candidate reports whether an instance could get a replica now (rules 8 and 9), and which stage it

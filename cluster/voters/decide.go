@@ -70,7 +70,6 @@ func (s *survey) decide() (Step, bool) {
 
 func (s *survey) none(why string) Step { return Step{Why: why, Next: s.next()} }
 
-// noHeir says that no instance that stays could vote.
 func (s *survey) noHeir() string {
 	names := slices.Sorted(slices.Values(s.v.Settings.Founders))
 	if len(names) == 0 {

@@ -89,29 +89,28 @@
 //
 //   - A voter stays eligible while it is silent for less than the limit. Otherwise half a second of
 //     silence would turn three voters into one.
-//   - The limit counts from when this leader began to lead, and what an earlier leader heard does
-//     not count. Otherwise a new leader could take a silent learner for present, make two voters of
-//     one, and wait for it. The walk test found this.
+//   - The limit counts from when this leader began to lead. Otherwise a new leader could take a
+//     silent learner for present, make two voters of one, and wait for it. The walk test found
+//     this.
 //   - With a directory a life that is over does not make a replica dead, since a restarting process
 //     refuses connections too. It only counts as not heard from.
 //   - A voter without a session stays, but a learner without one is not promoted: rule 8 requires a
 //     session.
-//   - An instance that refused Prepare, or did not answer for 5 s, counts as absent for 5 s more.
-//     Then it is asked with another ID. Otherwise one instance that cannot start a replica would
+//   - An instance that refused Prepare, or did not answer for 5 s, counts as absent for 5 s more,
+//     and is then asked with another ID. Otherwise one instance that cannot start a replica would
 //     keep a dead voter in forever. Explain reports Due meanwhile, so that a rolling restart does
 //     not stop the last voter.
 //   - An instance that was lost three times is brought in all the same if without it fewer than a
 //     majority of the instances present would vote: with three instances, always. Otherwise three
-//     rolling restarts in two minutes, or one founder that is killed repeatedly, could leave one
-//     voter for three instances. Its restart would end the group. The price is up to three changes
-//     for each loss.
+//     rolling restarts in two minutes, or one founder that is killed repeatedly, could leave a
+//     single voter, whose restart would end the group. The price is up to three changes for each
+//     loss.
 //   - A life whose address has refused once, or has answered as another instance, is over until the
 //     leader has a stream with it again. It is not probed meanwhile. A firewall that refuses can
 //     cost a voter its place, but never the group: a change still needs a majority of replicas that
 //     are heard from.
-//   - Each leader counts losses under the instance's name, only while it leads; a new leader begins
-//     at zero. An instance without a replica is not counted, so it may be tried again every two
-//     minutes to improve the zones.
+//   - Each leader counts losses under the instance's name, from zero. An instance without a replica
+//     is not counted, so it may be tried again every two minutes to improve the zones.
 //   - The group does not shrink while a candidate is on its way, even if it catches up slowly.
 //   - A learner beyond the wanted number stays while a voter is silent or was lost lately.
 //     Otherwise a voter that disappears periodically for just over the limit would have its
@@ -120,9 +119,9 @@
 //     the spread gets strictly better, and the new one was not lost lately. Otherwise a flapping
 //     member would be exchanged again and again. The leader is never exchanged, so zones never move
 //     the lead.
-//   - Several voters that are dead or leaving are replaced one by one if their learners become
-//     ready one by one: a dead voter is worse than one more change. Learners that are ready
-//     together are promoted in one change.
+//   - Several voters that are dead or leaving are replaced as their learners become ready: a dead
+//     voter is worse than one more change. Learners that are ready together are promoted in one
+//     change.
 //   - A leader that leaves as the only voter, with two learners at hand, has both promoted. That
 //     makes three voters instead of the two that rule 12 allows.
 //   - Each founder's name has one vote, as far as this leader has seen registrations. It does not

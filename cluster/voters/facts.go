@@ -55,6 +55,7 @@ func (f *Facts) All() iter.Seq[Registered] {
 	}
 }
 
+// Knows reports whether an instance has a session.
 func (f *Facts) Knows(instance nodeid.ID) bool {
 	is := func(r Registered) bool { return r.Session && r.Instance == instance }
 	return slices.ContainsFunc(f.Registered, is) || f.Others != nil && f.Others.Has(instance)

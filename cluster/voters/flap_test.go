@@ -25,7 +25,7 @@ func TestFlapping(t *testing.T) {
 	}{
 		// three for each loss: the third vote is needed whenever it is there
 		{3, 1, 5500 * time.Millisecond, 5 * time.Second, false, 90},
-		{4, 1, 5500 * time.Millisecond, 5 * time.Second, false, 14}, // a learner waits until it knows the others
+		{4, 1, 5500 * time.Millisecond, 5 * time.Second, false, 14},
 		{4, 2, 5500 * time.Millisecond, 5 * time.Second, false, 60},
 		{5, 2, 5500 * time.Millisecond, 3 * time.Second, false, 20},
 		{3, 1, 2 * time.Second, 5 * time.Second, true, 130},

@@ -20,7 +20,7 @@ type Reconciler struct {
 	vigils   []vigil
 	absences []absence
 	losses   []loss
-	beside   map[nodeid.ID]bool // instances that had a replica's name beside it: they do not replace it
+	beside   map[nodeid.ID]bool // had a replica's name beside it: they do not replace it
 }
 
 // Begin starts a new lead of this instance. It forgets what was asked and probed before. It keeps

@@ -47,7 +47,6 @@ func (l *lead) see(line string, settings Settings) {
 	})
 }
 
-// look looks after some time, with a fresh ID each time.
 func (l *lead) look(later time.Duration) Step {
 	l.now += later
 	l.fresh++

@@ -42,7 +42,6 @@ func (r *rollout) accord() {
 	}
 }
 
-// pass advances the time until a condition holds, and fails the world if that takes too long.
 func (r *rollout) pass(within time.Duration, what string, holds func() bool) {
 	for end := r.now + within; r.fault == "" && !holds(); {
 		if r.now > end {

@@ -64,7 +64,7 @@ type survey struct {
 const (
 	silenceInMemory = 5 * time.Second
 	silenceDurable  = time.Minute
-	silenceNamed    = time.Second // if a later instance has registered under its name, which is only a claim
+	silenceNamed    = time.Second // if its name was registered again, which is only a claim
 )
 
 func (s *survey) silence() time.Duration {

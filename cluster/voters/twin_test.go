@@ -14,7 +14,7 @@ type twin struct {
 	v                        View
 	eligible, wanted, target int
 	open                     []Registered               // instances that could get a replica
-	judged                   map[nodeid.ReplicaID]facts // cached facts of each replica, since every set asks again
+	judged                   map[nodeid.ReplicaID]facts // cached facts, since every set asks again
 }
 
 type facts struct {
@@ -114,7 +114,6 @@ func (t *twin) newest(who nodeid.ID) (p Prepared, asked bool) {
 	return p, asked
 }
 
-// survey finds the eligible instances.
 func (t *twin) survey() {
 	staying := 0
 	all := slices.Concat(t.v.Config.Voters, t.v.Config.Learners)

@@ -129,7 +129,7 @@ func (w *world) answer() {
 // probed answers a probe. A cut that refuses looks like a process that is gone.
 func (w *world) probed(q errand, p *proc) {
 	switch {
-	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence until it is given up
+	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence
 	default:
 		w.told(q, func(s *Reconciler) { s.Probed(w.now, q.id, !p.alive || p.cut) })
 	}
