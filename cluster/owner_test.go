@@ -351,7 +351,6 @@ func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// A turn that Close has given up on does not process the rest of its inbox.
 func TestTheInboxIsNotReadOnAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -502,7 +501,6 @@ func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 	})
 }
 
-// A status query that its caller has given up asks no more instances.
 func TestConsultationsThatWereGivenUpEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

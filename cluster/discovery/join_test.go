@@ -68,8 +68,6 @@ func TestNamesAreLookedUpForeverWithJitter(t *testing.T) {
 	}
 }
 
-// TestWithoutALeaderLookupsAreFastAtOnce checks that lookups planned with a leader come earlier
-// without one.
 func TestWithoutALeaderLookupsAreFastAtOnce(t *testing.T) {
 	j := New(Config{Entries: []string{"a.example:1", "10.0.0.1:1"}})
 	zero := func() uint64 { return 0 }

@@ -63,7 +63,6 @@ func names3(n int) Settings {
 	return Settings{Founders: []string{"n1", "n2", "n3", "n4", "n5"}[:n], Voters: 5, SessionTTL: 2 * time.Second}
 }
 
-// A majority that answers keeps its group, however long it has no leader.
 func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.tell("n2:1", life(2, 2))
@@ -134,7 +133,6 @@ func TestAVoterWithoutAName(t *testing.T) {
 	}
 }
 
-// A silent voter is not over, even if all others answer.
 func TestSilenceIsNotOver(t *testing.T) {
 	voters := five(3)
 	voters[1].Instance, voters[1].Addr = nodeidtest.ID(4), "n4:1" // silent, and no founder
@@ -498,7 +496,6 @@ func TestAGroupOfStrangersIsDead(t *testing.T) {
 	}
 }
 
-// A log that was reported of an earlier replica here does not count for this one.
 func TestALogIsThatOfItsReplica(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.Log(c.now, 1, Log{2, 2, 16})

@@ -128,26 +128,28 @@
 // # Whose word counts
 //
 // The transport proves which instance is at the other end of a connection, and nothing else. Every
-// holder of the secret can run an instance and can lie. So this is believed (believe.go):
+// holder of the secret can run an instance and can lie. Therefore (believe.go):
 //
-//   - Of any instance: its own phase, settings and, for a voter with a directory, address. Its ID
-//     comes from the connection and never from the message.
-//   - Of a voter of the newest known configuration: a configuration. Also of the leader to which
-//     this instance is attached (Guide), because such a voter has named it. Numbers are bounded, so
-//     that no lie can make every true configuration look old. Any other instance's word is a hint:
-//     at most it makes this instance ask the voters that it knows (Inquire).
-//   - Of a voter, the leader, or an instance on the charter's list: that a group is born.
-//   - Of voters, instances on the charter's list, and a process that has proved the same ID: that
-//     this directory is a copy, or was restored from an older one.
-//   - Of an instance of the group that replaced this one's: that operators gave up the group of
-//     this directory. That instance must be at an address that Join names, and no known voter may
+//   - An instance is believed about its own phase and settings and, for a voter with a directory,
+//     its address. Its ID comes from the connection and never from the message.
+//   - A configuration is believed from a voter of the newest known configuration. It is also
+//     believed from the leader to which this instance is attached (Guide), because such a voter has
+//     named that leader. Numbers are bounded, so that no lie can make every true configuration look
+//     old. From any other instance it is a hint: at most it makes this instance ask the voters that
+//     it knows (Inquire).
+//   - That a group is born is believed from a voter, the leader, or an instance on the charter's
+//     list.
+//   - That this directory is a copy, or was restored from an older one, is believed from voters,
+//     from instances on the charter's list, and from a process that has proved the same ID.
+//   - That operators gave up the group of this directory is believed from an instance of the group
+//     that replaced it. That instance must be at an address that Join names, and no known voter may
 //     have answered for the largest TTL.
 //   - A newborn knows no voter. It believes every instance that the transport admits.
 //
 // All voters may have been replaced while this instance was cut off. If no known voter has answered
 // for the largest TTL, a hint of a newer configuration ends a life in memory; the locks are lost by
-// then. A voter with a directory keeps its group until an operator empties the directory, since its
-// vote may be needed.
+// then. An instance with a directory keeps its group, which may need its vote. If all voters that
+// it knows are gone for good, an operator has to empty its directory.
 //
 // # Guarantees
 //
@@ -203,7 +205,7 @@
 // answer, carries out the events and puts the questions. If storing fails, it drops the answer;
 // Unsaved returns what may still be done. So no other instance observes anything that is not
 // durable: the accepted charter with its raft ID, Born, joining a running group, a replica
-// prepared, removed or retired, and the restart in place.
+// prepared, removed or retired, and the restart in place, which removes charter and raft ID.
 //
 // A start with a stored charter begins as Bound or Member with the stored ID. It first settles
 // (Settling): it asks every address that it knows until all have answered or refused, for at most a

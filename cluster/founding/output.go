@@ -37,7 +37,7 @@ type EventKind uint8
 // The events, with the fields of Event that each sets.
 const (
 	BoundTo  EventKind = iota + 1 // bound to Charter, with the raft ID Raft (0: no vote): start raft
-	AllBound                      // all listed instances are bound: the leader of Group may propose Born
+	AllBound                      // all listed instances are bound: Group's leader may propose Born
 	// member of Group with Voters, its configuration At; Text is a warning, or empty
 	Joined
 	Restarted // a new life Instance began; Text is why the old one ended

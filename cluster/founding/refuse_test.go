@@ -340,7 +340,6 @@ func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
 	}
 }
 
-// An answer about another life or another group does not count for this one.
 func TestNewsOfOthersIsIgnored(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3})
 	c.Leader(c.now, true)

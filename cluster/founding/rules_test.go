@@ -368,7 +368,6 @@ func TestTwoFoundersOfOneNameAreNamed(t *testing.T) {
 	}
 }
 
-// TestOneNameTwiceFoundsNothing checks this with Replicas too.
 func TestOneNameTwiceFoundsNothing(t *testing.T) {
 	w := newWorld(42, replicas(3, 3)...)
 	w.slots[2].name = w.slots[1].name
