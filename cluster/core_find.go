@@ -14,8 +14,9 @@ const (
 
 // finder decides which addresses to gossip with besides those that gossip sees. memberlist forgets
 // a member half a minute after it was declared dead, and two halves that have forgotten each other
-// never meet again. So the finder tries forever, a few at a time, every address that was ever seen,
-// every founder that was met, and, with Replicas, every voter and every address behind Join.
+// never meet again. So the finder tries forever, a few at a time, every address that was ever seen
+// and every founder that was met. With Replicas it also tries every voter and every address behind
+// Join.
 type finder struct {
 	self  string
 	next  time.Duration

@@ -77,7 +77,7 @@ const (
 )
 
 // rivalHints returns the addresses of instances that seem to belong to another group with a leader,
-// by gossip or by their own answer, while this instance's group has one too.
+// while this instance's group has one too. The hint is gossip, or their own answer.
 func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	if c.Founding.Phase() != founding.Member || !c.Founding.HasLeader() {
 		return nil

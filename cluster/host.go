@@ -63,9 +63,10 @@ type Host interface {
 type DurableHost interface {
 	Host
 	// Refused is called when this instance may never take part again with this directory, because it
-	// was copied or restored from an older copy. When Refused returns, raft must have stopped and all
-	// locks must have ended, since another process may have the same raft ID. It is the last call. err
-	// wraps ErrDirectory and contains the reason and what to do; every later Start returns it too.
+	// was copied or restored from an older copy. The node fails. When Refused returns, raft must have
+	// stopped and all locks must have ended, since another process may have the same raft ID. It is
+	// the last call. err wraps ErrDirectory and contains the reason and what to do; every later Start
+	// returns it too.
 	Refused(err error)
 	// Unsaved is called when the records cannot be written any more. A voter must stop voting
 	// permanently before Unsaved returns. The instance continues as a member without a vote until it

@@ -46,7 +46,8 @@ func (c *Core) member() {
 }
 
 // leaders reports whether an instance has answered lately that another group has a leader, and
-// whether one has answered so about this group. Questions asked after the given time count.
+// whether one has answered that this group has one. Only answers to questions after the given time
+// count.
 func (c *Core) leaders(after time.Duration) (other, own bool) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)

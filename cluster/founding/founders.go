@@ -37,9 +37,9 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// bystander reports whether an instance is no sign of a living group. It is no founder, and belongs
-// to no group, or to a leaderless group of the same founders, which have to be newborn for a
-// charter to be accepted at all.
+// bystander reports whether an instance is no sign of a living group. It is no founder. It belongs
+// to no group, or to a leaderless group of the same founders, which must all be newborn to accept a
+// charter.
 func (c *Core) bystander(who *InstanceInfo) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false

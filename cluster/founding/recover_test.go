@@ -88,9 +88,9 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	}
 }
 
-// A member of a group that was given up leaves it when it meets, at an address that Join names, an
-// instance of the replacing group, and none of its own voters any more. Otherwise it stays: any
-// holder of the secret can claim that the group was given up.
+// A member of a group that was given up leaves it if it hears none of its own voters and meets an
+// instance of the replacing group at an address that Join names. Otherwise it stays: any holder of
+// the secret can claim that the group was given up.
 func TestSuperseded(t *testing.T) {
 	after := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3,
 		Leader:     true,

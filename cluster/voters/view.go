@@ -99,9 +99,9 @@ type Registered struct {
 	Reachable bool
 	// Session is set while a session registers it.
 	Session bool
-	// Lost is how often, in the last two minutes, a replica of this instance or of an earlier life
-	// under its name was dead by rule 11, or out of reach for as long. Zero if losses are not counted:
-	// then only the number of such losses bounds the number of changes.
+	// Lost is how often, in the last two minutes, a replica under this instance's name was dead by
+	// rule 11, or out of reach for as long. Earlier lives count. Zero if losses are not counted: then
+	// only the number of such losses bounds the number of changes.
 	Lost int
 }
 
