@@ -108,10 +108,10 @@
 //
 // External problems end nothing: no answer, a name that does not resolve, different settings,
 // clocks that disagree, two groups. They appear in Status.Waiting or in the log. Start fails only
-// for a Config that cannot work, or for a directory. The directory cannot be read or written, is
-// damaged, belongs to another cluster or to another way of starting (Join), or was refused. Close
-// ends everything in every state, and may be called at any time. It waits for a Save that is under
-// way, at most 5 s.
+// for a Config or a directory that cannot work. A directory cannot work if it cannot be read or
+// written, is damaged, was refused, or belongs to another cluster or to another way of starting
+// (Join). Close ends everything in every state, and may be called at any time. It waits for a Save
+// that is under way, at most 5 s.
 //
 // If a directory fails later, the instance makes no new promise: it neither votes nor founds
 // (DurableHost.Unsaved), leaves a charter that it could not store, and otherwise stays a member. A
