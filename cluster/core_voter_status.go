@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is how an instance asks the leader about the voters, and how it answers such questions.
+// This file is how an instance asks the leader about the voters, and how it answers.
 
 const (
 	queryEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
@@ -57,8 +57,8 @@ func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a St
 	return a
 }
 
-// nextToAsk returns an instance to ask: by turns the leader as far as is known here, and a random
-// voter, since the former may be out of date. word is random.
+// nextToAsk returns an instance to ask: by turns the known leader and a random voter, since the
+// former may be out of date. word is random.
 func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string) {
 	self := c.Founding.Instance()
 	if c.Founding.Phase() != founding.Member || c.cfg.Founding.Settings.Solo {
@@ -76,7 +76,7 @@ func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string)
 }
 
 // Inquiry asks the leader about the voters, one question at a time, until it has answered or the
-// inquiry is given up. Its fields must be set before Inquire.
+// inquiry is given up. Caller, Own and Raft must be set before Inquire.
 type Inquiry struct {
 	Caller any    // opaque, for the owner
 	Own    bool   // about the present replica of this instance
@@ -108,9 +108,8 @@ func (c *Core) GiveUp(q *Inquiry) bool {
 	return at >= 0
 }
 
-// linger starts to ask whether a removed replica may stop. Zero ends that. A voter that has not
-// learned that the previous configuration is over may still need its vote (rule 13 of package
-// voters).
+// linger starts to ask whether a removed replica may stop (rule 13 of package voters). Zero ends
+// that.
 func (c *Core) linger(raft uint64) {
 	c.inquiries = slices.DeleteFunc(c.inquiries, func(q *Inquiry) bool { return q.lingers })
 	if raft != 0 {
@@ -175,7 +174,6 @@ func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) 
 	}
 }
 
-// told processes the answer of a leader.
 func (c *Core) told(q *Inquiry, status *VoterStatus) {
 	switch {
 	case !q.lingers:

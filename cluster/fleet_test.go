@@ -33,7 +33,6 @@ type fleet struct {
 	logs   []string
 }
 
-// node is one instance and its host.
 type node struct {
 	*Cluster
 	f    *fleet
@@ -61,7 +60,6 @@ func newFleet(t *testing.T) *fleet {
 
 func addrOf(i int) string { return fmt.Sprintf("10.0.0.%d:7947", i+1) }
 
-// joinOf returns the addresses of the first n instances.
 func joinOf(n int) []string {
 	var join []string
 	for i := range n {
@@ -95,7 +93,6 @@ func (f *fleet) resolve(ctx context.Context, host string) ([]string, error) {
 	return hosts, nil
 }
 
-// Write collects log lines.
 func (f *fleet) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,8 +112,7 @@ func (f *fleet) logged(what string) int {
 	return n
 }
 
-// fleetKeys are the keys of the instances in the order of their starts: each has a higher ID than
-// those before it.
+// fleetKeys are the keys of the instances in the order of their starts, with ascending IDs.
 var fleetKeys = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(512) })
 
 func (f *fleet) start(cfg Config) *node {
@@ -287,7 +283,6 @@ func (f *fleet) raft(d time.Duration) {
 	}
 }
 
-// leads reports whether the group has a leader that n reaches.
 func (f *fleet) leads(n *node, group uint64) bool {
 	var charter founding.Charter
 	near := 0
@@ -318,7 +313,6 @@ func (n *fakeNet) isCut(a, b string) bool {
 	return n.cuts[[2]string{a, b}]
 }
 
-// oneGroup fails unless all nodes are members of one group.
 func (f *fleet) oneGroup() uint64 {
 	f.t.Helper()
 	group := f.nodes[0].Status().Group
@@ -331,7 +325,6 @@ func (f *fleet) oneGroup() uint64 {
 	return group
 }
 
-// allSeeAll reports whether gossip shows all instances to all.
 func (f *fleet) allSeeAll() bool {
 	for _, n := range f.nodes {
 		if len(n.Members()) != len(f.nodes) {

@@ -36,7 +36,6 @@ type claim struct {
 
 func newDisk() *disk { return &disk{values: map[string][]byte{}, claims: map[claim]bool{}} }
 
-// copied returns what a copy of the directory would hold now.
 func (d *disk) copied() *disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +89,6 @@ func (d *disk) is(what func() bool) bool {
 	return what()
 }
 
-// state returns the stored State of founding.
 func (d *disk) state(t *testing.T) founding.State {
 	t.Helper()
 	s, err := recall(d)
@@ -128,7 +126,6 @@ func claimed(by nodeid.ID, answer []byte) (claim, bool) {
 	return c, true
 }
 
-// durable gives the node of a configuration a directory.
 func (d *disk) durable(cfg Config) Config {
 	cfg.Records = d
 	return cfg

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// maxTroubles is how many entries of Join a text lists.
 const maxTroubles = 3
 
 // headless is the remedy for the most common of these problems.
@@ -76,7 +75,6 @@ func (r *resolving) named() bool {
 	return r.kind == formService || r.kind == formHost && r.next != always
 }
 
-// others reports whether an entry leads to any instance but this one.
 func (r *resolving) others(self string) bool {
 	for _, addr := range r.entry.Addrs {
 		if addr != self {

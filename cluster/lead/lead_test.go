@@ -56,7 +56,6 @@ func prepared(t *testing.T, l *Lead) (now time.Duration, o Orders) {
 	return now, o
 }
 
-// answer encodes the answer of an instance to a Prepare.
 func answer(step voters.Step, state founding.PreparedState) []byte {
 	return append(binary.AppendUvarint([]byte{1, 8}, step.ID), byte(state), 0)
 }
@@ -88,8 +87,6 @@ func TestAStepIsCarriedOnce(t *testing.T) {
 	}
 }
 
-// TestAnswersOfAnotherLeadMeanNothing checks that answers of another lead, answers about another
-// replica, and undecodable answers are ignored.
 func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 	var l Lead
 	now, o := prepared(t, &l)

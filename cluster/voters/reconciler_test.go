@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// lead is a steward with what its leader sees: a line as in scene, with streams as links, and the
-// position of every name as its order.
+// lead is a Reconciler with what its leader sees: a line as in scene, with streams as links, and
+// the position of every name as its order.
 type lead struct {
 	Reconciler
 	t     *testing.T
@@ -27,7 +27,6 @@ func newLead(t *testing.T, line string, settings Settings) *lead {
 	return l
 }
 
-// see replaces what the leader sees.
 func (l *lead) see(line string, settings Settings) {
 	v := scene(l.t, line, settings)
 	l.f = Facts{Self: v.Self, Settings: settings, Config: v.Config, Replicas: v.Replicas, Registered: v.Registered}
@@ -48,7 +47,6 @@ func (l *lead) see(line string, settings Settings) {
 	})
 }
 
-// look looks after some time, with a fresh ID each time.
 func (l *lead) look(later time.Duration) Step {
 	l.now += later
 	l.fresh++

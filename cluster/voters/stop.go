@@ -5,10 +5,9 @@ import "github.com/mortise-lock/mortise/internal/nodeid"
 import "slices"
 
 // MayStop returns the leader's answer to a leaver that asks whether it may stop (rule 13). It may
-// if this is another replica, this replica has applied a configuration without it, and a majority
-// of the voters knows that this configuration is committed, including every voter that is heard
-// from. The reason is that a joint configuration still counts the leaver's vote, even if it has
-// ended and only the leader knows; see the package comment. leaver is its raft ID; zero means none.
+// if it is not the leader, and the leader has applied a configuration without it. A majority of the
+// voters must know that this configuration is committed, and so must every voter that is heard
+// from. The package comment gives the reason. leaver is its raft ID; zero means none.
 func MayStop(v View, leaver nodeid.ReplicaID) bool {
 	if leaver == 0 {
 		return true
