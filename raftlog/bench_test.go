@@ -10,7 +10,7 @@ import (
 
 // sink is an Applier that counts bytes and wakes the benchmark that waits for them.
 type sink struct {
-	mu      sync.Mutex // guards applied; cond waits on it
+	mu      sync.Mutex // guards applied
 	cond    sync.Cond
 	applied int
 	entries int

@@ -98,7 +98,6 @@ func (c *cluster) leader() *replica {
 	return best
 }
 
-// deliver encodes and delivers one message.
 func (c *cluster) deliver(m *raftpb.Message) bool {
 	r := c.replica(m.GetTo())
 	if r == nil || r.core == nil || c.cut[[2]uint64{m.GetFrom(), m.GetTo()}] {
@@ -137,7 +136,7 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 	case p < 0.80:
 		r.now = r.now.Add(testTick)
 		if c.random.IntN(200) == 0 {
-			r.now = r.now.Add(100 * testTick) // it was stopped for a while
+			r.now = r.now.Add(100 * testTick) // it was stopped
 		}
 		if r.save != nil && r.core.hang.saveTicks > c.config.ElectionTicks {
 			r.sync() // a leader has offered its lead by now; longer hangs have their own tests
@@ -162,7 +161,7 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 	}
 }
 
-// work makes requests of callers: batches and confirmations, sometimes several in one turn.
+// work makes requests of callers, sometimes several in one turn.
 func (c *cluster) work(r *replica) {
 	for range 1 + c.random.IntN(5) {
 		r.propose()
@@ -225,7 +224,6 @@ func (c *cluster) pass(ticks int) {
 	}
 }
 
-// drain delivers all messages under way, in order.
 func (c *cluster) drain() {
 	rounds := 0
 	for busy := true; busy; {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// run lets time pass for all, with every disk working except one.
+// runWithHungDisk lets time pass, with every disk working except one.
 func (c *cluster) runWithHungDisk(hung *replica, ticks int, stop func() bool) int {
 	for n := range ticks {
 		if stop() {
@@ -118,7 +118,7 @@ func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c.verify()
 }
 
-// A lone voter has no successor: if it retired, a slow disk would end the group.
+// If a lone voter retired, a slow disk would end the group.
 func TestLoneVoterWaitsForItsDisk(t *testing.T) {
 	c, r := lone(t)
 	r.propose()
@@ -152,7 +152,7 @@ func TestSlowDiskIsNotHung(t *testing.T) {
 	c.verify()
 }
 
-// Why a raft ID is used only once, with one log. A voter that loses its vote (here by an empty
+// Why a raft ID is used only once, with one log: a voter that loses its vote (here by an empty
 // restart under its ID) votes twice in one term. Two replicas lead in that term, and each commits a
 // different entry at the same index. Raft cannot detect that.
 func TestLostVote(t *testing.T) {
@@ -170,8 +170,8 @@ func TestLostVote(t *testing.T) {
 	if a.leading != 2 || c.check.next[2] != 1 {
 		t.Fatalf("replica 1 does not lead in term 2: %+v", a.role)
 	}
-	// The same ID with another, empty log: Found prevents that for a store, and the founding of a
-	// group must prevent it for an ID.
+	// The same ID with another, empty log. Found prevents that for a store, and the founding of a
+	// group must for an ID.
 	forgetful.crash(false)
 	forgetful.store = newTestStore(t, 2, []uint64{1, 2, 3})
 	forgetful.start()

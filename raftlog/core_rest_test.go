@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// countingClock counts how often it is read. An owner goroutine that the timer wakes reads it.
+// countingClock counts how often it is read. An owner that the timer wakes reads it.
 type countingClock struct {
 	clock.Clock
 	reads atomic.Int64
@@ -55,8 +55,7 @@ func TestALoneLeaderAtRestIsNotWoken(t *testing.T) {
 	}
 }
 
-// A leader that gets a learner has ticks again, and the hour at rest does not count as the
-// learner's silence.
+// A leader that gets a learner has ticks again. The hour at rest is not the learner's silence.
 func TestARestEndsWithTheSecondReplica(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	l := c.elect()

@@ -9,7 +9,7 @@ import (
 
 // Found writes the beginning of a group's log into an empty store, for replica id of the group. All
 // founding voters must write the same group, voters and state. The log starts with a snapshot of
-// state at index 1 of term 1, so that a replica that is added later is sent a snapshot.
+// state at index 1 of term 1, so that a replica added later is sent a snapshot.
 //
 // An ID must be founded once only, in one store. A replica that lost its data and founds again
 // could vote twice in a term, and two leaders could commit different entries.

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// maxCloseWait is how long Close waits for a store or an Applier that does not return.
 const maxCloseWait = 5 * time.Second
 
-// end is the last act of the owner. It stops the inbox, answers the transfers that wait, and calls
-// Retired unless the log was closed.
+// end is the owner's last act: it stops the inbox, answers the waiting transfers, and calls Retired
+// unless the log was closed.
 func (l *Log) end(err error) {
 	l.mu.Lock()
 	if l.ended == nil {
@@ -45,8 +44,7 @@ func (l *Log) end(err error) {
 	l.cfg.Applier.Retired(err)
 }
 
-// runAppender is the appender goroutine, for a store that is not Volatile. It saves one batch at a
-// time and reports the result to the owner. It ends with the owner, or with the first failure.
+// runAppender is the appender goroutine. It ends with the owner, or with the first failure.
 func (l *Log) runAppender() {
 	defer close(l.appender)
 	for b := range l.saves {
@@ -81,7 +79,7 @@ func (l *Log) cause(p any) error {
 
 // Close stops the replica, waits for its goroutines, and closes the store. It does not hand over
 // the lead: call Transfer before. It may be called more than once and concurrently, but not by the
-// Applier. If the goroutines and the store's Close do not return within 5 s together, Close returns
+// Applier. If the goroutines and the store's Close take more than 5 s together, Close returns
 // ErrHung. The store is then open, or its Close is under way: a call that hangs in the kernel
 // cannot be ended, and the goroutine that waits for it ends with the call.
 func (l *Log) Close() error {
@@ -100,7 +98,6 @@ func (l *Log) Close() error {
 	return l.closeErr
 }
 
-// finish waits for all goroutines, then closes the store, all within maxCloseWait.
 func (l *Log) finish() error {
 	limit := time.NewTimer(maxCloseWait)
 	defer limit.Stop()

@@ -14,8 +14,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// alone starts a lone voter on a disk, with a state machine that takes a snapshot in that many
-// steps and a last one.
+// alone starts a lone voter on a disk. Its snapshots take that many steps and a last one.
 func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	t.Helper()
 	d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}
@@ -36,8 +35,8 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
 // Between two steps of a snapshot proposals are applied, answered and sent, and none of them is in
-// the snapshot. How many steps pass until the appender gets a processor depends on the machine, so
-// this snapshot lasts until ten entries were applied.
+// the snapshot. It depends on the machine how many steps pass until the appender gets a processor,
+// so this snapshot lasts until ten entries were applied.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1 << 24 // steps of about a microsecond each
@@ -75,7 +74,6 @@ func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	})
 }
 
-// open2 opens the snapshot that a disk holds.
 func open2(d *disk) (Configuration, []byte, error) {
 	st, err := d.Load()
 	if err != nil {
@@ -84,7 +82,6 @@ func open2(d *disk) (Configuration, []byte, error) {
 	return open(st.Snapshot)
 }
 
-// While a snapshot is encoded and written the owner and the appender continue.
 func TestWorkGoesOnWhileASnapshotIsPutTogetherAndWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, app, d := alone(t, 3)
@@ -214,8 +211,7 @@ func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// Close is called at each stage of a snapshot. A leaked goroutine fails the bubble; a store that is
-// closed too early fails the disk.
+// A leaked goroutine fails the bubble; a store that is closed too early fails the disk.
 func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	for name, reach := range map[string]func(r *recorder, d *disk){
 		"between steps": func(r *recorder, _ *disk) {
@@ -265,9 +261,8 @@ func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	})
 }
 
-// A follower whose owner is blocked in a Restore for two election timeouts has handled no message
-// of its leader meanwhile. It must not campaign: its inbox is handled before the elapsed time is
-// counted.
+// A follower whose owner is blocked in a Restore for two election timeouts must not campaign: it
+// handles its inbox before it counts the elapsed time.
 func TestALongRestoreCallsNoElection(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprint("nothing waits: ", quiet), func(t *testing.T) {

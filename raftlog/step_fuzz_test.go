@@ -21,8 +21,8 @@ type stepper struct {
 	store   *MemoryStore
 	now     clock.Time
 	retired error
-	ticks   int // so far; no script needs more than stepTicks
-	sent    int // messages sent
+	ticks   int // so far, at most stepTicks
+	sent    int
 	taken   int // bytes of snapshots given to the state machine
 }
 
@@ -35,8 +35,7 @@ const (
 )
 
 func newStepper(t *testing.T) *stepper {
-	// Raft draws its election timeouts from crypto/rand: without this a finding is not
-	// reproducible.
+	// Raft draws its election timeouts from crypto/rand: without this a finding is not reproducible.
 	cryptotest.SetGlobalRandom(t, 1)
 	s := &stepper{t: t, store: newTestStore(t, 1, []uint64{1, 2, 3}), now: 1}
 	st, err := s.store.Load()
@@ -73,7 +72,6 @@ func (s *stepper) do(input func(c *Core)) {
 	s.fatal("a replica that never becomes idle")
 }
 
-// fatal records a finding, and ends the run.
 func (s *stepper) fatal(what string) {
 	s.t.Errorf("%s: %+v", what, s.core.Status())
 	s.retired = errors.New(what)
@@ -175,9 +173,9 @@ func (s *stepper) run(script []byte) {
 	}
 }
 
-// FuzzStep gives a replica any messages that decode, from its peers and from unknown senders. It
-// may retire, which costs the group one vote. It must not hang, must not end the process, and must
-// not keep or send more than the script justifies.
+// FuzzStep gives a replica any messages that decode. It may retire, which costs the group one vote.
+// It must not hang, must not end the process, and must not keep or send more than the script
+// justifies.
 func FuzzStep(f *testing.F) {
 	for _, script := range stepScripts() {
 		f.Add(script)
@@ -197,8 +195,8 @@ func FuzzStep(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A message of two bytes can make it answer all peers; a byte of ticks makes it ask all
-		// peers sixty times.
+		// A message of two bytes can make it answer all peers; a byte of ticks makes it ask all peers
+		// sixty times.
 		everybody := 3 + len(script)
 		if most := 64 * (1 + len(script)) * everybody; s.sent > most {
 			t.Fatalf("%d messages left, more than %d", s.sent, most)
@@ -213,7 +211,6 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-// stepMessage encodes a message for a script.
 func stepMessage(op byte, m *raftpb.Message) []byte {
 	b, err := proto.Marshal(m)
 	must(err)
@@ -224,7 +221,7 @@ func stepMessage(op byte, m *raftpb.Message) []byte {
 }
 
 // stepScripts are scripts in which a replica leads, follows, is deposed, accepts entries, changes
-// of configuration and snapshots, and gets some false messages that raft trusts.
+// of configuration and snapshots, and gets false messages that raft trusts.
 func stepScripts() [][]byte {
 	message := func(kind raftpb.MessageType, change func(*raftpb.Message)) *raftpb.Message {
 		m := &raftpb.Message{Type: kind.Enum()}
