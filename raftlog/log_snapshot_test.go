@@ -14,7 +14,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// alone starts a lone voter on a disk. Its snapshots take that many steps and a last one.
+// alone starts a lone voter on a disk, whose snapshots have that many steps and a last one.
 func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	t.Helper()
 	d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}

@@ -25,7 +25,6 @@ var crashID = raftlog.Identity{Group: 7, ID: 9}
 // crashSegment is small, so that a short run has many segments.
 const crashSegment = 16 << 10
 
-// openCrash opens the log of crashID after a crash.
 func openCrash(c *crashFS, seed uint64) (*wal, raftlog.State, error) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := &wal{fs: c, dir: "d", id: crashID, segment: crashSegment, logger: slog.New(slog.DiscardHandler),
@@ -72,20 +71,19 @@ func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history 
 	return h
 }
 
-// state returns the model's state. The slice of entries is a copy: the model reuses its own.
+// state returns the model's state. It copies the entries, since the model reuses its slice.
 func (h *history) state() raftlog.State {
 	st, _ := h.model.Load() // never fails
 	return st
 }
 
-// teach applies a batch to the model.
 func (h *history) teach(b raftlog.Batch) {
 	if err := h.model.Save(b); err != nil {
 		panic(err)
 	}
 }
 
-// batch makes a random batch. It covers every kind of batch that raft makes.
+// batch makes a random batch, of every kind that raft makes.
 func (h *history) batch() raftlog.Batch {
 	r, st := h.r, h.state()
 	if st.Empty() {
@@ -173,7 +171,6 @@ func (h *history) save(b raftlog.Batch) error {
 	return nil
 }
 
-// after applies a batch to the model and returns the durable state.
 func (h *history) after(b raftlog.Batch) raftlog.State {
 	h.teach(b)
 	return h.state()
@@ -282,7 +279,6 @@ func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep b
 	return nil
 }
 
-// noneLeft returns an error if there is a snapshot file that the log does not name.
 func noneLeft(fs *crashFS, w *wal) error {
 	for name := range fs.names {
 		if _, n, ok := parseName(snapPrefix, name); ok && w.replay.begun && (w.snapshot == nil || n != w.snapshot.file) {
@@ -333,7 +329,7 @@ func TestCrashImages(t *testing.T) {
 	}
 }
 
-// TestCrashImagesCatch shows that the images detect an FS that omits syncs.
+// An FS that omits syncs is caught.
 func TestCrashImagesCatch(t *testing.T) {
 	for _, lie := range []opKind{opSync, opSyncDir} {
 		opened, err := campaign(4000, 1, lie)

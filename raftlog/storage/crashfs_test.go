@@ -292,5 +292,4 @@ func writeSectors(data []byte, o op, durable bool, on chance) []byte {
 	return data
 }
 
-// errInjected is the error of injected faults.
 var errInjected = errors.New("injected")

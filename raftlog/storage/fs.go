@@ -55,7 +55,6 @@ type File interface {
 	Sync() error
 }
 
-// osFS is the FS of the operating system.
 type osFS struct{}
 
 // OSFS returns the FS of the operating system, the default of a Dir. A test double may wrap it.
@@ -90,8 +89,8 @@ func (osFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// createOS creates an empty file. An existing file of that name is removed, not opened: if it is a
-// symbolic link its target would be truncated.
+// createOS creates an empty file. It removes an existing file of that name and does not open it:
+// the target of a symbolic link would be truncated.
 func createOS(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -120,7 +119,7 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// zeroFill extends a file with zeros where the system cannot reserve space.
+// zeroFill extends a file where the system cannot reserve space.
 func zeroFill(f *os.File, size int64) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -135,7 +134,6 @@ func zeroFill(f *os.File, size int64) error {
 	return nil
 }
 
-// readAll reads a whole file.
 func readAll(fsys FS, path string) (_ []byte, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {

@@ -23,7 +23,7 @@ type replay struct {
 	checkpoint
 
 	// floor is the index up to which the entries are unknown because the fold began at a checkpoint
-	// behind them. That is no loss if the snapshot covers them.
+	// behind them. The snapshot must cover them.
 	floor uint64
 	spans []span
 }
@@ -47,7 +47,7 @@ func (f *replay) spanOf(index uint64) int {
 	return sort.Search(len(f.spans), func(i int) bool { return f.spans[i].first > index }) - 1
 }
 
-// base returns the index of the snapshot. Zero means there is none.
+// base returns the index of the snapshot. Zero means none.
 func (f *replay) base() uint64 {
 	if f.snapshot == nil {
 		return 0
@@ -99,7 +99,6 @@ func (f *replay) gap(first uint64) error {
 	return nil
 }
 
-// apply applies the items of one frame.
 func (f *replay) apply(it items, id raftlog.Identity, segment uint64) error {
 	if it.identity != nil {
 		if *it.identity != id || f.begun {
@@ -120,8 +119,8 @@ func (f *replay) apply(it items, id raftlog.Identity, segment uint64) error {
 	return nil
 }
 
-// oldest returns the first segment with an entry behind the snapshot, or the current one if there
-// is no such entry.
+// oldest returns the first segment with an entry behind the snapshot. If there is none it returns
+// the current one.
 func (f *replay) oldest(current uint64) uint64 {
 	if f.lastIndex <= f.base() {
 		return current

@@ -43,7 +43,6 @@ func (f heldFile) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
-// snapshotFiles returns the names of the snapshots in a directory.
 func snapshotFiles(t *testing.T, d *Dir) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(d.cfg.Path, snapPrefix+"*"))
@@ -91,8 +90,8 @@ func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 	}
 }
 
-// A snapshot that was prepared and not named is removed with the next snapshot of any kind, at the
-// next open, and with the log.
+// A snapshot that was prepared and not named is removed with the next one of any kind, at the next
+// open, and with the log.
 func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	for name, after := range map[string]func(t *testing.T, d *Dir, s raftlog.Store){
 		"another is prepared": func(t *testing.T, d *Dir, s raftlog.Store) {
@@ -183,7 +182,6 @@ func TestPrepareStops(t *testing.T) {
 	}
 }
 
-// A large snapshot is written and synced in pieces.
 func TestPrepareSyncsPieceByPiece(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)

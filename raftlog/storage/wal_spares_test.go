@@ -6,7 +6,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// largeLog is a log of entries of 1 KB with prepared snapshots.
 type largeLog struct {
 	t     *testing.T
 	fs    *crashFS
@@ -41,7 +40,6 @@ func (l *largeLog) save(b raftlog.Batch) {
 	}
 }
 
-// count returns how often an operation was done.
 func (l *largeLog) count(kind opKind) (n int) {
 	for _, o := range l.fs.ops {
 		if o.kind == kind {
