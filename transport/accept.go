@@ -81,7 +81,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 
 // replaces returns why a new stream of a peer does not replace the existing one. Nil means that it
 // does: the peer's process has lost the existing one, or is a later start with the same directory.
-// Both streams have proved the same key, so both processes have it. The caller holds mu.
+// Both streams have proved the same key. The caller holds mu.
 func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot
@@ -99,8 +99,7 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	return nil
 }
 
-// tell logs an event that an instance has caused. It does so on another goroutine, because the
-// caller holds mu.
+// tell logs on another goroutine, because the caller holds mu.
 func (p *Port) tell(level slog.Level, text string, about nodeid.ID, args []any) {
 	p.tasks.Go(func() { p.notices.tell(level, about.String(), text, args...) })
 }

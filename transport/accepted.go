@@ -16,13 +16,12 @@ import (
 // listener gives gRPC connections that the port can find from inside a call and close. A server
 // cannot cancel one of its own calls in another way while the call is blocked in sending.
 //
-// A connection belongs to a stranger until a hello on it was verified. gRPC limits the handshake,
-// including the hello, to the dial timeout; the limit here comes after that. The number of
-// strangers is bounded too. If there are too many, the listener closes the oldest of those that
-// keep this node waiting. An instance of the cluster proves its key within milliseconds, so a flood
-// of other connections does not keep it out. If all strangers wait for this node, the new
-// connection is closed: after a failover thousands of instances connect at once, and one that is
-// refused comes again.
+// A connection belongs to a stranger until a hello on it was verified. The limit of its time here
+// comes after gRPC's. The number of strangers is bounded too: the listener closes the oldest of
+// those that keep this node waiting. An instance of the cluster proves its key within milliseconds,
+// so a flood of other connections does not keep it out. If all strangers wait for this node, the
+// new connection is closed: after a failover thousands of instances connect at once, and one that
+// is refused comes again.
 type listener struct {
 	net.Listener
 	limit, strangers int
@@ -34,8 +33,8 @@ type listener struct {
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
 	waiting []*accepted // strangers in order of arrival, and some that are not strangers any more
-	unknown int         // strangers
-	closed  bool        // by closeAll: a new connection would delay gRPC's Stop
+	unknown int
+	closed  bool // by closeAll: a new connection would delay gRPC's Stop
 }
 
 func newListener(c *Config) *listener {
@@ -97,8 +96,8 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	return oldest, false
 }
 
-// silent returns the oldest stranger that this node is waiting for, or nil if all of them wait for
-// this node. The caller holds mu.
+// silent returns the oldest stranger that this node waits for, or nil if all wait for this node.
+// The caller holds mu.
 func (l *listener) silent() *accepted {
 	for _, w := range l.waiting {
 		if w.stranger && !w.turn.busy.Load() {
@@ -108,7 +107,7 @@ func (l *listener) silent() *accepted {
 	return nil
 }
 
-// count returns the number of connections, and how many of them belong to strangers.
+// count returns the number of connections, and how many belong to strangers.
 func (l *listener) count() (all, strangers int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,11 +159,10 @@ type accepted struct {
 	timer    *time.Timer
 }
 
-// RemoteAddr implements net.Conn. The address refers to the connection, so the TLS connection on it
-// and incoming calls can find it.
+// RemoteAddr implements net.Conn. By the address, the TLS connection on it and incoming calls can
+// find the connection.
 func (c *accepted) RemoteAddr() net.Addr { return acceptedAddr{c.Conn.RemoteAddr(), c} }
 
-// known records that the peer is an instance of the cluster. The caller holds listener.mu.
 func (c *accepted) known() {
 	if c.stranger {
 		c.stranger = false
@@ -192,7 +190,6 @@ type acceptedAddr struct {
 	conn *accepted
 }
 
-// acceptedOn returns the connection that a remote address refers to.
 func acceptedOn(addr net.Addr) (*accepted, bool) {
 	remembers, ok := addr.(acceptedAddr)
 	return remembers.conn, ok
@@ -206,7 +203,6 @@ func (c *accepted) proven() {
 	c.known()
 }
 
-// serves records that the connection is used for calls.
 func (c *accepted) serves() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
@@ -214,7 +210,7 @@ func (c *accepted) serves() {
 }
 
 // caller returns the instance that opened the connection of an incoming call, or why the call is
-// refused. A nil refusal means that it is not.
+// refused.
 func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
 	from, ok := peer.FromContext(ctx)
 	if !ok {

@@ -4,8 +4,7 @@ import "github.com/mortise-lock/mortise/internal/nodeid"
 
 import "time"
 
-// Limits on what other instances can make this one hold, and for how long. Config has those that a
-// user may want to change.
+// Limits on what other instances can make this one hold, and for how long.
 const (
 	messageBytes = 128 << 10 // of one gRPC message in any call: gathered before it can be checked
 	pieceBytes   = 64 << 10  // of payload in one message, where something large is sent in pieces
@@ -32,12 +31,12 @@ const (
 	snapshotGrace   = 30 * time.Second // for the beginning of a snapshot; then its rate counts, see slowest
 )
 
-// frameGrace is the time for the beginning of a large frame on a link. After it the rate counts;
-// see slowest.
+// frameGrace is the time for the beginning of a large frame on a link; then the rate counts, see
+// slowest.
 const frameGrace = 10 * time.Second
 
-// holdings is what other instances make this one hold. An Instance is the one that has proved its
-// key on the connection.
+// holdings is what other instances make this one hold, by the instance that has proved its key on
+// the connection.
 type holdings struct {
 	arriving  arrivals
 	questions *quota[nodeid.ID] // being answered

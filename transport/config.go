@@ -51,11 +51,11 @@ type Security interface {
 	ClientTLS() *tls.Config   // for each dial
 	Explain(err error) string // what a failed handshake means and what to do, in one sentence
 
-	// Peer returns what the verified certificates of a finished handshake say about the peer. An
-	// error ends the connection.
+	// Peer returns what the verified certificates of a finished handshake say about the peer. An error
+	// ends the connection.
 	Peer(tls.ConnectionState) (capability.Peer, error)
-	// Recheck returns why a connection would no longer be accepted. An error ends the connection.
-	// It is called now and then.
+	// Recheck returns why a connection would no longer be accepted. An error ends the connection. It
+	// is called now and then.
 	Recheck(tls.ConnectionState) error
 }
 
@@ -66,7 +66,6 @@ func or[T int | time.Duration](value, standard T) T {
 	return standard
 }
 
-// withDefaults returns c with every limit set.
 func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -20,8 +20,8 @@ import (
 var errSpent = errors.New("transport: this connection is over") // a dialed connection is used once
 
 // dialed is a dialed connection for calls, with the gRPC client on it. gRPC itself never dials: its
-// backoff would make a question wait for an attempt, and it does not distinguish a refused
-// connection from a silent one.
+// backoff would make a question wait, and it does not distinguish a refused connection from a
+// silent one.
 type dialed struct {
 	wire.PeerClient
 	addr  string
@@ -31,10 +31,10 @@ type dialed struct {
 	probe *probe
 }
 
-// connectTime is the time for a dial to connect. The handshakes have the dial timeout.
+// connectTime is the time for a dial to connect; the handshakes have the dial timeout.
 const connectTime = time.Second
 
-// open dials addr. Nothing is sent yet on the connection.
+// open dials addr, and sends nothing.
 func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
@@ -49,7 +49,6 @@ func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 	return raw, nil
 }
 
-// handshakes limits the time of the handshakes of a new connection.
 func (p *Port) handshakes(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := p.config.DialTimeout
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no hello within %v", limit))
@@ -121,7 +120,6 @@ func (p *Port) connect(ctx context.Context, self *Self, addr string, intended no
 		probe: probe}, nil
 }
 
-// close ends the connection and everything on it.
 func (d *dialed) close() {
 	d.cc.Close()
 	d.probe.Close() // if gRPC never used it

@@ -16,8 +16,7 @@ type Counts struct {
 
 	FramesSent  uint64
 	RaftDropped uint64 // raft messages, or duplicates, that found the queue full or were too large
-	// raft messages that were not from the peer's raft ID, or not for ours; duplicates without a
-	// link
+	// raft messages that were not from the peer's raft ID, or not for ours; duplicates without a link
 	RaftForeign    uint64
 	FramesForeign  uint64 // frames from another group, or from none
 	PacketsDropped uint64 // in either direction

@@ -218,8 +218,7 @@ func (d *dials) await(ctx context.Context, addr string) error {
 	return nil
 }
 
-// reached ends the pause of an address: an instance that names this address has proved its key
-// here.
+// reached ends the pause of an address: an instance that names it has proved its key here.
 func (d *dials) reached(addr string) {
 	if addr == "" {
 		return
@@ -229,8 +228,8 @@ func (d *dials) reached(addr string) {
 	d.pauses.end(pauseKey{addr: addr})
 }
 
-// linked records how a dialed link ended. A link that lived for less than youngLink counts as a
-// failed dial of that instance.
+// linked records how a dialed link ended. One that lived for less than youngLink counts as a failed
+// dial of that instance.
 func (d *dials) linked(addr string, of nodeid.ID, young bool, err error) {
 	word := d.word()
 	d.mu.Lock()

@@ -33,7 +33,6 @@ func (p *Port) SendDuplicates(to nodeid.Endpoint, messages []*raftpb.Message) {
 	}
 }
 
-// enqueueRaft adds raft messages to the outbox of an address, as far as there is room.
 func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,9 +48,9 @@ func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
 	}
 }
 
-// duplicates passes the raft messages of a parcel to the handler. Messages of an instance without a
-// link are dropped: they may be the last messages of a leader whose Down has been reported, and
-// would make it leader again.
+// duplicates passes the raft messages of a parcel to the handler. It drops those of an instance
+// without a link: they may be the last messages of a leader whose Down has been reported, and would
+// make it leader again.
 func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
 	if len(packed) == 0 {
 		return nil

@@ -32,7 +32,6 @@ type frames struct {
 	readers sync.Pool // of *bufio.Reader with readBytes
 }
 
-// frame is an arriving large frame.
 type frame struct {
 	size  int
 	began time.Time
@@ -69,7 +68,6 @@ func (f *frames) enter(size int, kill func()) (leave func()) {
 	}
 }
 
-// remove removes a frame, if it is still in the list. The caller holds mu.
 func (f *frames) remove(e *list.Element) {
 	before := f.list.Len()
 	if f.list.Remove(e); f.list.Len() < before {
@@ -77,7 +75,6 @@ func (f *frames) remove(e *list.Element) {
 	}
 }
 
-// buffer returns an empty buffer for a large frame.
 func (f *frames) buffer() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,13 +95,11 @@ func (f *frames) reader() *bufio.Reader {
 	return bufio.NewReaderSize(nil, readBytes)
 }
 
-// giveReader takes back a reader.
 func (f *frames) giveReader(r *bufio.Reader) {
 	r.Reset(nil)
 	f.readers.Put(r)
 }
 
-// giveBack takes back a buffer.
 func (f *frames) giveBack(b []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,7 +108,6 @@ func (f *frames) giveBack(b []byte) {
 	}
 }
 
-// total returns the announced bytes of the arriving large frames.
 func (f *frames) total() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -51,9 +51,8 @@ func (g *Gossip) count() (packeters, streams int) {
 	return len(g.packeters), len(g.conns)
 }
 
-// WriteTo sends a packet of at most 64 KiB to an address, as a datagram: it may be lost, and a nil
-// error does not mean that it arrives. It never blocks, and copies b. Errors: ErrTooLarge,
-// ErrClosed.
+// WriteTo sends a packet of at most 64 KiB to an address. It may be lost, also after a nil error.
+// It never blocks, and copies b. Errors: ErrTooLarge, ErrClosed.
 func (g *Gossip) WriteTo(b []byte, addr string) error {
 	if len(b) > packetBytes {
 		return fmt.Errorf("%w: a packet of %d bytes", ErrTooLarge, len(b))

@@ -57,7 +57,7 @@ func (c *guardedConn) isGone() bool { return c.gone.Load() }
 
 func (c *accepted) isGone() bool { return isClosed(c.gone) }
 
-// add registers a connection until it is closed, which removes it.
+// add registers a connection until it is closed.
 func (g *guard) add(conn interface {
 	net.Conn
 	isGone() bool
@@ -92,7 +92,6 @@ func (g *guard) remove(conn net.Conn) {
 	delete(g.conns, conn)
 }
 
-// run is the goroutine of the guard.
 func (g *guard) run() {
 	timer := time.NewTimer(recheckEvery)
 	defer timer.Stop()

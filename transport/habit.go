@@ -1,8 +1,8 @@
 package transport
 
 // A link keeps the buffers that it uses again and again. A buffer that a burst has made large is
-// released after habitUses uses in a row for which a small one would have been enough, so that an
-// idle link holds little memory however busy it once was.
+// released after habitUses uses in a row that did not need it, so that an idle link holds little
+// memory.
 const (
 	restBytes = 1 << 10 // a buffer of this size is always kept
 	habitUses = 32

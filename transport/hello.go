@@ -10,10 +10,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Every connection begins with one hello of each side, signed with the key of the sender's
-// incarnation. The signature covers a value that only the two ends of this connection know (with
-// TLS; see stream.bind), the role of the signer and the dialer's hello. So a signature is worthless
-// on another connection, in the other direction, or in answer to another hello.
+// Every connection begins with one hello of each side; the package comment describes what its
+// signature covers.
 const (
 	protocol  = 2   // the version of what peer.proto describes
 	maxAddr   = 512 // bytes of an address in a hello
@@ -22,7 +20,6 @@ const (
 	helloContext = "mortise-hello/2\x00"
 )
 
-// role is the side of a connection that has signed a hello.
 type role byte
 
 const (
@@ -55,7 +52,6 @@ func signedBytes(as role, binding, dialerHello, own []byte) []byte {
 	return b
 }
 
-// greeting signs a hello.
 func greeting(key nodeid.Key, as role, binding, dialerHello, own []byte) *wire.Greeting {
 	return &wire.Greeting{Hello: own, Signature: key.Sign(signedBytes(as, binding, dialerHello, own))}
 }
@@ -120,7 +116,6 @@ func clip(s string) string {
 	return s
 }
 
-// kindOf returns the error for a reason.
 func kindOf(reason wire.Refusal_Reason) error {
 	switch reason {
 	case wire.Refusal_CLUSTER:
@@ -141,8 +136,8 @@ func kindOf(reason wire.Refusal_Reason) error {
 	return ErrSilent
 }
 
-// refused turns a refusal from addr into an error. A refusal is not signed: it is information for
-// people, and does not prove which process is there.
+// refused turns a refusal from addr into an error. A refusal is not signed: it does not prove which
+// process is there.
 func refused(addr string, r *wire.Refusal) error {
 	return fmt.Errorf("%w: %s refuses: %s", kindOf(r.GetReason()), addr, clip(r.GetText()))
 }

@@ -29,7 +29,7 @@ func (p *Port) Identify(self Self) {
 				l.queue.say(self.standing())
 			}
 		}
-		return // connections for questions are dialed anew with the next question
+		return // the next question dials a new connection
 	}
 	for _, l := range p.links {
 		p.cutOff(l, ErrNoLink)

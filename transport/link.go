@@ -57,9 +57,9 @@ func (l *link) rise(who *introduction, s *stream) {
 	close(l.settled)
 }
 
-// transmit is the sender goroutine, which owns the sending side of the stream. The queue wakes it.
-// It stops when the queue has ended and is empty, or the stream is broken. It yields before it
-// drains the queue, so that other goroutines can add to the same frame.
+// transmit is the sender goroutine, which owns the sending side of the stream. It stops when the
+// queue has ended and is empty, or the stream is broken. It yields before it drains the queue, so
+// that other goroutines can add to the same frame.
 func (l *link) transmit(s *stream) {
 	for range l.queue.wake {
 		runtime.Gosched()
@@ -110,7 +110,6 @@ func (l *link) receive(s *stream) {
 	l.recordError(err)
 }
 
-// hangUp ends the link because of a frame of the peer.
 func (l *link) hangUp(s *stream, r *wire.Refusal) {
 	l.mute.Store(true)
 	err := fmt.Errorf("%w: %s", kindOf(r.Reason), r.Text)

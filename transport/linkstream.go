@@ -32,8 +32,8 @@ const (
 
 	lengthBytes = 4
 	helloBytes  = 4 << 10 // the largest greeting, which a stranger may send
-	// the size of the read buffer while there is much to read, otherwise restBytes: a frame that
-	// fits is decoded in place
+	// the read buffer while there is much to read, otherwise restBytes: a frame that fits is decoded
+	// in place
 	readBytes = 16 << 10
 	keptBytes = 256 << 10 // the largest buffer kept for the next frame: one per sender, some for all receivers
 )
@@ -88,8 +88,8 @@ func (s *stream) narrow() {
 	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
 }
 
-// countingReader reads from the connection and records for the keepalive that something arrived,
-// even if it is only a part of a frame.
+// countingReader records for the keepalive that something arrived, even if it is only a part of a
+// frame.
 type countingReader struct{ *stream }
 
 func (h countingReader) Read(b []byte) (int, error) {
@@ -115,7 +115,6 @@ func (h countingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// send sends a frame in one write.
 func (s *stream) send(f *wire.Frame) error {
 	b, start := s.begin()
 	b = append(b, 0, 0, 0, 0)
@@ -166,7 +165,7 @@ func (s *stream) write(b []byte) error {
 	return err
 }
 
-// maxLinger limits how long the receiver waits for more.
+// limitLinger limits how long the receiver waits for more.
 func (s *stream) limitLinger() { _ = s.conn.SetReadDeadline(time.Now().Add(maxLinger)) }
 
 // recv returns the next frame, which is valid until the next call. io.EOF means that the peer has
@@ -197,7 +196,6 @@ func (s *stream) recv() (*received, error) {
 	}
 }
 
-// read reads a frame of the given length.
 func (s *stream) read(length int) error {
 	if s.last = length; length > s.in.Size() && s.in.Size() < readBytes {
 		s.widen()
@@ -233,7 +231,6 @@ func (s *stream) decode(b []byte) error {
 	return nil
 }
 
-// greet sends a greeting.
 func (s *stream) greet(g *wire.Greeting) error {
 	b, start := s.begin()
 	b, err := proto.MarshalOptions{}.MarshalAppend(append(b, 0, 0, 0, 0), g)
@@ -245,7 +242,6 @@ func (s *stream) greet(g *wire.Greeting) error {
 	return s.write(b)
 }
 
-// hearGreeting reads the peer's greeting.
 func (s *stream) hearGreeting() (*wire.Greeting, error) {
 	if err := s.hearPreface(); err != nil {
 		return nil, err
@@ -291,8 +287,7 @@ func (s *stream) hearPreface() error {
 	return nil
 }
 
-// broken returns err, but io.ErrUnexpectedEOF for io.EOF: the peer closed the connection without
-// goodbye.
+// broken returns err, but io.ErrUnexpectedEOF for io.EOF: the peer did not close the link first.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

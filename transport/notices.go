@@ -37,7 +37,7 @@ func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
 // info is warn for events that need no action.
 func (n *notices) info(text string, args ...any) { n.tell(slog.LevelInfo, "", text, args...) }
 
-// warnOf is warn separately for each instance. Above noticeKinds instances at a time it is warn.
+// warnOf is warn separately for each instance, up to noticeKinds at a time.
 func (n *notices) warnOf(about, text string, args ...any) {
 	n.tell(slog.LevelWarn, about, text, args...)
 }

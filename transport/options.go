@@ -12,7 +12,7 @@ import (
 )
 
 // The settings of both sides are here, because gRPC's server cuts off a client that pings more
-// often than the server's policy allows.
+// often than the server allows.
 const (
 	serverWindow     = 256 << 10        // of a call from another instance: what it can send before it is read
 	clientWindow     = 1 << 20          // of a call from here, which is always being read
@@ -64,8 +64,8 @@ func (p *Port) clientOptions() []grpc.DialOption {
 		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
 			PermitWithoutStream: true}),
-		// gRPC waits max(backoff, minimum) for the handshake. So the backoff, for which nothing
-		// here waits, must not exceed it.
+		// gRPC waits max(backoff, minimum) for the handshake. So the backoff, for which nothing here
+		// waits, must not exceed it.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout,
 			Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytes), grpc.MaxCallSendMsgSize(messageBytes)),

@@ -29,7 +29,6 @@ type pauseKey struct {
 	of   nodeid.ID // zero means any
 }
 
-// pause is the time after a failed dial in which the address is not dialed again.
 type pause struct {
 	key    pauseKey
 	err    error // of the dial
@@ -47,7 +46,7 @@ type pauses struct {
 	order list.List // of *pause, the oldest first
 }
 
-// in returns the current pause of a key, or nil if there is none.
+// in returns the current pause of a key, or nil.
 func (p *pauses) in(key pauseKey, now time.Time) *pause {
 	if b := p.known[key]; b != nil && (b.trying || now.Before(b.until)) {
 		return b
@@ -76,7 +75,6 @@ func (p *pauses) failed(key pauseKey, err error, first, most time.Duration, now 
 	p.known[key] = b
 }
 
-// end forgets the pause of a key.
 func (p *pauses) end(key pauseKey) {
 	if b := p.known[key]; b != nil {
 		delete(p.known, key)
@@ -112,7 +110,7 @@ func (p *pauses) remembered(now time.Time) (n int) {
 }
 
 // pausedError means that an address is not dialed now. It matches ErrSilent, whatever the last dial
-// found: that was true then, and proves nothing about now.
+// found, which proves nothing about now.
 type pausedError struct {
 	addr string
 	last error

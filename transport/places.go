@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Limits of the dials of one port. In any second at most burst + rate of each class begin, which is
-// 48 ordinary and 64 preferred ones, whatever is requested and however they end.
+// Limits of the dials of one port. In any second at most burst + rate of each class begin: 48
+// ordinary and 64 preferred ones.
 const (
 	maxDials      = 8 // in flight
 	dialsOrdinary = 5 // in flight to ordinary addresses: the rest is reserved
@@ -51,10 +51,8 @@ func newPlaces() places {
 	return p
 }
 
-// enter adds a ticket to the end of the line of its class.
 func (p *places) enter(t *ticket) { t.waiting = p.lines[t.class].PushBack(t) }
 
-// leave removes a ticket from its line.
 func (p *places) leave(t *ticket) {
 	p.lines[t.class].Remove(t.waiting)
 	t.waiting = nil
@@ -93,7 +91,6 @@ func (p *places) begin(t *ticket, now time.Time) {
 	p.rates[t.class].take(now)
 }
 
-// end records that a dial is over.
 func (p *places) end(t *ticket) { p.busy[t.class]-- }
 
 // move sorts the waiting tickets by their current class. It keeps their order.

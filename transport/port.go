@@ -17,8 +17,7 @@ import (
 // linger is how long data that Send accepted may take to be sent when this side ends a link.
 const linger = time.Second
 
-// Port is one node's end of all its network traffic: it listens, links, asks and gossips. New makes
-// one. It is safe for concurrent use.
+// Port is one node's end of all its network traffic. New makes one. It is safe for concurrent use.
 type Port struct {
 	config   Config
 	listener *listener

@@ -18,7 +18,6 @@ type service struct {
 	port *Port
 }
 
-// noConnection returns the error of a call whose connection this port has not accepted.
 func noConnection() error { return status.Error(codes.Internal, "no connection") }
 
 // firstOf reads the first message of a call. If it does not arrive in time, the connection is
@@ -37,7 +36,7 @@ func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, 
 	return m, err
 }
 
-// remoteOf returns the remote address of an incoming call's connection, or nil if there is none.
+// remoteOf returns the remote address of an incoming call's connection, or nil.
 func remoteOf(ctx context.Context) net.Addr {
 	from, ok := peer.FromContext(ctx)
 	if !ok {

@@ -168,8 +168,8 @@ func (p *Port) keep(s *shared) {
 	}
 }
 
-// wanted reports whether to keep s. A dead or idle connection is removed from the table; a live one
-// that is still used outside the table is kept.
+// wanted reports whether to keep s. It removes a dead or idle connection from the table, and keeps
+// a live one that is still used outside the table.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

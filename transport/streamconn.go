@@ -139,7 +139,6 @@ func (c *streamConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// next waits for the next piece.
 func (c *streamConn) next(passed <-chan struct{}) ([]byte, error) {
 	select {
 	case piece := <-c.in:

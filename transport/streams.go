@@ -58,7 +58,6 @@ func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreaming
 	return stream, nil
 }
 
-// start registers c and runs its goroutine, unless the port is closed.
 func (g *Gossip) start(c *streamConn, run func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

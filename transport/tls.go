@@ -49,8 +49,7 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 	return conn, nil
 }
 
-// The first byte of TLS in either direction: a client begins with a handshake, and a server that
-// refuses it sends an alert.
+// The first byte of TLS: of a client's handshake, and of the alert of a server that refuses it.
 const (
 	tlsHandshake = 0x16
 	tlsAlert     = 0x15

@@ -60,13 +60,11 @@ func hostOf(addr net.Addr) string {
 	return host
 }
 
-// outOfTime reports whether a handshake failed with err because this node was busy with others: it
-// stood in a line, and its time ran out.
+// outOfTime reports whether a handshake failed with err because this node was busy with others.
 func (t *turn) outOfTime(err error) bool {
 	return t != nil && t.stood && (errors.Is(err, errNoTurn) || errors.Is(err, os.ErrDeadlineExceeded))
 }
 
-// take waits for a turn.
 func (t *turn) take() error {
 	o := t.of
 	if t.held {
@@ -104,7 +102,6 @@ func (t *turn) take() error {
 	return errNoTurn
 }
 
-// line returns the line in which the handshake waits. The caller holds mu.
 func (t *turn) line(now time.Time) int {
 	n := 0
 	switch {
@@ -120,12 +117,11 @@ func (t *turn) line(now time.Time) int {
 	return n
 }
 
-// give ends the turn of the handshake, if it has one, because it may wait for the peer.
+// give ends the turn because the handshake may now wait for the peer.
 func (t *turn) give() {
 	t.end()
 }
 
-// end ends the turn of the handshake, if it has one.
 func (t *turn) end() {
 	if !t.held {
 		return
@@ -148,14 +144,12 @@ func (t *turns) pass() {
 	t.busy--
 }
 
-// proved records that an instance has proved its key on a connection from that address.
 func (t *turns) proved(addr string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known.add(addr, time.Now())
 }
 
-// prefer sets the addresses of the voters.
 func (t *turns) prefer(addrs []string) {
 	hosts := make(map[string]bool, len(addrs))
 	for _, addr := range addrs {

@@ -66,8 +66,7 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 // are too large to be decoded with protobuf.
 var errStrange = errors.New("raft messages of an unusual shape")
 
-// blocks allocates n blocks and a list of pointers for them, in one allocation if there is only
-// one.
+// blocks allocates n blocks and a list of pointers for them, in one allocation if n is 1.
 func blocks[P, B any](n int) ([]P, []B) {
 	if n == 1 {
 		one := &struct {
@@ -164,7 +163,6 @@ func (p *packedMessage) decode(b []byte, most *int) bool {
 	return true
 }
 
-// number sets one of the number fields of a message.
 func (p *packedMessage) number(tag, number uint64) bool {
 	m := &p.message
 	var place *uint64

@@ -17,8 +17,8 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	if c, ok := acceptedOn(raw.RemoteAddr()); ok {
 		s.gone = c.gone
 	}
-	// The peer waits for this side's hello, and its frames are read only after it. If the peer
-	// gives up before, that is noticed at once.
+	// The peer waits for this side's hello, and its frames are read only after it. If the peer gives
+	// up before, that is noticed at once.
 	welcomed, heard := make(chan *link, 1), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(heard)
