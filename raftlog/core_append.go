@@ -19,6 +19,7 @@ type appends struct {
 	remote  int               // items in waiting and saving that install another replica's snapshot
 }
 
+// appendItem is one storage message of raft, or a snapshot taken here.
 type appendItem struct {
 	entries   []*raftpb.Entry
 	snapshot  *raftpb.Snapshot

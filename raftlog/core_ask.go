@@ -19,6 +19,7 @@ const (
 	yieldTicks = 8
 )
 
+// asking holds the vote requests of a candidate, and whether it yields to another.
 type asking struct {
 	questions []*raftpb.Message // vote requests as raft sent them, one for each voter
 	again     uint64            // tick at which they are sent again

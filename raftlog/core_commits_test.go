@@ -6,6 +6,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
+// appendsSeen counts appends with and without entries, and their answers.
 type appendsSeen struct{ full, empty, answers int }
 
 func (s *appendsSeen) note(m *raftpb.Message) bool {

@@ -44,6 +44,7 @@ type Survey struct {
 // caughtUpEntries is about as many entries as are in flight under load.
 const caughtUpEntries = 64
 
+// hearing records when a replica was last heard from.
 type hearing struct {
 	tick  uint64 // of its last message; before that, when this lead began or the replica was added
 	spoke bool

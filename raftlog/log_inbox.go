@@ -36,11 +36,13 @@ type inbox struct {
 	snapshotter *outcome
 }
 
+// arrival is a message, and whether it arrived on the second connection.
 type arrival struct {
 	message   *raftpb.Message
 	duplicate bool
 }
 
+// bound is where a batch ends in inbox.batches, and its term.
 type bound struct {
 	term uint64
 	end  int
@@ -48,6 +50,7 @@ type bound struct {
 
 type round struct{ term, round uint64 }
 
+// change is a Change and the only term in which it may be proposed.
 type change struct {
 	term uint64
 	Change

@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
+// taken is the snapshot that the owner is taking.
 type taken struct {
 	order   Take
 	capture Capture // nil if there is none
@@ -22,6 +23,7 @@ type task struct {
 	snap    *raftpb.Snapshot
 }
 
+// outcome is the result of a task.
 type outcome struct {
 	prepared bool
 	index    uint64 // of the snapshot, unless prepared is set

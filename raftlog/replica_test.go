@@ -133,6 +133,7 @@ func (r *replica) turn() {
 	r.c.check.fault("replica %d never becomes idle", r.id)
 }
 
+// capture is a snapshot that a replica is taking.
 type capture struct {
 	order Take
 	state []byte

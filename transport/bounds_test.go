@@ -48,8 +48,7 @@ func (c cutAfter) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Sixty questions that never end, each of many megabytes, in one message and in small pieces:
-// almost nothing of it may be kept.
+// Of sixty questions that never end, each of many megabytes, almost nothing may be kept.
 func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -211,7 +210,7 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 	})
 }
 
-// An answer that is not read is not kept, and neither is one that does not end.
+// An answer that is not read, or does not end, is not kept.
 func TestAnAnswerThatIsNotRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -243,7 +242,6 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 	})
 }
 
-// endless answers without end.
 func endless(s asked) error {
 	for {
 		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {
@@ -252,8 +250,7 @@ func endless(s asked) error {
 	}
 }
 
-// One instance may open a few streams of gossip, on however many connections, so that it does not
-// use up those of others.
+// One instance may open a few streams of gossip, on however many connections.
 func TestGossipStreamsAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -351,7 +348,6 @@ func stalls(s asked) error {
 	return nil
 }
 
-// Calls that do not arrive displace each other, and not calls that arrive.
 func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -380,8 +376,7 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	})
 }
 
-// An instance that floods with unfinished calls displaces its own, and not slow ones of other
-// instances.
+// An instance that floods with unfinished calls does not displace slow ones of other instances.
 func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, attacker := w.node("a", 1), w.node("b", 2), w.node("x", 9)
@@ -418,7 +413,6 @@ func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 	})
 }
 
-// Half of an answer is no answer.
 func TestABrokenAnswerIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -435,8 +429,7 @@ func breaks(s asked) error {
 	return io.ErrUnexpectedEOF
 }
 
-// An instance may have a few connections for its calls: one more closes its own oldest connection,
-// and no other instance's.
+// One connection more than an instance may have closes its own oldest, and no other instance's.
 func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)

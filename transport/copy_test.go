@@ -55,7 +55,7 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
-// A later start with the same directory replaces a link that only the peer still holds, at once,
+// A later start with the same directory replaces at once a link that only the peer still holds,
 // although its numbers start again: the handler sees the Down first, then its frames.
 func TestLaterLifeReplacesItsLink(t *testing.T) {
 	for _, dialer := range []string{"b", "a"} {
@@ -96,7 +96,7 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 	}
 }
 
-// Making a key costs an outsider nothing, so the lines about instances are also limited over all
+// A key costs an outsider nothing, so the lines about instances are also limited over all
 // instances.
 func TestManyKeysDoNotFloodTheLog(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {

@@ -87,8 +87,7 @@ func TestCrossingDials(t *testing.T) {
 	}
 }
 
-// The same with much data on both sides, over a slow network: the waiting data is larger than the
-// hello before it may be.
+// Over a slow network the waiting data is larger than the hello before it may be.
 func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	for seed := range uint64(30) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -121,8 +120,7 @@ func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	}
 }
 
-// The rule step by step: the hello of the lower instance is sent when that of the higher arrives,
-// and the reverse.
+// The hello of the lower instance is sent when that of the higher arrives, and the reverse.
 func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {
 		t.Run(slow+" is slow to answer", func(t *testing.T) {
@@ -152,8 +150,7 @@ func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	}
 }
 
-// One direction of dialing is blocked: the other must succeed, without waiting for the blocked one
-// to time out.
+// One direction of dialing is blocked: the other must not wait for the blocked one to time out.
 func TestDialThatHangsGivesWayToThePeers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		hang := func(c *Config) {

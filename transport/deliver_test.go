@@ -139,8 +139,8 @@ func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	}
 }
 
-// A queue full of session data still accepts raft messages, which have room of their own. The mark
-// that a replica has retired survives later frames.
+// A queue full of session data still accepts raft messages. The mark that a replica has retired
+// survives later frames.
 func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	c := Config{QueueBytes: 100}.withDefaults()
 	q := newQueue(&c)
@@ -159,7 +159,6 @@ func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	}
 }
 
-// An empty frame is not sent, and no peer is dialed for it.
 func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -173,8 +172,8 @@ func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	})
 }
 
-// A link on which a write has failed accepts nothing any more, though its reader still reads what
-// has arrived: only the Down would report the loss of an accepted frame.
+// A link on which a write has failed accepts nothing, though its reader still reads what has
+// arrived: only the Down would report the loss of an accepted frame.
 func TestALinkTakesNothingAfterAFailedWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		left := &atomic.Int64{}

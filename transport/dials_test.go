@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// perSecond is the limit in the package comment: dials that begin in any second.
+// perSecond is the limit in the package comment.
 const perSecond = ordinaryRate + ordinaryBurst + preferredRate + preferredBurst
 
 // outside is a network of addresses at which mostly no process listens. It records when dials
@@ -72,7 +72,6 @@ func (c *deafConn) Close() error {
 	return c.Conn.Close()
 }
 
-// count returns how many dials have begun.
 func (o *outside) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,7 +140,7 @@ func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	return asking
 }
 
-// Whatever fails, the number of dials that begin in a second is bounded, and so is the number in
+// The number of dials that begin in a second is bounded whatever fails, and so is the number in
 // flight.
 func TestDialsOfASecondAreBounded(t *testing.T) {
 	for name, hangs := range worlds {
@@ -297,7 +296,6 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 	})
 }
 
-// An instance that proves its key here and claims an address ends the pause of that address.
 func TestInboundConnectionEndsAPause(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1, longest), w.node("b", 2)
@@ -354,7 +352,6 @@ func TestLateDialsAreUsed(t *testing.T) {
 	})
 }
 
-// The number of remembered failures is bounded, and the oldest is forgotten.
 func TestPausesAreBounded(t *testing.T) {
 	p, now := pauses{known: map[pauseKey]*pause{}}, time.Now()
 	key := func(i int) pauseKey { return pauseKey{addr: fmt.Sprint(i)} }

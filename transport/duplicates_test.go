@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// indexes returns the indexes of the raft messages that have arrived.
 func (n *node) indexes() (all []uint64) {
 	synctest.Wait()
 	for _, e := range n.seen() {
@@ -57,7 +56,6 @@ func TestDuplicates(t *testing.T) {
 	})
 }
 
-// The duplicates that wait for an address, and those in one message, are bounded.
 func TestDuplicatesAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -94,8 +92,7 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	})
 }
 
-// A duplicate that arrives after the end of its link is dropped: it may be the last heartbeat of a
-// leader whose end is known.
+// It may be the last heartbeat of a leader whose end is known.
 func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -95,7 +95,6 @@ func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	})
 }
 
-// A frame that cannot be encoded ends its link at once, without waiting.
 func TestUnencodableFrame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -177,8 +176,7 @@ func (c lateConn) Close() error {
 	return c.Conn.Close()
 }
 
-// A silent connection that is accepted at the last moment does not delay Close until its time is
-// over.
+// A silent connection that is accepted at the last moment does not delay Close.
 func TestCloseBesideALateStranger(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Listener = newLateListener(c.Listener) })

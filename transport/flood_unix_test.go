@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// TestTenThousandSilentConnections: connections that are silent, that send one byte a second or
-// that stop reading are bounded while they arrive and gone soon after. They do not disturb linked
-// instances or fill the log.
+// Connections that are silent, that send one byte a second or that stop reading are bounded while
+// they arrive and gone soon after. They do not disturb linked instances or fill the log.
 func TestTenThousandSilentConnections(t *testing.T) {
 	want := 10_000
 	var files syscall.Rlimit

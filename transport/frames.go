@@ -32,6 +32,7 @@ type frames struct {
 	readers sync.Pool // of *bufio.Reader with readBytes
 }
 
+// frame is an arriving large frame.
 type frame struct {
 	size  int
 	began time.Time

@@ -21,8 +21,7 @@ func (n *node) linkTo(to *node) *stream {
 	return s
 }
 
-// A begun frame must make progress: a peer that sends a byte now and then loses the link, and so
-// does one that stops.
+// A peer that sends only a byte of a frame now and then loses the link, and so does one that stops.
 func TestAFrameHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -78,7 +77,7 @@ func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 		func() bool { text, _ := commands(a.seen(), id(2)); return len(text) == each })
 }
 
-// A burst of correct frames displaces none of them below the hard limit.
+// It displaces none of them below the hard limit.
 func TestABurstOfFrames(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *world) {
 		f := frames{soft: 100, hard: 200}

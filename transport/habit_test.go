@@ -64,7 +64,6 @@ func TestABurstIsForgotten(t *testing.T) {
 	}
 }
 
-// Keepalives alone count as idle.
 func TestSignsOfLifeAreRest(t *testing.T) {
 	text := speech(t, func(s *stream) error {
 		s.opens = true

@@ -20,6 +20,7 @@ const (
 	helloContext = "mortise-hello/2\x00"
 )
 
+// role is the side of a connection that has signed a hello.
 type role byte
 
 const (

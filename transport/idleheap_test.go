@@ -28,7 +28,6 @@ const idleLinkBytes = 40 << 10
 // commas.
 const dialersEnv = "MORTISE_TEST_DIALERS"
 
-// idleLinks is the number of measured links.
 const idleLinks = 400
 
 // A leader keeps a link to every instance that is attached to it. The links of a thousand idle

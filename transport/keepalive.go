@@ -14,6 +14,7 @@ const (
 	maxSilentKeepalives = 4 // in a row: silence of 20 to 25 s
 )
 
+// keepaliveTimer is the timer of a link that is up.
 type keepaliveTimer struct {
 	link   *link
 	stream *stream

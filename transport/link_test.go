@@ -65,7 +65,7 @@ func TestAllKindsTravelInOneFrame(t *testing.T) {
 	})
 }
 
-// Without the sender's yield, the part of each caller would be sent in a frame of its own.
+// Without the sender's yield, each caller's part would have a frame of its own.
 func TestCallersShareAFrame(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	inBubble(t, func(t *testing.T, w *world) {

@@ -19,8 +19,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// The limits of a queue apply to each turn anew. If its counts went on from turn to turn, a link
-// would soon accept nothing any more.
+// If the counts of a queue went on from turn to turn, a link would soon accept nothing any more.
 func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	part := make([]byte, 700<<10)
 	small := func(c *Config) { c.QueueBytes, c.RaftBytes, c.RaftMessages, c.MessageBytes = 1<<20, 1<<20, 10, 1<<20 }
@@ -136,8 +135,7 @@ func TestTheLastWordIsTheLast(t *testing.T) {
 	}
 }
 
-// A dropped queue holds nothing and accepts nothing: an accepted frame would be lost without a
-// Down.
+// A frame that it accepted would be lost without a Down.
 func TestADroppedQueueTakesNothing(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)

@@ -57,6 +57,7 @@ func (g *Gossip) enqueue(addr string, b []byte) bool {
 	return true
 }
 
+// waiting is what an outbox has to send.
 type waiting struct{ packets, raft [][]byte }
 
 func (w waiting) count() int { return len(w.packets) + len(w.raft) }

@@ -29,6 +29,7 @@ type pauseKey struct {
 	of   nodeid.ID // zero means any
 }
 
+// pause is the time after a failed dial in which the address is not dialed again.
 type pause struct {
 	key    pauseKey
 	err    error // of the dial

@@ -17,12 +17,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// kinds are the kinds of connections.
 func kinds() []wire.Hello_Kind { return []wire.Hello_Kind{wire.Hello_LINK, wire.Hello_CALLS} }
 
 // A process dials with the public key of another instance, which every hello contains, but without
-// its private key. Whatever it sends, it is refused. The link of the instance itself stays: no
-// frame, no Down, one line in the log.
+// its private key. Whatever it sends is refused. The link of the instance itself stays: no frame,
+// no Down, one line in the log.
 func TestImpostorThatDials(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)

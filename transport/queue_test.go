@@ -157,7 +157,7 @@ func TestQueueLimits(t *testing.T) {
 	}
 }
 
-// A peer whose handler hangs: memory is bounded, callers get errors, raft messages are dropped,
+// A peer's handler hangs: memory is bounded, callers get errors, raft messages are dropped,
 // renewals go first, and no accepted data is lost.
 func TestSlowReader(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {

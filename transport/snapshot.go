@@ -111,6 +111,7 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 	})
 }
 
+// poured is the stream of a snapshot on the receiving side.
 type poured = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 
 // Snapshot receives a snapshot from a peer.

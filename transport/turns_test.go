@@ -54,7 +54,6 @@ func TestSilenceHoldsNoTurn(t *testing.T) {
 	})
 }
 
-// clientHello is what a client sends first.
 func clientHello(config *tls.Config) []byte {
 	near, far := net.Pipe()
 	config.ServerName = "a"
@@ -92,9 +91,7 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 	})
 }
 
-// Connections from hosts of voters come first, then those from addresses from which an instance has
-// proved its key, then the others. Within each, handshakes that have begun come first, then the
-// order of arrival counts. One that is closed or too late leaves its line.
+// The order is that of the package comment. A handshake that is closed or too late leaves its line.
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &turns{atOnce: 1, limit: 5 * time.Second}
@@ -147,8 +144,6 @@ func TestTurnsComeInOrder(t *testing.T) {
 	})
 }
 
-// The number of remembered addresses is bounded, the oldest are forgotten, and after a while all
-// are.
 func TestKnownAddressesAreBounded(t *testing.T) {
 	a, now := addrs{}, time.Now()
 	for i := range 2 * maxAddrs {
@@ -163,8 +158,8 @@ func TestKnownAddressesAreBounded(t *testing.T) {
 	}
 }
 
-// TestOutOfTime: if this node has kept a handshake waiting, the failure is not a fault of the peer.
-// If it failed for another reason, it is.
+// If this node has kept a handshake waiting, the failure is not a fault of the peer. If it failed
+// for another reason, it is.
 func TestOutOfTime(t *testing.T) {
 	stood := &turn{stood: true}
 	if !stood.outOfTime(errNoTurn) || !stood.outOfTime(fmt.Errorf("read: %w", os.ErrDeadlineExceeded)) {

@@ -55,6 +55,7 @@ type File interface {
 	Sync() error
 }
 
+// osFS is the FS of the operating system.
 type osFS struct{}
 
 // OSFS returns the FS of the operating system, the default of a Dir. A test double may wrap it.

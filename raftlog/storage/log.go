@@ -19,6 +19,7 @@ const (
 	logEnded                 // it must not be opened again
 )
 
+// logRecord is one log that has been in a directory.
 type logRecord struct {
 	raftlog.Identity
 	state logState

@@ -11,6 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
+// View is the result of Dir.Look.
 type View struct {
 	FreeBytes uint64 // how much this process may still write to the file system
 	FreeKnown bool   // FreeBytes is known

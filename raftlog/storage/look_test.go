@@ -63,6 +63,7 @@ func TestLooksFollowEachOther(t *testing.T) {
 	wantNil(t, err) // an error of Look is not final
 }
 
+// silentFS hangs until it is released.
 type silentFS struct {
 	FS
 	let chan struct{}

@@ -10,6 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
+// segment is one segment file after reading.
 type segment struct {
 	header
 	path   string
@@ -21,6 +22,7 @@ type segment struct {
 	sealed uint64 // the sequence that its seal names; zero means there is no seal
 }
 
+// scanned is a log after reading.
 type scanned struct {
 	replay
 	entries  []*raftpb.Entry // behind the snapshot

@@ -6,6 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
+// largeLog is a log of entries of 1 KB with prepared snapshots.
 type largeLog struct {
 	t     *testing.T
 	fs    *crashFS
