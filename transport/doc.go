@@ -1,8 +1,7 @@
 // Package transport carries bytes between the nodes of one cluster: one TCP port for everything,
-// TLS if configured, and gRPC for everything except the links. Links have their own framing, a
-// length before each frame, because a lock waits for one or two exchanges: one takes 45
-// microseconds, and took 75 as a call of gRPC (BenchmarkFrame). Every connection begins with a
-// proof of the instances at its two ends.
+// TLS if configured, and gRPC for everything except the links. Links have their own framing,
+// because a lock waits for one or two exchanges: one takes 45 microseconds, and took 75 as a call
+// of gRPC (BenchmarkFrame). Every connection begins with a proof of the instances at its two ends.
 //
 // # What it is
 //
@@ -15,8 +14,7 @@
 //     that a change of leader needs no handshake.
 //   - Questions. [Port.To] returns a client for the instance at an address. Its errors distinguish
 //     "refused", "foreign", "another instance" and "silence". Questions are the methods of Config's
-//     [Services], each a stream of pieces in both directions. [Services.Intercept] decides which
-//     are answered.
+//     [Services]; [Services.Intercept] decides which are answered.
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
 //   - Gossip. [Gossip] gives datagrams and byte streams to a gossip protocol that knows only
 //     addresses.
@@ -24,7 +22,7 @@
 //     holds back what follows a lost packet on a link. A duplicate is dropped if no link is up.
 //
 // The layout of messages is in wire/mortise/transport/v1/peer.proto. Those of questions are in
-// wire/mortise/query/v1; this package does not use them.
+// wire/mortise/query/v1, which this package does not use.
 //
 // # Identity
 //
@@ -37,10 +35,9 @@
 //	and in the acceptor's signature SHA-256 of its own hello
 //
 // The binding is 32 bytes that only the two ends of this connection share: keying material of the
-// TLS connection (RFC 9266), or without TLS a hash of 32 random bytes of each side. So a hello is
-// refused if it was recorded, is relayed to another TLS connection, is sent back to its author, or
-// answers another hello. The dialer signs in its first flight after TLS, which adds no round trip;
-// without TLS the random bytes add one.
+// TLS connection (RFC 9266), or without TLS a hash of 32 random bytes of each side, which costs a
+// round trip. So a hello is refused if it was recorded, is relayed to another TLS connection, is
+// sent back to its author, or answers another hello.
 //
 //	dialer                                acceptor
 //	  |---- "mortise\n" [32 random bytes] -->|
@@ -51,12 +48,11 @@
 //	  |                                      |   instance with the intended one
 //	  |<==== frames, or calls of gRPC ======>|
 //
-// The exchange proves the instance IDs, and that both ends use the same connection. It does not
-// prove the group, the raft ID, the address and the life, which the holder of the key claims. The
-// packages that use this one decide which raft ID and which address belong to an instance. TLS
-// proves only that a process may connect: all instances may share one certificate. Without TLS a
-// party that relays all bytes of a connection is not detected, and can change what follows the
-// hellos.
+// The exchange proves the instance IDs, and that both ends use the same connection. The holder of
+// the key only claims the group, the raft ID, the address and the life; the packages that use this
+// one decide which raft ID and which address belong to an instance. TLS proves only that a process
+// may connect: all instances may share one certificate. Without TLS a party that relays all bytes
+// of a connection is not detected, and can change what follows the hellos.
 //
 // A call belongs to the instance that opened its connection. If Identify begins a new incarnation,
 // all links and all connections for calls end, and questions of the old incarnation are not
@@ -88,31 +84,29 @@
 // A pause ends when an instance that claims that address proves its key on a connection here, when
 // Identify begins a new incarnation, and when a dial succeeds. After a pause one dial tries the
 // address, and the others wait for its result. 1,024 failures are remembered, each until 10 s after
-// its pause; one more displaces the oldest.
+// its pause.
 //
 // On Linux a link ends when bytes that its dialer has sent are not acknowledged by the other
-// machine for three seconds. After an outage TCP would wait as long again before it retries. Also
-// on Linux, each side of any connection resends lost packets at equal intervals.
+// machine for three seconds, and each side of any connection resends lost packets at equal
+// intervals.
 //
 // During a pause Send fails with ErrNoLink and SendSnapshot with ErrSilent. A question waits for
 // the end of the pause, or fails at once with ErrSilent if its context ends before that.
-// ErrRefused, ErrForeign and ErrVersion report what was at the address after the question was
-// asked, so they are returned only to questions that came before their dial began. A group may need
-// such a proof from each of several addresses within two seconds, which is why the pause after an
-// answer is short.
+// ErrRefused, ErrForeign and ErrVersion are returned only to questions that came before their dial
+// began: they report what was at the address after the question was asked. A group may need such a
+// proof from each of several addresses within two seconds, so the pause after an answer is short.
 //
-// Questions to one address share a connection and its dial. A dial that has begun goes on when its
-// question is cancelled, and the next question uses it. A dial in the queue for which no question
-// waits leaves the queue.
+// Questions to one address share a connection and its dial, which goes on when its question is
+// cancelled. A dial in the queue for which no question waits leaves the queue.
 //
 // # Turns
 //
-// At most one handshake of accepted connections per processor is computed at a time. So when many
-// instances connect at once, other work of this node waits for one handshake per processor and not
-// for all. A silent connection holds no turn. Waiting handshakes stand in lines: connections from
-// the hosts of the voters first ([Port.Prefer]), then those from IP addresses on which an instance
-// has proved its key in the last ten minutes (1,024 are remembered), then the others. A handshake
-// whose turn does not come within the dial timeout fails.
+// At most one handshake of accepted connections per processor is computed at a time, so that other
+// work goes on when many instances connect at once. A silent connection holds no turn. Waiting
+// handshakes stand in lines: connections from the hosts of the voters first ([Port.Prefer]), then
+// those from IP addresses on which an instance has proved its key in the last ten minutes (1,024
+// are remembered), then the others. A handshake whose turn does not come within the dial timeout
+// fails.
 //
 // # Tiers
 //
@@ -156,7 +150,7 @@
 //
 // Crossing dials: a dial that has not sent its hello gives way to the peer's. If both have, the
 // lower instance holds the peer's stream until its own dial is decided, and the higher instance
-// cancels its own dial. So there is never a second stream from which frames would have to be moved.
+// cancels its own dial.
 //
 // Three fields of the hello decide which of two streams of one instance is newer. Boot is 16 random
 // bytes of the process. Number rises with every stream that the process dials or accepts. Life
@@ -173,15 +167,13 @@
 //
 // All methods of a Port are safe for concurrent use. None blocks except Remote.Invoke,
 // SendSnapshot, DialStream (bounded by their contexts) and Close. A Remote is for one call at a
-// time. Goroutines: per link a sender, woken by the queue, a receiver, which calls the handler, and
-// a timer; per address one that owns the connection for questions and gossip; per destination of
-// packets one outbox; per byte stream two. All end with [Port.Close] at the latest. No mutex is
-// held while waiting.
+// time. Goroutines: per link a sender, a receiver, which calls the handler, and a timer; per
+// address one that owns the connection for questions and gossip; per destination of packets one;
+// per byte stream two. All end with [Port.Close] at the latest.
 //
-// Idle links are kept, because a leader needs them and a node has few others. An idle link takes
-// about 22 KiB with TLS on either side, including stacks (TestIdleLinksAreSmall): buffers grow with
-// the traffic, and shrink after it (habit.go). Unused connections for questions and gossip are
-// closed after 10 to 15 s, and unused streams of packets after 5 s.
+// Idle links are kept, because a leader needs them and a node has few others. One takes about 22
+// KiB with TLS on either side, including stacks (TestIdleLinksAreSmall). Unused connections for
+// questions and gossip are closed after 10 to 15 s, and unused streams of packets after 5 s.
 //
 // # Failure
 //
@@ -189,15 +181,14 @@
 // detection is raft's task. A peer that sends garbage loses its link, nothing else. "Foreign" needs
 // a reason: a label, a protocol, a certificate, or a hello that is not signed with its key. A
 // connection that breaks, or is closed without a reason, is silence and proves nothing. If only one
-// side has TLS, the acceptor tells the dialer before it closes the connection: by an alert to a
-// dialer without TLS, by the preface in plain text to one with TLS. The errors are ErrSecured and
-// ErrPlain. They are for people and count as silence, since a configuration may change at any
-// moment.
+// side has TLS, the acceptor tells the dialer before it closes the connection (ErrSecured,
+// ErrPlain). These errors are for people and count as silence, since a configuration may change at
+// any moment.
 //
 // # Limits
 //
-// Config has the limits that a user may change, bounds.go and frames.go have the others. The limits
-// on what other instances can make this one hold:
+// Config has the limits that a user may change, bounds.go and frames.go have the others. Other
+// instances can make this one hold:
 //
 //	connection  8 for the calls of one instance; one more closes its oldest. One link per instance
 //	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
@@ -221,22 +212,24 @@
 //	            up, the oldest first. A frame has at most 16,384 raft messages with 262,144
 //	            entries, since these grow a hundredfold when they are decoded
 //
-// "One instance" is the one that has proved its key on the connection; the content of a message
-// never matters. A process that may connect can prove any number of keys: the limits for all
-// instances bound it too, but it can use them up for the others. "Given up" means that the
-// connection is closed.
+// "One instance" is the one that has proved its key on the connection. A process that may connect
+// can prove any number of keys: the limits for all instances bound it too, but it can use them up
+// for the others. "Given up" means that the connection is closed.
 //
 // An accepted connection must finish TLS and its hello within 5 s. 1,024 connections may be in that
 // state; one more displaces the oldest. Before its hello is verified a connection costs TLS, a
 // buffer of 1 KiB and a greeting of at most 4 KiB. The address in it may have 512 bytes, the label
 // 255. Log lines that outsiders can cause appear at most once in 10 s for each kind, and separately
-// for at most 16 instances at a time. A proof costs each side a signature and a verification,
-// together about 70 microseconds (BenchmarkProof measures both sides).
+// for at most 16 instances at a time. A proof costs each side about 70 microseconds (BenchmarkProof
+// measures both sides).
+//  255. Log lines that outsiders can cause appear at most once in 10 s for each kind, and separately
+//     for at most 16 instances at a time. A proof costs each side a signature and a verification,
+//     together about 70 microseconds (BenchmarkProof measures both sides).
 //
 // # Refused alternatives
 //
-//   - Two open streams, with the frames of the losing one finished before those of the winner: this
-//     needs markers in the stream and a second kind of end that is not a Down.
+//   - Two open streams, the losing one finished first: this needs markers in the stream and a
+//     second kind of end that is not a Down.
 //   - Links as calls of gRPC: this needs two more goroutines on the path of each frame, HTTP/2's
 //     frames and windows for a connection with one stream, and three times the allocations.
 //   - Dials, retries and name resolution by gRPC: the reason of a failure would be unknown, and
@@ -244,7 +237,7 @@
 //   - Questions as gRPC's unary calls: gRPC gathers a message of up to 2 MiB before this port sees
 //     its sender and what that instance holds here already. Sixty calls on one connection could
 //     hold 120 MiB.
-//   - A signature in the certificate, over the key of TLS: this needs a certificate for each
-//     incarnation, so instances could not share a user's own certificate.
+//   - A signature in the certificate, over the key of TLS: instances could not share a user's own
+//     certificate.
 //   - An identity in each call: each call would have to prove it again.
 package transport

@@ -1,10 +1,10 @@
 // Package storage keeps a replica's log in a directory: [Dir.Log] returns a raftlog.Store that
-// survives the end of its process. The directory also keeps small records of other packages.
+// survives the end of its process.
 //
-// It consists of a segmented log (wal.go describes the format and the effect of a crash at each
-// point), snapshot files, and one bbolt file for small and rarely written records (meta.go). Log
-// and snapshots use the disk through [FS], with which a test can fail or delay operations and
-// simulate a power loss at any point.
+// A directory consists of a segmented log (wal.go describes the format and the effect of a crash at
+// each point), snapshot files, and one bbolt file for small and rarely written records, also of
+// other packages (meta.go). Log and snapshots use the disk through [FS], with which a test can fail
+// or delay operations and simulate a power loss.
 //
 // # Guarantees
 //
@@ -19,8 +19,7 @@
 // # Concurrency
 //
 // The methods of Dir are safe for concurrent use, and those of the Store as raftlog.Store
-// documents. The only goroutine is that of a Look, which ends when the disk answers; Close does not
-// wait for it.
+// documents. The only goroutine is that of a Look, which ends when the disk answers.
 //
 // # Failure
 //
