@@ -24,12 +24,12 @@ type Config struct {
 	Applier Applier
 
 	// Send sends each message to the replica that its To names. It must not block, and may lose
-	// messages. It may keep the messages but not the slice, and must not change them, since raft
-	// shares them. It is called on the owner goroutine.
+	// messages. It may keep the messages but not the slice, and must not change them. It is called on
+	// the owner goroutine.
 	Send func([]*raftpb.Message)
 
-	// SendDuplicates is like Send, for messages that Send was also given. It sends them on a second
-	// connection, which loses other packets than the first. Nil means there is none.
+	// SendDuplicates is like Send, for messages that Send was also given. It uses a second connection,
+	// which loses other packets. Nil means there is none.
 	SendDuplicates func([]*raftpb.Message)
 
 	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must not
@@ -55,24 +55,23 @@ type Config struct {
 	// most until the next tick. Default 2.
 	EntriesInFlight int
 
-	// Deferrable reports whether the waiting batches, concatenated, are deferrable: no caller gets its
-	// answer later if they go with the next batch that is not. They wait for that batch, 2 to 4 ms at
-	// most. settled reports that no entry is under way that could change the state of the Applier.
-	// Deferrable must have no side effects and must not keep the bytes. It is called on the owner
-	// goroutine, between calls of the Applier. Nil means that no batch is deferrable.
+	// Deferrable reports whether the waiting batches, concatenated, may wait for the next batch that
+	// is not deferrable, 2 to 4 ms at most, because no caller gets its answer later. settled reports
+	// that no entry is under way that could change the state of the Applier. Deferrable must have no
+	// side effects and must not keep the bytes. It is called on the owner goroutine, between calls of
+	// the Applier. Nil means that no batch is deferrable.
 	Deferrable func(waiting []byte, settled bool) bool
 
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.
 	QueueBytes int
 
-	// SnapshotBytes is the least number of bytes of entries between the beginnings of two snapshots.
-	// If the last snapshot is larger, its size counts instead. Up to half as much is added, so that
+	// SnapshotBytes is the least number of bytes of entries between the beginnings of two snapshots,
+	// or the size of the last snapshot if that is larger. Up to half as much is added, so that
 	// replicas seldom take theirs together. Default 4 MiB.
 	SnapshotBytes int
 
-	// KeepEntries is how many entries are kept behind a snapshot, so that a replica that lags a little
-	// need not be sent one. Together they hold at most SnapshotBytes. Default 4096; negative means
-	// none.
+	// KeepEntries is how many entries are kept behind a snapshot, for replicas that lag a little.
+	// Together they hold at most SnapshotBytes. Default 4096; negative means none.
 	KeepEntries int
 
 	// Logger receives few lines. Default slog.Default().

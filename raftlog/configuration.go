@@ -34,8 +34,8 @@ type Configuration struct {
 }
 
 // Change is a change of the configuration: either Add alone, or any of the others, which take
-// effect together. A change of several replicas goes through a joint configuration, in which both
-// majorities must agree. The leader leaves it by itself.
+// effect together. A change of several replicas goes through a joint configuration, which the
+// leader leaves by itself.
 type Change struct {
 	Add     *Member  // becomes a learner; an ID is added once
 	Promote []uint64 // learners that become voters

@@ -38,9 +38,8 @@ type CoreConfig struct {
 // before it calls any other method. Only Save, Prepare and Take may take longer; Stored, Prepared
 // and Snapshotted report their ends.
 //
-// A Core is not safe for concurrent use. After a panic of any method, by which raft reports a
-// contradiction in this replica's data or messages, the owner must recover and not use the Core
-// again.
+// A Core is not safe for concurrent use. A panic means that raft found a contradiction in this
+// replica's data or messages. The owner must recover and not use the Core again.
 type Core struct {
 	cfg  CoreConfig
 	id   uint64

@@ -29,8 +29,8 @@ type appendItem struct {
 }
 
 // queueAppend queues a storage message. A new commit index alone causes no Save, which would double
-// the syncs. The next Save stores it; a replica that restarts without it learns it from the leader.
-// Configurations are the exception (core_apply.go).
+// the syncs, except for a configuration (core_apply.go). A replica that restarts without it learns
+// it from the leader.
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
@@ -53,14 +53,13 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	a.waiting = append(a.waiting, item)
 }
 
-// careful reports whether entries must be durable here before they are sent. It holds from the
-// beginning of a lead or of a change of the configuration until it is durable here that the
-// configuration is committed.
+// careful reports whether entries must be durable here before they are sent: from the beginning of
+// a lead or of a change of the configuration until it is durable here that the configuration is
+// committed.
 //
 // At other times a leader writes its disk while its entries travel. If it then crashes, another
 // replica has a longer log and is normally elected. During a change that replica may have lost its
-// vote, and would refuse to elect the remaining voters, whose logs are shorter. So during a change
-// no replica has more of the log than the leader's disk.
+// vote, and would refuse to elect the remaining voters, whose logs are shorter.
 func (c *Core) careful() bool {
 	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
 }

@@ -67,9 +67,9 @@ func (c *Core) proposeChange() {
 }
 
 // proposeEmpty proposes an empty entry, and reports whether it did, if none was proposed since the
-// last configuration or the first entry of this lead was applied here. With that entry the
-// followers acknowledge the commit index, and raft leaves a joint configuration that it could not
-// leave during a Transfer.
+// last configuration or the first entry of this lead was applied here. With it the followers
+// acknowledge the commit index, and raft leaves a joint configuration that it could not leave
+// during a Transfer.
 func (c *Core) proposeEmpty() bool {
 	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false

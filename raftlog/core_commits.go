@@ -11,11 +11,11 @@ import (
 // Raft's leader sends each commit index in a message of its own, which each follower acknowledges.
 // That costs as many frames and turns as the entry itself, and no caller waits for it. So an append
 // without entries waits here until one with entries replaces it, at most until the next tick. To
-// raft such a message was lost or late.
+// raft it was lost or late.
 //
-// The delay is at most a tick because some of these appends have a second purpose: a follower that
-// lacks entries refuses an empty append. Two cases are not delayed. A replica that is being probed
-// gets its append at once, since raft sends nothing else before the answer. During a change of the
+// The delay is so short because some of these appends have a second purpose: a follower that lacks
+// entries refuses an empty append. Two cases are not delayed. A replica that is being probed gets
+// its append at once, since raft sends nothing else before the answer. During a change of the
 // configuration all replicas do, because a removed one may stop only when the others know.
 
 // hold keeps an append without entries; sendProbes may send it at once.

@@ -6,11 +6,10 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A replica that loses its vote may learn that before the others do. It no longer stands for
-// election, but voters that have not learned it may still need its vote. With more of the log than
-// they have it would refuse, and no leader could ever be elected. So it never has more than a
-// majority of the remaining voters. Two rules ensure that; careful covers what a leader loses in a
-// crash:
+// A replica that loses its vote may learn that before voters that still need it. With more of the
+// log than they have it would refuse its vote, and no leader could ever be elected. So it never has
+// more than a majority of the remaining voters. Two rules ensure that; careful covers what a leader
+// loses in a crash:
 //
 //   - No batch is proposed behind a change of the configuration until that is applied: the leader
 //     itself may lose its vote.

@@ -6,9 +6,8 @@ import "go.etcd.io/raft/v3/raftpb"
 // packet until that is sent again, after 200 ms or more. So a small message that others wait for is
 // also sent on a second connection, which probably loses other packets. Raft tolerates duplicates.
 //
-// Messages are duplicated for a while after a change of role, when locks wait for several exchanges
-// in a row and the network is not known yet. They are also duplicated after a gap in a peer's
-// heartbeats, which shows loss.
+// Messages are duplicated for a while after a change of role, when the network is not known yet,
+// and after a gap in a peer's heartbeats, which shows loss.
 
 const (
 	// unsettledTicks is how long after a change of role, or after a gap, messages are duplicated.

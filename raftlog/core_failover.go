@@ -10,8 +10,7 @@ import (
 // leads, raft alone would wait for an election timeout, because voters ignore candidates while they
 // have heard from the leader recently. So every voter forgets it and stands for election at once,
 // once in a term; one of two simultaneous candidates yields (core_ask.go). A leader that is alive
-// keeps its lead: voters that still hear it do not vote for another, and its next heartbeat is
-// accepted again.
+// keeps its lead: voters that still hear it do not vote for another.
 func (c *Core) PeerLost(id uint64) {
 	if id == 0 || c.role.Leader != id || c.role.Leading || c.lostTerm == c.role.Term {
 		return
@@ -44,7 +43,7 @@ func (c *Core) led(from, term uint64) {
 
 // forget makes this replica forget a leader that was silent for two election timeouts, the longest
 // that a voter waits before it stands for election. Otherwise a replica without a vote would report
-// a dead leader forever, and the group would seem healthy.
+// a dead leader forever.
 func (c *Core) forget() {
 	if c.role.Leader == 0 || c.role.Leading || c.ticks-c.ledAt < 2*uint64(c.cfg.ElectionTicks) {
 		return

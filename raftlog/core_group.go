@@ -55,8 +55,8 @@ func (c *Core) propose() {
 
 // lingers reports whether the waiting batches should wait for more: a large entry is under way, and
 // a small one now would take the place of the next large one. With 64 callers and one disk that
-// gains a sixth of all locks. One or a few callers never wait. The wait ends when an entry is
-// applied, or after a tick at the latest.
+// gains a sixth of all locks. Few callers never wait. The wait ends when an entry is applied, or
+// after a tick.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
@@ -64,8 +64,8 @@ func (g *group) lingers() bool {
 // defers reports whether the waiting batches are deferrable (see Config). Deferral saves an entry
 // on every replica, and every second one when callers pass a lock around: a caller that has
 // unlocked requests the lock again, and only waits. Each turn decides anew, so the deferral ends
-// when an applied entry makes the answer change, and with EndDeferral or a tick at the latest.
-// Large entries are shared anyway and not deferred. before is group.back as of the previous turn.
+// when an applied entry makes the answer change, and with EndDeferral or a tick. Large entries are
+// shared anyway. before is group.back as of the previous turn.
 func (c *Core) defers(before uint64) bool {
 	g := &c.group
 	if c.cfg.Deferrable == nil || g.queue.size() >= crowdBytes || g.waited ||

@@ -15,9 +15,9 @@ type hang struct {
 }
 
 // watch runs at each tick. A leader without progress for an election timeout hands over its lead;
-// if it still leads after another one, it retires. A lone voter only waits: no other could lead in
-// its place, and a slow disk would end the group. A Prepare has a longer limit than a Save. When
-// that is exceeded a leader hands over likewise, and any other replica retires.
+// if it still leads after another one, it retires. A lone voter only waits: a slow disk must not
+// end the group. A Prepare has a longer limit than a Save. When that is exceeded a leader hands
+// over likewise, and any other replica retires.
 func (c *Core) watch() {
 	h := &c.hang
 	if c.appends.saving != nil {

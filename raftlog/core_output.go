@@ -47,12 +47,12 @@ type Output struct {
 	Take *Take
 
 	// Prepare must be made durable by Store.Prepare, on any goroutine and concurrently with Saves;
-	// then the owner calls Prepared. Nil means nothing. There is at most one at a time.
+	// then the owner calls Prepared. Nil means nothing. There is one at a time.
 	Prepare *raftpb.Snapshot
 
-	// Save must be made durable as one unit, on any goroutine; then the owner calls Stored. Nil means
-	// nothing. The next one comes after Stored and holds everything that has gathered. The Core keeps
-	// votes and acknowledgements until Stored.
+	// Save must be made durable as one unit, on any goroutine; then the owner calls Stored, after
+	// which the next one comes. Nil means nothing. The Core keeps votes and acknowledgements until
+	// Stored.
 	Save *Batch
 
 	// Messages may be sent before Save is durable, so that the leader writes its disk while its
@@ -63,8 +63,8 @@ type Output struct {
 	// (core_duplicate.go). They may be lost, repeated and reordered.
 	Duplicates []*raftpb.Message
 
-	// Snapshots are messages that carry a snapshot, to be sent apart from the others. SnapshotSent
-	// must be called for each, also when it was lost. Until then its receiver is sent nothing else.
+	// Snapshots are messages that carry a snapshot. SnapshotSent must be called for each, also when it
+	// was lost. Until then its receiver is sent nothing else.
 	Snapshots []*raftpb.Message
 
 	// Failed is set if this replica must retire: it is ErrHung, ErrBroken or ErrCorrupt. The rest of

@@ -45,8 +45,8 @@ func (c *Core) snapshotDue() bool {
 	return c.view.wanted || c.since >= c.enough()
 }
 
-// enough returns after how many bytes of log the next snapshot is due. A large state needs as many
-// bytes of log, so that a snapshot costs at most as much as the entries that it replaces. All
+// enough returns after how many bytes of log the next snapshot is due. A snapshot must cost at most
+// as much as the entries that it replaces, so a large state needs as many bytes of log. All
 // replicas apply the same log and would snapshot at the same moment, so a pseudo-random part of up
 // to half as much is added for each replica and snapshot.
 func (c *Core) enough() int {
@@ -119,11 +119,11 @@ func (c *Core) prepareHung() bool {
 	return t.ticks >= int(prepareLimit(len(t.snap.GetData()))/c.cfg.Tick)
 }
 
-// prepareLimit returns how long a store may take to prepare a snapshot of so many bytes. No caller,
-// vote or acknowledgement waits for it, and a good disk takes seconds for a large one, so an
-// election timeout would be too strict. But until then the log stays in memory, and would exhaust
-// the host in the end. Kernels retry a failing disk for about half a minute. A disk that writes
-// less than a MiB in a second could not keep up with the log either.
+// prepareLimit returns how long a store may take to prepare a snapshot of so many bytes. Nothing
+// waits for it, and a good disk takes seconds for a large one, so an election timeout would be too
+// strict. But until then the log stays in memory, and would exhaust the host in the end. Kernels
+// retry a failing disk for about half a minute. A disk that writes less than a MiB in a second
+// could not keep up with the log either.
 func prepareLimit(bytes int) time.Duration {
 	return time.Minute + time.Duration(bytes>>20)*time.Second
 }

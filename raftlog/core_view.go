@@ -24,8 +24,8 @@ func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }
 
 // Snapshot returns the last snapshot, for raft to send. It is never older than the last applied
 // configuration entry: raft ignores a snapshot that does not name its receiver, so a learner added
-// later would never catch up. Without such a snapshot it returns an error. A snapshot is then due
-// at once, and raft asks again after the next heartbeat response.
+// later would never catch up. Otherwise it returns an error, a snapshot is due at once, and raft
+// asks again after the next heartbeat response.
 func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 	if v.snap == nil || v.index() < v.confIndex {
 		v.wanted = true

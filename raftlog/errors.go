@@ -19,9 +19,9 @@ var (
 	ErrBroken = errors.New("raftlog: the state machine is broken")
 
 	// ErrHung reports a retirement because the store or the Applier makes no progress. A leader
-	// retires so after two election timeouts if no other voter has taken over. Any replica does,
-	// except a lone voter, if its store needs more than a minute, plus a second for each MiB, to make
-	// a snapshot durable. Close also returns ErrHung if one of them has not returned.
+	// retires so after two election timeouts if no other voter has taken over. Any replica but a lone
+	// voter does if its store needs more than a minute, plus a second for each MiB, to make a snapshot
+	// durable. Close also returns ErrHung if one of them has not returned.
 	ErrHung = errors.New("raftlog: the store or the state machine hangs")
 
 	// ErrClosed is returned once Close has been called.

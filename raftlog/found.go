@@ -37,8 +37,7 @@ func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 }
 
 // Join writes the beginning of a replica that its group will add, into an empty store. The replica
-// learns everything from the first leader that sends to it. An ID must join once only, as with
-// Found.
+// learns everything from the first leader that sends to it. An ID must join once only.
 func Join(store Store, group, id uint64) error {
 	return begin(store, Batch{Identity: &Identity{Group: group, ID: id}})
 }

@@ -79,9 +79,9 @@ func (l *Log) cause(p any) error {
 
 // Close stops the replica, waits for its goroutines, and closes the store. It does not hand over
 // the lead: call Transfer before. It may be called more than once and concurrently, but not by the
-// Applier. If the goroutines and the store's Close take more than 5 s together, Close returns
-// ErrHung. The store is then open, or its Close is under way: a call that hangs in the kernel
-// cannot be ended, and the goroutine that waits for it ends with the call.
+// Applier. If that takes more than 5 s, Close returns ErrHung. The store is then open, or its Close
+// is under way: a call that hangs in the kernel cannot be ended, and the goroutine that waits for
+// it ends with the call.
 func (l *Log) Close() error {
 	if !l.closing.CompareAndSwap(false, true) { // not sync.Once, which would hold a lock during the wait
 		<-l.closed

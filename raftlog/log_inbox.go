@@ -133,8 +133,8 @@ func (l *Log) swap() (in *inbox, nothing, closed bool) {
 
 // Propose copies a batch of commands to the queue. It reports false if the queue is full or the log
 // has ended. All waiting batches share one entry, in order. A batch is proposed only while this
-// replica leads in the given term. Any change of term or role discards it; Applier.Role reports
-// such a change. It waits while too much is uncommitted or the lead is being transferred.
+// replica leads in the given term. Any change of term or role, which Applier.Role reports, discards
+// it. It waits while too much is uncommitted or the lead is being transferred.
 func (l *Log) Propose(term uint64, batch []byte) bool {
 	l.mu.Lock()
 	ok := l.ended == nil && l.queued+len(batch) <= l.cfg.QueueBytes
@@ -154,8 +154,7 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 // Change proposes a change of the configuration, and reports false if the log has ended. The change
 // is dropped unless this replica leads in that term, Applier.Leads was called, nothing is pending
 // (see Survey), and it is valid for the present configuration. Then the caller must look again. A
-// second Change before the next turn replaces the first. Applier.Configured reports a change that
-// is applied. The slices must not be changed afterwards.
+// second Change before the next turn replaces the first. The slices must not be changed afterwards.
 func (l *Log) Change(term uint64, c Change) bool {
 	return l.put(func(in *inbox) { in.change = &change{term, c} })
 }
@@ -206,8 +205,8 @@ func (l *Log) Unreachable(id uint64) {
 }
 
 // PeerLost reports that the last stream of a replica has ended, or that it has announced that it
-// has retired. All its messages must have been passed to Step before. Entries in flight are sent
-// again once it answers. If it led, the others need not wait for an election timeout.
+// has retired, after all its messages were passed to Step. Entries in flight are sent again once it
+// answers. If it led, the others need not wait for an election timeout.
 func (l *Log) PeerLost(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.lost) < maxUnreachable && !slices.Contains(in.lost, id) {

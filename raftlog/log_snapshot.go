@@ -51,11 +51,10 @@ const (
 	restSteps = 16
 )
 
-// step does one step of the snapshot that is being taken. At the very end of a turn its answers are
-// already sent, and what arrives meanwhile is handled before the next step. The owner does not wake
-// itself for steps: under load turns come anyway, and a goroutine that is always runnable keeps its
-// processor from polling the network. After the last step the snapshotter encodes the snapshot,
-// once it has finished one that a Restore has abandoned.
+// step does one step of the snapshot that is being taken, at the very end of a turn, when its
+// answers are sent. The owner does not wake itself for steps: under load turns come anyway, and a
+// goroutine that is always runnable keeps its processor from polling the network. After the last
+// step the snapshotter encodes the snapshot, once it has finished one that a Restore has abandoned.
 func (l *Log) step(atRest bool) {
 	t := &l.taking
 	if t.capture == nil {

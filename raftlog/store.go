@@ -61,7 +61,7 @@ type Store interface {
 	// called on a goroutine of its own.
 	Save(Batch) error
 
-	// Prepare makes a snapshot durable, and then returns. A large snapshot so delays no append. It
+	// Prepare makes a snapshot durable and then returns, so that a large one delays no append. It
 	// takes effect only when a Save names it. There is one Prepare at a time. It replaces a snapshot
 	// that was prepared and not named. After a crash before the Save the previous snapshot is still in
 	// effect, and the prepared one is deleted. An error is final, as that of Save, unless ctx has
@@ -73,7 +73,6 @@ type Store interface {
 	// answer must never change.
 	Volatile() bool
 
-	// Close releases what the store holds. It is called once, after the last Save and the last Prepare
-	// have returned.
+	// Close releases what the store holds. It is called once, after the last Save and Prepare.
 	Close() error
 }

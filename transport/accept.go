@@ -79,9 +79,9 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	return admission{link: l, self: self, number: p.number}, nil, nil
 }
 
-// replaces returns why a new stream of a peer does not replace the existing one. Nil means that it
-// does: the peer's process has lost the existing one, or is a later start with the same directory.
-// Both streams have proved the same key. The caller holds mu.
+// replaces returns why a new stream of a peer does not replace the existing one, or nil if it does:
+// the peer's process has lost the existing one, or is a later start with the same directory. Both
+// streams have proved the same key. The caller holds mu.
 func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot

@@ -16,12 +16,11 @@ import (
 // listener gives gRPC connections that the port can find from inside a call and close. A server
 // cannot cancel one of its own calls in another way while the call is blocked in sending.
 //
-// A connection belongs to a stranger until a hello on it was verified. The limit of its time here
-// comes after gRPC's. The number of strangers is bounded too: the listener closes the oldest of
-// those that keep this node waiting. An instance of the cluster proves its key within milliseconds,
-// so a flood of other connections does not keep it out. If all strangers wait for this node, the
-// new connection is closed: after a failover thousands of instances connect at once, and one that
-// is refused comes again.
+// A connection belongs to a stranger until a hello on it was verified. If there are too many
+// strangers, the listener closes the oldest of those that keep this node waiting. An instance
+// proves its key within milliseconds, so a flood of other connections does not keep it out. If all
+// strangers wait for this node, the new connection is closed: after a failover thousands of
+// instances connect at once, and one that is refused comes again.
 type listener struct {
 	net.Listener
 	limit, strangers int

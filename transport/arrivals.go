@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// maxArrivals is the maximum number of arriving calls: their first message, or whole question, is
-	// not complete yet. Each can make this node hold up to messageBytes. A question counts twice until
-	// its first message has arrived.
+	// maxArrivals is the maximum number of arriving calls, each of which can make this node hold up to
+	// messageBytes. A question counts twice until its first message has arrived.
 	maxArrivals = 512
 	// arrivalsEach is the limit of one instance, twice what fits on one connection.
 	arrivalsEach = 256
 )
 
-// arrivals are the arriving calls of all connections. A correct call arrives within milliseconds.
-// If an instance has too many, or all together have, the connection of the oldest is closed, so a
-// flood of unfinished calls displaces itself. It is safe for concurrent use.
+// arrivals are the calls of all connections whose first message, or whole question, is not
+// complete. A correct call arrives within milliseconds. If an instance has too many, or all
+// together have, the connection of the oldest is closed, so a flood of unfinished calls displaces
+// itself. It is safe for concurrent use.
 type arrivals struct {
 	each, limit int
 

@@ -6,8 +6,8 @@ import (
 )
 
 // deadline is one deadline of a connection, as a channel that is closed when it has passed. The
-// zero value never passes. A waiting call keeps the channel with which it began: moving the
-// deadline into the past wakes it, and moving it back has no effect on it.
+// zero value never passes. A waiting call keeps its channel: moving the deadline into the past
+// wakes it, and moving it back has no effect on it.
 type deadline struct {
 	mu      sync.Mutex // guards all below
 	timer   *time.Timer

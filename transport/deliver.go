@@ -8,9 +8,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// deliver checks a frame and passes what is for this node to the handler. A refusal ends the link.
-// It means that the peer sent what no correct peer sends, or session data for another group, which
-// must not be lost without the peer's knowledge. Foreign raft messages are only dropped.
+// deliver checks a frame and passes what is for this node to the handler. A refusal ends the link:
+// the peer sent what no correct peer sends, or session data for another group, which must not be
+// lost without the peer's knowledge. Foreign raft messages are only dropped.
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {

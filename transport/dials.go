@@ -31,7 +31,7 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 // Prefer sets the addresses that matter most, at most 16: those of the group's voters. Each call
 // replaces the last one. Three dials are always reserved for them, and after a failure they are
 // tried again within half a second. Handshakes of connections from their hosts are computed before
-// all others: when all instances connect at once, the voters must still reach each other.
+// all others.
 func (p *Port) Prefer(addrs []string) {
 	addrs = addrs[:min(len(addrs), maxPreferred)]
 	p.dials.prefer(addrs)

@@ -7,9 +7,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// This file is the second path of raft messages. Data on a link behind a lost packet waits until
-// TCP has sent the packet again. A duplicate travels with the packets of gossip, on the connection
-// for calls, which loses other packets.
+// This file is the second path of raft messages: with the packets of gossip, on the connection for
+// calls, which loses other packets than a link.
 
 const (
 	maxDuplicates     = 64       // raft messages in one parcel

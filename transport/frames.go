@@ -19,8 +19,7 @@ const (
 
 // frames are the arriving large frames of all links. They count with their announced size, although
 // memory is allocated only as they arrive. If there are too many, the link whose frame has been
-// arriving the longest is ended, so that links with unfinished frames displace each other. It is
-// safe for concurrent use.
+// arriving the longest is ended. It is safe for concurrent use.
 type frames struct {
 	soft, hard int // framesSoft and framesHard; tests set others
 

@@ -71,8 +71,7 @@ func (g *Gossip) WriteTo(b []byte, addr string) error {
 func (g *Gossip) Packets() <-chan Packet { return g.packets }
 
 // Streams returns the channel of byte streams that peers open. The reader owns a stream and must
-// close it. A stream that is not read from the channel within five seconds is refused. The channel
-// is never closed.
+// close it. A stream that is not read within five seconds is refused. The channel is never closed.
 func (g *Gossip) Streams() <-chan net.Conn { return g.streams }
 
 // LocalAddr returns the address at which the port listens.

@@ -1,8 +1,7 @@
 package transport
 
-// A link keeps the buffers that it uses again and again. A buffer that a burst has made large is
-// released after habitUses uses in a row that did not need it, so that an idle link holds little
-// memory.
+// A link keeps the buffers that it uses again and again, and releases one that a burst has made
+// large after habitUses uses in a row that did not need it.
 const (
 	restBytes = 1 << 10 // a buffer of this size is always kept
 	habitUses = 32

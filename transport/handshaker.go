@@ -15,8 +15,7 @@ import (
 var errNoListener = errors.New("transport: a connection that this port's listener has not accepted") // cannot happen
 
 // handshaker does the handshakes of accepted connections for gRPC: TLS, then the hellos. It logs
-// why a connection was refused, which gRPC would not do. It dispatches links, which do not use
-// HTTP/2.
+// why a connection was refused, and dispatches links, which do not use HTTP/2.
 type handshaker struct {
 	credentials.TransportCredentials
 	port *Port

@@ -21,8 +21,8 @@ const exporterLabel = "EXPORTER-mortise-hello-v2"
 const bindingBytes = 32
 
 // bind returns the binding of the hellos on this connection. With TLS no third party can have it on
-// a connection of its own. Without TLS it is made from a random number of each side: a hello cannot
-// be replayed, but a party that relays all bytes is not detected.
+// a connection of its own. Without TLS it is made from a random number of each side, so a hello
+// cannot be replayed.
 func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
 	if secure != nil {
 		return secure.ExportKeyingMaterial(exporterLabel, nil, bindingBytes)

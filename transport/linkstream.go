@@ -148,8 +148,8 @@ func (s *stream) begin() (b []byte, start int) {
 }
 
 // write writes b. If that fails, the peer may have sent much before it closed the connection,
-// including the reason. So the receiver reads what has arrived, however long that takes, and ends
-// once it waits for more in vain.
+// including the reason. So the receiver reads what has arrived, and ends once it waits for more in
+// vain.
 func (s *stream) write(b []byte) error {
 	s.out = nil
 	if cap(b) <= keptBytes && s.sends.keeps(cap(b), len(b)) {

@@ -13,9 +13,9 @@ const (
 	noticeKinds = 16               // kinds about single instances, within noticeEvery
 )
 
-// notices logs events that outsiders can cause, at most one line per kind in ten seconds, so that a
-// stranger on the port cannot fill the log. Events about an instance are a kind of their own,
-// except while there are very many instances: a new identity costs an outsider nothing.
+// notices logs events that outsiders can cause, at most one line per kind in ten seconds. Events
+// about an instance are a kind of their own, except while there are very many instances: a new
+// identity costs an outsider nothing.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex

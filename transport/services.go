@@ -14,8 +14,8 @@ import (
 
 // Service is a service of generated code and its implementation. Its methods are unary. They are
 // called on several goroutines at once, and may block until their context ends, after 30 s at the
-// latest. An error other than a [*Failure] is not shown to the asker, which learns only that there
-// was no answer. Question and answer belong to the Port once the method returns.
+// latest. An error other than a [*Failure] tells the asker only that there was no answer. Question
+// and answer belong to the Port once the method returns.
 type Service struct {
 	Desc *grpc.ServiceDesc
 	Impl any

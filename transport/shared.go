@@ -34,10 +34,8 @@ type shared struct {
 
 // borrow returns a live connection to addr, and dials it if needed. The caller must call release.
 // Callers share a dial in flight, whose outcome does not depend on the context of any of them.
-// During a pause of the address they wait, if their contexts allow.
-//
-// Only callers that came before a dial began learn that the address refuses or is foreign. That
-// proves nothing about a later time, so other callers have the address dialed again.
+// During a pause of the address they wait, if their contexts allow. Only callers that came before a
+// dial began learn that the address refuses or is foreign; for the others it is dialed again.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)

@@ -233,9 +233,8 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 }
 
 // roomFor returns the capacity that the data of a snapshot must have when `need` bytes of `size`
-// have arrived. Memory is allocated as bytes arrive, whatever size was announced. The capacity
-// doubles until a quarter has arrived; then the whole is allocated at once, so the data is never
-// held twice.
+// have arrived, whatever size was announced. The capacity doubles until a quarter has arrived; then
+// the whole is allocated at once, so the data is never held twice.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

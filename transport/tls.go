@@ -59,9 +59,8 @@ const (
 // this side has TLS.
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
-// hint tells a dialer which side has TLS if its first byte shows that only one has: the handshake
-// is about to fail, and a connection that just ends proves nothing. A dialer with TLS gets our
-// preface in plain text.
+// hint tells a dialer which side has TLS if its first byte shows that only one has: a connection
+// that just ends proves nothing. A dialer with TLS gets our preface in plain text.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:

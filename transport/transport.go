@@ -61,9 +61,9 @@ func (f *Frame) empty() bool {
 type Handler interface {
 	// Frame receives what a peer of this node's own group sent. The calls for one peer are sequential,
 	// in the order sent, on the goroutine that reads the stream. Frame must not block, because
-	// everything from that peer waits. f and everything in it belong to the handler. Duplicates of
-	// raft messages are the exception: they come on another goroutine, in no order with the frames of
-	// the link, and one may come at the moment of its Down.
+	// everything from that peer waits. f and everything in it belong to the handler. Duplicates are
+	// the exception: they come on another goroutine, in no order with the frames of the link, and one
+	// may come at the moment of its Down.
 	Frame(from Identity, f Frame)
 
 	// Down reports that the stream to a peer ended, after its last Frame, or that dialing it failed.

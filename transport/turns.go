@@ -17,13 +17,11 @@ const (
 
 var errNoTurn = errors.New("transport: too many handshakes in progress")
 
-// turns limits how many handshakes of accepted connections are computed at a time. A handshake
-// holds a turn from the moment when bytes of the peer have arrived until it reads again or has
-// written its answer, so a silent connection holds none. Waiting handshakes stand in lines:
-// connections from hosts of voters first, then those from addresses from which an instance has
-// recently proved its key, then the others. Within each of these, handshakes that have begun come
-// before new ones, so that under load some finish in time instead of none. It is safe for
-// concurrent use.
+// turns limits how many handshakes of accepted connections are computed at a time; the package
+// comment has the order of the waiting ones. A handshake holds a turn from the moment when bytes of
+// the peer have arrived until it reads again or has written its answer. Within each line,
+// handshakes that have begun come before new ones, so that under load some finish in time. It is
+// safe for concurrent use.
 type turns struct {
 	atOnce int           // turns
 	limit  time.Duration // of a handshake, from its accept

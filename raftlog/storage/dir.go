@@ -71,9 +71,6 @@ const (
 //
 // If a directory was restored as a whole to an earlier state of its own, the group's members detect
 // it: this replica has less than they have heard from it.
-//
-// Snapshots are files, not records of meta.db, so that a whole log goes through one FS, with which
-// a test can simulate a power loss. See also the refused alternatives of the package.
 type Dir struct {
 	cfg  Config
 	lock io.Closer
@@ -210,7 +207,7 @@ func (d *Dir) errClosed() error {
 }
 
 // Close closes the log, if it is open, and unlocks the directory. It may be called more than once.
-// If the log hangs in a Save or a Prepare, or another method does not return for 5 s, Close returns
+// If a Save or a Prepare hangs, or another method does not return for 5 s, Close returns
 // raftlog.ErrHung. The directory then stays locked until the process ends, because the hanging
 // write may still happen.
 func (d *Dir) Close() error {

@@ -9,10 +9,8 @@ import (
 
 // FS does the file operations of a Dir's log. A test can wrap it to record, fail or delay them and
 // to simulate a power loss. Paths are absolute or relative like Config.Path. An FS must be safe for
-// concurrent use on different files. An error is final for the log that called it.
-//
-// bbolt maps its file into memory and does not use the FS, except for the rename and the directory
-// sync when meta.db is created.
+// concurrent use on different files. An error is final for the log that called it. bbolt does not
+// use the FS, except for the rename and the directory sync when meta.db is created.
 type FS interface {
 	// Create creates an empty file for reading and writing, and replaces any file of that name.
 	Create(path string) (File, error)

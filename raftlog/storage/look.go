@@ -21,10 +21,10 @@ type View struct {
 // With write it also writes and syncs one byte, so that a broken disk is detected while nothing
 // else is written. Its errors do not end the log.
 //
-// The error wraps ErrLost if the directory was removed or replaced: what is written from then on is
-// lost when the process ends. It wraps raftlog.ErrHung if the disk does not answer within the
-// limit, and raftlog.ErrStorage if the write fails. Look takes no lock, so it returns also while
-// Put or Log waits for the disk.
+// The error wraps ErrLost if the directory was removed or replaced, so that what is written from
+// then on is lost. It wraps raftlog.ErrHung if the disk does not answer within the limit, and
+// raftlog.ErrStorage if the write fails. Look takes no lock, so it returns also while Put or Log
+// waits for the disk.
 func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	hung := fmt.Errorf("%w: %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, within)
 	if !d.looking.CompareAndSwap(false, true) {

@@ -131,7 +131,7 @@ func (w *wal) release(old, now *snapshotMark) error {
 
 // sparesFor returns how many spares are kept: as many as the log needs until the next snapshot,
 // which comes after one to one and a half times the bytes of this one. So a log of any size reuses
-// the same files, and the space for its greatest length stays reserved.
+// the same files, and its space stays reserved.
 func (w *wal) sparesFor(now *snapshotMark) int {
 	if now == nil {
 		return sparesKept

@@ -32,9 +32,9 @@ const (
 // dirty memory out before the syncs of the log, so more of it would delay them.
 const snapshotPieceBytes = 1 << 20
 
-// writeSnapshot makes a snapshot durable beside the log. It needs no temporary name: until a frame
-// names it, the next open removes what a crash has left of it. It fails when ctx ends. It uses only
-// constant fields of w, so it may run concurrently with a Save.
+// writeSnapshot makes a snapshot durable beside the log. Until a frame names it, the next open
+// removes what a crash has left of it. It fails when ctx ends. It uses only constant fields of w,
+// so it may run concurrently with a Save.
 func (w *wal) writeSnapshot(ctx context.Context, file uint64, s *raftpb.Snapshot) (snapshotMark, error) {
 	meta, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.GetMetadata())
 	if err != nil {
