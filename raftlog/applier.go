@@ -4,7 +4,7 @@ package raftlog
 type Role struct {
 	Term    uint64
 	Leader  uint64 // raft ID of the known leader; zero means none is known
-	Leading bool   // this replica is the leader
+	Leading bool
 
 	// LastTerm and LastIndex are those of the last log entry, by which voters compare their logs. They
 	// are set only while Leader is 0.

@@ -24,11 +24,10 @@ type Member struct {
 type Configuration struct {
 	Index  uint64   // of its entry; 1 means the founding one, 0 that none is known yet
 	Voters []uint64 // in ascending order
-	// in ascending order; the voters of the other majority while the configuration is joint,
-	// otherwise none
+	// in ascending order; the voters of the other majority while joint, otherwise none
 	Outgoing []uint64
-	// in ascending order; they have no vote. Voters that the joint configuration demotes are still in
-	// Outgoing instead
+	// in ascending order, without a vote. Voters that the joint configuration demotes are in Outgoing
+	// instead
 	Learners []uint64
 	Members  []Member // every voter and learner, by ID
 }
@@ -59,7 +58,6 @@ func newConfiguration(index uint64, conf *raftpb.ConfState, known []Member) Conf
 	return c
 }
 
-// union returns the members of both in ascending order, once each. It returns nil for none.
 func union(a, b []uint64) []uint64 {
 	if len(a)+len(b) == 0 {
 		return nil

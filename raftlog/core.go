@@ -77,14 +77,14 @@ type Core struct {
 	since            int               // bytes applied since the last snapshot was begun
 	taking           taking            // the snapshot being taken here
 	taken            uint64            // snapshots taken
-	commits          []*raftpb.Message // appends that wait for the next tick, at most one for each follower
-	withheld         []*raftpb.Message // appends to learners that wait until a majority knows the configuration
+	commits          []*raftpb.Message // at most one for each follower, until the next tick
+	withheld         []*raftpb.Message // to learners, until a majority knows the configuration
 	applies          []*raftpb.Message // raft's requests to apply entries, in order
 
 	out  Output            // being collected
 	done Output            // the last one handed out; its memory is reused
 	due  []*raftpb.Message // responses to be delivered by the next Turn
-	held []*raftpb.Message // moved to due once the owner has carried out the Output being collected
+	held []*raftpb.Message // moved to due once the owner has carried out the present Output
 }
 
 // NewCore starts a replica from what its store holds. The first Turn reports the stored snapshot,
@@ -113,7 +113,6 @@ func NewCore(cfg CoreConfig) (_ *Core, err error) {
 	return c, nil
 }
 
-// start fills the view and creates the raft node.
 func (c *Core) start(hard *raftpb.HardState) error {
 	st := c.cfg.State
 	if !raft.IsEmptySnap(st.Snapshot) {

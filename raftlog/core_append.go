@@ -66,7 +66,6 @@ func (c *Core) careful() bool {
 
 func (c *Core) early(m *raftpb.Message) bool { return lastIndex(m) > c.durable && c.careful() }
 
-// sendStored sends messages once everything in the queue of the store is durable.
 func (c *Core) sendStored(messages []*raftpb.Message) {
 	a := &c.appends
 	last := &a.waiting
@@ -155,8 +154,7 @@ func (a *appends) knows(index uint64) bool {
 	return false
 }
 
-// merge combines storage messages into one batch of the same effect. It reports whether any of them
-// must be durable.
+// merge combines storage messages into one batch, and reports whether any of them must be durable.
 func merge(items []appendItem) (b Batch, durable bool) {
 	for _, it := range items {
 		durable = durable || it.durable

@@ -27,7 +27,6 @@ type asking struct {
 	until     uint64            // tick until which it yields
 }
 
-// asks stores the vote requests of a new campaign.
 func (c *Core) asks(m *raftpb.Message) {
 	a := &c.asking
 	if len(a.questions) > 0 {

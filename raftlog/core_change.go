@@ -45,8 +45,7 @@ func (c *Core) Change(term uint64, ch Change) bool {
 	return true
 }
 
-// pending reports whether no change may be proposed, because raft would refuse it or it could end
-// in another leader's term.
+// pending reports whether raft would refuse a change, or it could end in another leader's term.
 func (c *Core) pending() bool {
 	waits := c.group.changing.data != nil
 	return waits || len(c.config.Outgoing) > 0 || c.transferee != 0
@@ -81,7 +80,6 @@ func (c *Core) proposeEmpty() bool {
 	return true
 }
 
-// proposed proposes an entry and reports whether raft accepted it.
 func (c *Core) proposed(e *raftpb.Entry) bool {
 	err := c.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &c.id, Entries: []*raftpb.Entry{e}})
 	if errors.Is(err, raft.ErrProposalDropped) {

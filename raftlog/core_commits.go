@@ -24,7 +24,6 @@ func (c *Core) hold(m *raftpb.Message) {
 	c.commits = append(c.commits, m)
 }
 
-// supersede drops the kept append of a replica.
 func (c *Core) supersede(to uint64) {
 	c.commits = slices.DeleteFunc(c.commits, func(m *raftpb.Message) bool { return m.GetTo() == to })
 }

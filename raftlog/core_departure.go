@@ -38,7 +38,6 @@ func (c *Core) withhold(m *raftpb.Message) {
 	c.withheld = append(c.withheld, m)
 }
 
-// handOver sends the withheld appends that need not wait any longer.
 func (c *Core) handOver() {
 	c.withheld = slices.DeleteFunc(c.withheld, func(m *raftpb.Message) bool {
 		if !c.role.Leading || m.GetTerm() != c.role.Term {
@@ -52,7 +51,7 @@ func (c *Core) handOver() {
 	})
 }
 
-// lastIndex is the index of a message's last entry. Zero means none.
+// lastIndex returns the index of a message's last entry. Zero means none.
 func lastIndex(m *raftpb.Message) uint64 {
 	if n := len(m.GetEntries()); n > 0 {
 		return m.GetEntries()[n-1].GetIndex()

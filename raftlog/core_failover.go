@@ -34,7 +34,6 @@ func (c *Core) Campaign() {
 	c.observe()
 }
 
-// led records when the leader of the term was last heard.
 func (c *Core) led(from, term uint64) {
 	if from != 0 && from == c.role.Leader && term == c.role.Term {
 		c.ledAt = c.ticks

@@ -19,7 +19,7 @@ type group struct {
 
 	asked    []uint64 // rounds without a read request yet
 	reads    []read   // read requests under way, in order
-	sequence uint64   // of the last read request; never reset, so that no answer of an earlier lead matches
+	sequence uint64   // never reset, so that no answer of an earlier lead matches
 }
 
 // read is one read request of raft, for all rounds asked for until its turn.

@@ -59,7 +59,7 @@ func TestLeaderWithHungDiskRetiresWithoutASuccessor(t *testing.T) {
 	l := c.elect()
 	l.propose()
 	l.turn()
-	c.lose = func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow } // which offers the lead
+	c.lose = func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow }
 	n := c.runWithHungDisk(l, 100, func() bool { return l.failed != nil })
 	if !errors.Is(l.failed, ErrHung) || n < 19 || n > 22 {
 		t.Errorf("after %d ticks: %v, want ErrHung after two election timeouts", n, l.failed)

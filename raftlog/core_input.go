@@ -115,8 +115,7 @@ func (c *Core) Confirm(term, round uint64) {
 // Unreachable reports that messages to a replica were probably lost.
 func (c *Core) Unreachable(id uint64) { c.node.ReportUnreachable(id) }
 
-// SnapshotSent reports whether the receiver has the message of Output.Snapshots that to (its To)
-// and term name.
+// SnapshotSent reports the result of a message of Output.Snapshots, named by its To and its Term.
 func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	if !c.role.Leading || term != c.role.Term {
 		return // raft has dropped the snapshot with its lead, and may have sent another one since

@@ -5,7 +5,7 @@ import "go.etcd.io/raft/v3/raftpb"
 // EventKind is the kind of an Event.
 type EventKind uint8
 
-// The kinds of events. Each is one call of the Applier.
+// Each kind is one call of the Applier.
 const (
 	RoleChanged EventKind = iota + 1 // Applier.Role(Role)
 	Applied                          // Applier.Apply(Index, Term, Data)
@@ -15,7 +15,7 @@ const (
 	Configured                       // Applier.Configured(*Config)
 )
 
-// Event is one call of the Applier; events must be delivered in order.
+// Event is one call of the Applier. Events must be delivered in order.
 type Event struct {
 	Kind  EventKind
 	Role  Role

@@ -20,7 +20,7 @@ func (q *queue) size() int { return len(q.buf) - q.start }
 // waiting returns all waiting batches, concatenated. The slice is valid until the next call.
 func (q *queue) waiting() []byte { return q.buf[q.start:] }
 
-// push copies a batch to the end. An empty one is ignored.
+// push copies a batch to the end. It ignores an empty one.
 func (q *queue) push(batch []byte) {
 	if len(batch) == 0 {
 		return

@@ -10,7 +10,7 @@ type Status struct {
 	Commit     uint64   // last index known to be committed
 	Applied    uint64   // last index applied here
 	Last       uint64   // last index of the log here
-	Voters     []uint64 // in ascending order; while a change is under way those of both configurations
+	Voters     []uint64 // in ascending order; those of both configurations during a change
 	Learners   []uint64 // in ascending order
 	InFlight   int      // entries proposed here that are not applied yet
 	Queued     int      // bytes that wait to be proposed

@@ -10,13 +10,11 @@ import (
 
 // Progress is the state of one replica as its leader knows it.
 type Progress struct {
-	// ID is the replica's raft ID.
 	ID uint64
 	// Active is set while this leader has heard from it within an election timeout. Messages to an
 	// earlier lead do not count.
 	Active bool
-	// SilentFor is the time since its last message, or since this lead began or the replica was added,
-	// whichever is latest.
+	// SilentFor is the time since its last message, or since this lead began or the replica was added.
 	SilentFor time.Duration
 	// CaughtUp is set while it accepts appends and lacks at most 64 entries.
 	CaughtUp bool
@@ -30,13 +28,11 @@ type Progress struct {
 
 // Survey is a leader's view of its group.
 type Survey struct {
-	// in which this replica leads and Leads was called. Zero means none; then Pending and Replicas are
-	// not set
+	// in which this replica leads and Leads was called. Zero means none, without Pending and Replicas
 	Term   uint64
 	Self   uint64
 	Config Configuration // as last applied here
-	// a change is proposed and not applied, or the configuration is joint, or a transfer of the
-	// lead is under way
+	// a change is not applied, or the configuration is joint, or the lead is being transferred
 	Pending  bool
 	Replicas []Progress // all of Config, including this one, by ID
 }
@@ -46,14 +42,14 @@ const caughtUpEntries = 64
 
 // hearing records when a replica was last heard from.
 type hearing struct {
-	tick  uint64 // of its last message; before that, when this lead began or the replica was added
+	tick  uint64 // at first the beginning of this lead or the addition
 	spoke bool
 
-	linked uint64 // tick of its last message that was no duplicate; at first as tick
+	linked uint64 // of its last message that was no duplicate; at first as tick
 	uneven uint64 // tick until which its link counts as uneven, after a gap
 }
 
-// hear records a message of a member. A message of an earlier term is late and does not count.
+// hear records a message of a member. One of an earlier term is late and does not count.
 func (c *Core) hear(id, term uint64, duplicate bool) {
 	if h, ok := c.heard[id]; ok && term >= c.role.Term {
 		if !duplicate {

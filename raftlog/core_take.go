@@ -23,7 +23,7 @@ type taking struct {
 	index     uint64            // value of applied at its beginning
 	conf      *raftpb.ConfState // as of then
 	snap      *raftpb.Snapshot  // from takePrepare on
-	overtaken bool              // a snapshot of another replica, which is newer, came during takePrepare
+	overtaken bool              // a newer snapshot of another replica came during takePrepare
 	ticks     int               // in takePrepare
 }
 
@@ -80,7 +80,7 @@ func (c *Core) Prepared() {
 	}
 }
 
-// name queues the prepared snapshot for the next Save, which puts it into effect.
+// name queues the prepared snapshot for the next Save.
 func (c *Core) name() {
 	c.taking.step = takeName
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})

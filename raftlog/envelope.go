@@ -72,7 +72,6 @@ func enclose(index uint64, members []Member, state []byte) []byte {
 	return append(envelope(index, members), state...)
 }
 
-// envelope encodes what precedes the state in a snapshot.
 func envelope(index uint64, members []Member) []byte {
 	b := []byte{envelopeFormat}
 	b = binary.BigEndian.AppendUint64(b, index)

@@ -37,8 +37,8 @@ type Log struct {
 	ended   error // not nil once nothing more is accepted
 
 	owner       chan struct{}   // closed when the owner has returned
-	appender    chan struct{}   // closed when the appender has returned
-	snapshotter chan struct{}   // closed when the snapshotter has returned
+	appender    chan struct{}   // likewise
+	snapshotter chan struct{}   // likewise
 	ctx         context.Context // ends with the owner
 	cancel      context.CancelFunc
 	closing     atomic.Bool   // Close was called

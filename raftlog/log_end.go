@@ -68,7 +68,6 @@ func (l *Log) saveOne(b Batch) (err error) {
 	return nil
 }
 
-// cause converts a panic to an error, and logs its stack.
 func (l *Log) cause(p any) error {
 	l.cfg.Logger.Error("panic", "cause", p, "stack", string(debug.Stack()))
 	if err, ok := p.(error); ok {
@@ -83,7 +82,7 @@ func (l *Log) cause(p any) error {
 // is under way: a call that hangs in the kernel cannot be ended, and the goroutine that waits for
 // it ends with the call.
 func (l *Log) Close() error {
-	if !l.closing.CompareAndSwap(false, true) { // not sync.Once, which would hold a lock during the wait
+	if !l.closing.CompareAndSwap(false, true) { // sync.Once would hold a lock during the wait
 		<-l.closed
 		return l.closeErr
 	}

@@ -82,7 +82,6 @@ func (l *Log) kick() {
 	}
 }
 
-// put changes the inbox and wakes the owner, unless the log has ended.
 func (l *Log) put(change func(*inbox)) bool {
 	l.mu.Lock()
 	ok := l.ended == nil
@@ -122,7 +121,7 @@ func (l *Log) gather() {
 	}
 }
 
-// swap takes the inbox. It reports whether that is empty, and whether the log has been closed.
+// swap takes the inbox. It reports whether that is empty, and whether the log has ended.
 func (l *Log) swap() (in *inbox, nothing, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

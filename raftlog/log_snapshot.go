@@ -118,7 +118,6 @@ func (l *Log) runSnapshotter() {
 	}
 }
 
-// do does a task, puts its outcome into the inbox, and reports whether it succeeded.
 func (l *Log) do(t task) bool {
 	o := outcome{prepared: t.capture == nil, index: t.order.Index}
 	kind := ErrBroken

@@ -213,7 +213,6 @@ func (l shell) Event(e *Event) error {
 	return err
 }
 
-// publishSurvey stores the Survey if it has changed.
 func (l *Log) publishSurvey() {
 	s, anew := l.core.Surveyed()
 	if !anew {

@@ -17,7 +17,7 @@ type Identity struct {
 type State struct {
 	Identity  Identity          // zero if the store is empty; then all other fields are, too
 	HardState *raftpb.HardState // nil if never saved
-	Snapshot  *raftpb.Snapshot  // nil only in a replica that has joined and has not heard from a leader yet
+	Snapshot  *raftpb.Snapshot  // nil only in a joined replica that has not heard from a leader yet
 	Entries   []*raftpb.Entry   // those after the snapshot, without gaps
 }
 

@@ -9,7 +9,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// admission is a stream that was accepted as a link, with what the answer to its dialer needs.
+// admission is an accepted link, with what the answer to its dialer needs.
 type admission struct {
 	link   *link
 	self   *Self
@@ -35,8 +35,6 @@ func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admiss
 	return admission{}, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the dialer gave up the stream"}
 }
 
-// tryAccept makes a link of the stream, refuses it, or returns what to wait for before the next
-// try.
 func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan struct{}, refusal *wire.Refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

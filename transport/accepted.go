@@ -31,7 +31,7 @@ type listener struct {
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
-	waiting []*accepted // strangers in order of arrival, and some that are not strangers any more
+	waiting []*accepted // strangers in order of arrival, and some former ones
 	unknown int
 	closed  bool // by closeAll: a new connection would delay gRPC's Stop
 }
@@ -77,7 +77,7 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 		if oldest = l.silent(); oldest == nil {
 			return nil, true
 		}
-		oldest.known() // not counted any more: it will be closed
+		oldest.known() // it will be closed
 	}
 	if len(l.waiting) > 2*l.unknown+64 { // most are not strangers any more
 		kept := make([]*accepted, 0, l.unknown+64)
@@ -106,14 +106,13 @@ func (l *listener) silent() *accepted {
 	return nil
 }
 
-// count returns the number of connections, and how many belong to strangers.
 func (l *listener) count() (all, strangers int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.conns), l.unknown
 }
 
-// closeAll closes every accepted connection, including those that gRPC has not accepted yet.
+// closeAll also closes the connections that gRPC has not accepted yet.
 func (l *listener) closeAll() {
 	l.mu.Lock()
 	l.closed = true
@@ -121,7 +120,6 @@ func (l *listener) closeAll() {
 	l.closeEach(func(*accepted) bool { return true })
 }
 
-// closeCalls closes the connections that are used for calls.
 func (l *listener) closeCalls() {
 	l.closeEach(func(c *accepted) bool { return c.calls })
 }
@@ -150,16 +148,16 @@ type accepted struct {
 	turn     *turn         // of the handshake; only its goroutine uses it, except for busy
 	began    bool          // a byte has arrived; of the same goroutine
 	shook    bool          // the handshake is over; of the one goroutine that uses the connection
-	owner    nodeid.ID     // the instance that has proved its key here; set before the first call
+	owner    nodeid.ID     // has proved its key here; set before the first call
 
 	// Guarded by listener.mu:
 	stranger bool
-	calls    bool // used for calls, not for a link
+	calls    bool // not for a link
 	timer    *time.Timer
 }
 
-// RemoteAddr implements net.Conn. By the address, the TLS connection on it and incoming calls can
-// find the connection.
+// RemoteAddr implements net.Conn. The address leads to the connection from the TLS connection on it
+// and from calls.
 func (c *accepted) RemoteAddr() net.Addr { return acceptedAddr{c.Conn.RemoteAddr(), c} }
 
 func (c *accepted) known() {
@@ -194,7 +192,6 @@ func acceptedOn(addr net.Addr) (*accepted, bool) {
 	return remembers.conn, ok
 }
 
-// proven records that the peer has proved to be an instance of the cluster.
 func (c *accepted) proven() {
 	c.listener.turns.proved(hostOf(c.Conn.RemoteAddr()))
 	c.listener.mu.Lock()
@@ -208,8 +205,7 @@ func (c *accepted) serves() {
 	c.calls = true
 }
 
-// caller returns the instance that opened the connection of an incoming call, or why the call is
-// refused.
+// caller returns the instance that opened the connection of a call, or why the call is refused.
 func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
 	from, ok := peer.FromContext(ctx)
 	if !ok {

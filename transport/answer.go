@@ -13,7 +13,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// asked is the stream of a question on the answering side.
+// asked is the answering side of a question.
 type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
 
 // serve answers an incoming question. All of it must arrive within twice the dial timeout, or its

@@ -72,7 +72,6 @@ func (r *Remote) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 	return nil, status.Error(codes.Unimplemented, "transport: a question has one answer")
 }
 
-// ask sends an encoded question. It returns the answer and the instance that has given it.
 func (p *Port) ask(ctx context.Context, addr string, to nodeid.ID, method string, question []byte) (answer []byte,
 	from Identity, err error) {
 	if len(question) > questionBytes {
@@ -145,7 +144,7 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 	_ = stream.CloseSend()
 }
 
-// hearOut gathers the pieces of an answer; first has arrived already.
+// hearOut gathers an answer; its first piece has arrived already.
 func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0

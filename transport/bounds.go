@@ -6,7 +6,7 @@ import "time"
 
 // Limits on what other instances can make this one hold, and for how long.
 const (
-	messageBytes = 128 << 10 // of one gRPC message in any call: gathered before it can be checked
+	messageBytes = 128 << 10 // of one gRPC message: gathered before it can be checked
 	pieceBytes   = 64 << 10  // of payload in one message, where something large is sent in pieces
 	callsEach    = 64        // open calls on one connection
 
@@ -16,7 +16,7 @@ const (
 	maxQuestions  = 2048             // questions of all instances that are being answered
 	askTime       = 30 * time.Second // for a handler to answer
 
-	heldEach = 4 << 20   // bytes of questions of one instance that are being gathered or answered
+	heldEach = 4 << 20   // bytes of questions of one instance, being gathered or answered
 	maxHeld  = 64 << 20  // bytes of questions of all instances
 	toldEach = 32 << 20  // bytes of answers that wait for one instance, or come from one
 	maxTold  = 128 << 20 // bytes of answers that wait for all, or come from all
@@ -26,9 +26,9 @@ const (
 	byteCallsEach   = 4    // byte streams of one instance
 	maxByteCalls    = 32   // byte streams of all instances
 
-	snapshotsAtOnce = 2                // snapshots that come in, one from each instance
+	snapshotsAtOnce = 2                // incoming, one from each instance
 	chunkPatience   = 15 * time.Second // for the next chunk of a snapshot
-	snapshotGrace   = 30 * time.Second // for the beginning of a snapshot; then its rate counts, see slowest
+	snapshotGrace   = 30 * time.Second // for the beginning of a snapshot; then slowest counts
 )
 
 // frameGrace is the time for the beginning of a large frame on a link; then the rate counts, see

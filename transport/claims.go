@@ -26,7 +26,6 @@ func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Ref
 	p.notices.warn("transport: refused a connection", "remote", remote, "why", refusal.Text)
 }
 
-// linkAddr returns the remote address of the link to an instance, or nil.
 func (p *Port) linkAddr(to nodeid.ID) net.Addr {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -54,7 +54,6 @@ func (p *Port) handshakes(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no hello within %v", limit))
 }
 
-// secure makes a stream of a dialed connection, with TLS if it is configured.
 func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream, err error) {
 	kill := func() { raw.Close() } // with TLS raw is the guarded connection
 	if p.config.TLS == nil {
@@ -66,7 +65,7 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 	raw = watched
 	conn, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 	if err != nil {
-		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // a peer that just went away is not worth a line
+		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // not if it just went away
 			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
 		}
 		raw.Close()

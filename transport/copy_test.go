@@ -30,7 +30,7 @@ func TestCopyIsRefused(t *testing.T) {
 					t.Fatalf("life %d: the copy sees %+v", life+1, events)
 				}
 				if _, _, err := copied.Ask(t.Context(), "a:1", id(1), nil); err != nil {
-					t.Errorf("life %d: a question of the copy: %v", life+1, err) // it has the key, so it is that instance
+					t.Errorf("life %d: a question of the copy: %v", life+1, err) // it has the key
 				}
 				copied.anew()
 				time.Sleep(time.Second)

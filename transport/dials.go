@@ -20,7 +20,7 @@ type dials struct {
 	places    places
 	pauses    pauses
 	preferred map[string]bool
-	timer     *time.Timer // grants again when the rate allows; nil if not needed
+	timer     *time.Timer // nil if not needed
 	closed    bool
 }
 
@@ -107,7 +107,7 @@ func (d *dials) grant() {
 			d.arm(wait)
 			return
 		}
-		if t.err = d.pausedHere(t.addr, nodeid.ID{}); t.err == nil { // another dial may have failed meanwhile
+		if t.err = d.pausedHere(t.addr, nodeid.ID{}); t.err == nil { // another may have failed meanwhile
 			if b := d.pauses.known[pauseKey{addr: t.addr}]; b != nil {
 				b.trying, t.trying = true, b
 			}
@@ -130,7 +130,7 @@ func (d *dials) arm(wait time.Duration) {
 	})
 }
 
-// leave ends a dial. err is its result; known is false if err says nothing about the address.
+// leave ends a dial. known is false if err says nothing about the address.
 func (d *dials) leave(t *ticket, of nodeid.ID, err error, known bool) {
 	word := d.word()
 	d.mu.Lock()
@@ -153,7 +153,6 @@ func (d *dials) leave(t *ticket, of nodeid.ID, err error, known bool) {
 	d.grant()
 }
 
-// failed begins a pause. The caller holds mu.
 func (d *dials) failed(key pauseKey, err error, word uint64) {
 	if d.closed {
 		return
@@ -171,7 +170,6 @@ func (d *dials) failed(key pauseKey, err error, word uint64) {
 	d.pauses.failed(key, err, first, most, time.Now(), word)
 }
 
-// paused returns a pausedError if the address, or the instance there, must not be dialed now.
 func (d *dials) paused(addr string, of nodeid.ID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxDuplicates     = 64       // raft messages in one parcel
-	maxDuplicateBytes = 32 << 10 // of raft messages that wait for one address, and in one parcel
+	maxDuplicateBytes = 32 << 10 // of raft messages that wait for one address, or in one parcel
 )
 
 // SendDuplicates sends raft messages a second time, on another path than Send. They may be lost,

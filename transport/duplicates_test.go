@@ -71,7 +71,7 @@ func TestDuplicatesAreBounded(t *testing.T) {
 		a.twice(b, large)
 		w.net.Heal("a", "b")
 		time.Sleep(time.Second)
-		if got := len(b.indexes()); got == 0 || got > 2*maxDuplicates { // one message is in flight, one waits
+		if got := len(b.indexes()); got == 0 || got > 2*maxDuplicates { // in flight, and waiting
 			t.Fatalf("%d arrive, want at most %d", got, 2*maxDuplicates)
 		}
 		packed := make([][]byte, maxDuplicates+1)

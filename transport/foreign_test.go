@@ -102,7 +102,7 @@ func TestGarbageEndsItsLinkOnly(t *testing.T) {
 				if err := stream.send(f); err != nil {
 					t.Fatal(err)
 				}
-				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // an error means that it has closed the connection already
+				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // it may have closed already
 				last, err := stream.recv()
 				if err != nil || last.refusal.GetReason() != wire.Refusal_MALFORMED {
 					t.Fatalf("the peer is not told: %v, %v", last, err)

@@ -12,9 +12,9 @@ const (
 	framesHard = 256 << 20   // beyond it the oldest is given up at once
 	frameSlow  = time.Second // a large frame that takes longer is slow
 	maxSpares  = 64          // buffers of at most keptBytes kept for the next large frames
-	maxRaft    = 16 << 10    // raft messages in a frame: decoded, each takes over a hundred times its size
+	maxRaft    = 16 << 10    // raft messages in a frame: decoded, each is a hundred times as large
 	maxEntries = 256 << 10   // entries in the raft messages of a frame
-	maxStrange = 64 << 10    // bytes of raft messages in a frame that are not of the usual shape
+	maxStrange = 64 << 10    // bytes of raft messages of an unusual shape in a frame
 )
 
 // frames are the arriving large frames of all links. They count with their announced size, although

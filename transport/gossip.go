@@ -14,9 +14,9 @@ import (
 const (
 	packetBytes   = 64 << 10        // the largest packet
 	packetsQueued = 128             // per address, and for the reader of Packets
-	packetIdle    = 5 * time.Second // after which an unused stream to an address ends
+	packetIdle    = 5 * time.Second // then an unused stream to an address ends
 	packetPause   = time.Second / 2 // after a failure; packets are dropped meanwhile
-	streamsQueued = 5 * time.Second // how long a stream waits for the reader of Streams
+	streamsQueued = 5 * time.Second // then a stream that is not read from Streams is refused
 )
 
 // Packet is a datagram of gossip.
@@ -77,7 +77,7 @@ func (g *Gossip) Streams() <-chan net.Conn { return g.streams }
 // LocalAddr returns the address at which the port listens.
 func (g *Gossip) LocalAddr() net.Addr { return g.port.Addr() }
 
-// Packets receives the packets that a peer sends.
+// Packets implements the Peer service.
 func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ack]) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)

@@ -7,7 +7,7 @@ const (
 	habitUses = 32
 )
 
-// habit decides whether a buffer is kept for the next use. The zero value has seen no use.
+// habit decides whether a buffer is kept for the next use.
 type habit struct{ small uint8 }
 
 // keeps records that `used` bytes of a buffer with that capacity were used, and reports whether to

@@ -38,7 +38,7 @@ func TestFailedWriteEndsTheConnection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	began := time.Now()
-	for try := range 2 { // a call in progress when the write fails may end by itself; the next one does not
+	for try := range 2 { // a call in progress may end by itself; the next one does not
 		_, _, err := a.Ask(ctx, "b:1", id(2), nil)
 		if !errors.Is(err, ErrSilent) || ctx.Err() != nil {
 			t.Fatalf("question %d, over a connection that cannot write, took %v: %v", try, time.Since(began), err)

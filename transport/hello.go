@@ -10,8 +10,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Every connection begins with one hello of each side; the package comment describes what its
-// signature covers.
+// The package comment describes the hellos and their signatures.
 const (
 	protocol  = 2   // the version of what peer.proto describes
 	maxAddr   = 512 // bytes of an address in a hello
@@ -40,7 +39,7 @@ func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, numbe
 	return proto.Marshal(h)
 }
 
-// signedBytes returns the bytes that the side with the given role signs. own is its hello.
+// signedBytes returns what the side with the given role signs. own is its hello.
 func signedBytes(as role, binding, dialerHello, own []byte) []byte {
 	b := append([]byte(helloContext), byte(as))
 	b = append(b, binding...)

@@ -39,7 +39,7 @@ type link struct {
 	// Guarded by port.mu:
 	state   state
 	dialed  string          // the dialed address; empty if the peer dialed
-	greeted bool            // this node's dial has sent its hello: the peer may have accepted it
+	greeted bool            // its hello is sent: the peer may have accepted it
 	abandon func()          // cancels this node's dial
 	number  uint64          // from the peer's hello on the stream
 	boot    [bootBytes]byte // likewise
@@ -124,7 +124,6 @@ func (l *link) hangUp(s *stream, r *wire.Refusal) {
 	}
 }
 
-// recordError records why l ended, unless a reason is known.
 func (l *link) recordError(err error) {
 	l.port.mu.Lock()
 	defer l.port.mu.Unlock()

@@ -32,14 +32,12 @@ const (
 
 	lengthBytes = 4
 	helloBytes  = 4 << 10 // the largest greeting, which a stranger may send
-	// the read buffer while there is much to read, otherwise restBytes: a frame that fits is decoded
-	// in place
+	// the read buffer while much comes, otherwise restBytes: a frame that fits is decoded in place
 	readBytes = 16 << 10
-	keptBytes = 256 << 10 // the largest buffer kept for the next frame: one per sender, some for all receivers
+	keptBytes = 256 << 10 // the largest buffer kept: one per sender, some for all receivers
 )
 
-// stream is a connection that begins with hellos, for a link or for calls. One goroutine sends, one
-// receives.
+// stream is a connection that begins with hellos. One goroutine sends, one receives.
 type stream struct {
 	conn   net.Conn
 	kill   func() // ends the connection at once; safe for concurrent use
@@ -88,8 +86,7 @@ func (s *stream) narrow() {
 	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
 }
 
-// countingReader records for the keepalive that something arrived, even if it is only a part of a
-// frame.
+// countingReader records for the keepalive that something arrived, even a part of a frame.
 type countingReader struct{ *stream }
 
 func (h countingReader) Read(b []byte) (int, error) {
@@ -295,7 +292,7 @@ func broken(err error) error {
 	return err
 }
 
-// explain returns what a failed exchange of hellos with the process at addr means.
+// explain returns what a failed exchange of hellos with addr means.
 func (s *stream) explain(ctx context.Context, addr string, err error) error {
 	switch {
 	case errors.Is(err, ErrForeign), errors.Is(err, ErrGarbage):

@@ -34,7 +34,6 @@ func newNotices(logger *slog.Logger) *notices {
 // warn logs text with args unless the same text was logged within noticeEvery.
 func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
 
-// info is warn for events that need no action.
 func (n *notices) info(text string, args ...any) { n.tell(slog.LevelInfo, "", text, args...) }
 
 // warnOf is warn separately for each instance, up to noticeKinds at a time.

@@ -14,17 +14,16 @@ import (
 // The settings of both sides are here, because gRPC's server cuts off a client that pings more
 // often than the server allows.
 const (
-	serverWindow     = 256 << 10        // of a call from another instance: what it can send before it is read
-	clientWindow     = 1 << 20          // of a call from here, which is always being read
-	connWindow       = 2 << 20          // gRPC reopens it whether or not the calls are read, so it limits nothing
+	serverWindow     = 256 << 10        // of a call from another instance, before it is read
+	clientWindow     = 1 << 20          // of a call from here, which is always read
+	connWindow       = 2 << 20          // limits nothing: gRPC reopens it even if no call is read
 	keepaliveTime    = 10 * time.Second // the minimum of a gRPC client
 	keepaliveTimeout = 5 * time.Second
 	keepaliveMinimum = 5 * time.Second // the minimum that the server tolerates
 	headerBytes      = 16 << 10
-	readBuffer       = 8 << 10 // gRPC's default of 32 KiB would be half of an idle connection, without being faster
+	readBuffer       = 8 << 10 // the default of 32 KiB is not faster, and half of an idle connection
 )
 
-// tolerated returns how often the server lets a client ping.
 func tolerated() time.Duration {
 	return keepaliveMinimum
 }

@@ -196,7 +196,6 @@ func (f *flow) verdict() error {
 	return err
 }
 
-// end gives back the stream and its connection. A nil flow has none.
 func (f *flow) end() {
 	if f != nil && f.cancel != nil {
 		f.cancel()

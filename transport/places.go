@@ -31,9 +31,9 @@ type ticket struct {
 	addr    string
 	ready   chan struct{} // closed when the dial may begin, or err is set
 	err     error         // why it may not
-	class   class         // the line in which it waits, or the class of its place
+	class   class         // its line, or the class of its place
 	waiting *list.Element // nil if it is in no line
-	trying  *pause        // the pause before this dial, forgotten if the dial succeeds
+	trying  *pause        // the pause before this dial, forgotten if it succeeds
 }
 
 // places decides which dial begins next. It is a pure core: the caller passes the time and holds
@@ -85,7 +85,6 @@ func (p *places) room(c class) bool {
 	return c == preferred || p.busy[ordinary] < dialsOrdinary
 }
 
-// begin records that the dial of a ticket, which next returned, is in flight.
 func (p *places) begin(t *ticket, now time.Time) {
 	p.busy[t.class]++
 	p.rates[t.class].take(now)

@@ -25,7 +25,6 @@ func (c *probe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ended returns how the connection ended, if the peer ended it.
 func (c *probe) ended() error {
 	if isClosed(c.gone) {
 		return c.end

@@ -96,7 +96,7 @@ func raftSize(m *raftpb.Message) int {
 	return n
 }
 
-// say queues a change of this node's standing. It is sent before anything that is pushed later.
+// say queues a change of this node's standing, before anything that is pushed later.
 func (q *queue) say(s *wire.Standing) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -109,7 +109,6 @@ func raftIn(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// decodeAny decodes a frame with generated code.
 func (r *received) decodeAny(b []byte) error {
 	if n, err := raftIn(b); err != nil || n > maxRaft {
 		return fmt.Errorf("%d raft messages in one frame: %w", n, errStrange)

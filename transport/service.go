@@ -20,8 +20,7 @@ type service struct {
 
 func noConnection() error { return status.Error(codes.Internal, "no connection") }
 
-// firstOf reads the first message of a call. If it does not arrive in time, the connection is
-// closed.
+// firstOf reads the first message of a call. If it is late, the connection is closed.
 func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, error) {
 	conn, ok := acceptedOn(remoteOf(ctx))
 	if !ok {
@@ -36,7 +35,6 @@ func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, 
 	return m, err
 }
 
-// remoteOf returns the remote address of an incoming call's connection, or nil.
 func remoteOf(ctx context.Context) net.Addr {
 	from, ok := peer.FromContext(ctx)
 	if !ok {

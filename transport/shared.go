@@ -20,7 +20,7 @@ type shared struct {
 	addr   string
 	self   *Self              // this node's identity on it
 	life   context.Context    // ends with this node's incarnation that dialed it
-	turn   context.Context    // ends if no caller waits for its dial before that has begun
+	turn   context.Context    // ends if no caller waits for its dial and that has not begun
 	giveUp context.CancelFunc // ends turn
 	ready  chan struct{}      // closed when dialed or failed
 	d      *dialed            // set before ready is closed; nil if the dial failed
@@ -64,7 +64,7 @@ func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	}
 }
 
-// outlived returns the error of a call that began before this node's incarnation or the port ended.
+// outlived is the error of a call that began before this node's incarnation or the port ended.
 func (p *Port) outlived(addr string) error {
 	if p.ctx.Err() != nil {
 		return ErrClosed
@@ -131,7 +131,6 @@ func (p *Port) evict() bool {
 	return true
 }
 
-// keep is the goroutine of s.
 func (p *Port) keep(s *shared) {
 	defer s.giveUp()
 	var d *dialed

@@ -111,10 +111,10 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 	})
 }
 
-// poured is the stream of a snapshot on the receiving side.
+// poured is the receiving side of a snapshot.
 type poured = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 
-// Snapshot receives a snapshot from a peer.
+// Snapshot implements the Peer service.
 func (s *service) Snapshot(stream poured) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)
@@ -160,7 +160,7 @@ func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refu
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
-	if _, refusal := p.caller(stream.Context()); refusal != nil { // this incarnation may have ended meanwhile
+	if _, refusal := p.caller(stream.Context()); refusal != nil { // another incarnation
 		return refusal, nil
 	}
 	if refusal := p.maySend(from, m); refusal != nil {
@@ -177,7 +177,7 @@ func malformed(text string) *wire.Refusal {
 	return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: text}
 }
 
-// maySend returns why a snapshot of this peer is not accepted, or nil.
+// maySend returns why a snapshot is not accepted, or nil.
 func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	self := p.self.Load()
 	if self.Group == 0 || from.Group != self.Group || !owns(self, from, m) {

@@ -93,7 +93,7 @@ func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes
 	}
 }
 
-// Conn serves a byte stream that a peer opened.
+// Conn implements the Peer service.
 func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) error {
 	p := s.port
 	if _, err := firstOf(p, stream.Context(), stream.Recv); err != nil {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// wentAway reports whether the peer just ended the connection, as dying processes and the probes of
-// load balancers do.
+// wentAway reports whether the peer just ended the connection, as dying processes and load
+// balancers' probes do.
 func wentAway(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
@@ -77,7 +77,6 @@ func refusedTLS(err error) bool {
 	return ok && op.Op == "remote error" && !silence(err)
 }
 
-// expiredAlert is the TLS alert of a peer to which our certificate has expired.
 const expiredAlert tls.AlertError = 45
 
 // silence reports whether err does not prove that the peer is a stranger: the connection broke, or

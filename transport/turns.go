@@ -58,7 +58,7 @@ func hostOf(addr net.Addr) string {
 	return host
 }
 
-// outOfTime reports whether a handshake failed with err because this node was busy with others.
+// outOfTime reports whether a handshake failed because this node was busy with others.
 func (t *turn) outOfTime(err error) bool {
 	return t != nil && t.stood && (errors.Is(err, errNoTurn) || errors.Is(err, os.ErrDeadlineExceeded))
 }
@@ -160,8 +160,7 @@ func (t *turns) prefer(addrs []string) {
 	t.voters = hosts
 }
 
-// addrs are the addresses from which instances have recently proved their keys. The oldest are
-// forgotten.
+// addrs are the addresses from which instances have recently proved their keys.
 type addrs struct {
 	at    map[string]*list.Element
 	order list.List // of seenAt, the oldest in front
@@ -216,7 +215,6 @@ func (c *accepted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// shaken records that the handshake is over, whatever its result.
 func (c *accepted) shaken() {
 	if !c.shook {
 		c.turn.end()

@@ -8,8 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// packedMessage is a raft message and everything that it points to except its entries, in one
-// allocation.
+// packedMessage is a raft message and what it points to except its entries, in one allocation.
 type packedMessage struct {
 	message                                                raftpb.Message
 	kind                                                   raftpb.MessageType
@@ -17,7 +16,7 @@ type packedMessage struct {
 	to, from, term, logTerm, index, commit, hint, votesFor uint64
 }
 
-// packedEntry is a log entry and everything that it points to except its data.
+// packedEntry is a log entry and what it points to except its data.
 type packedEntry struct {
 	entry       raftpb.Entry
 	kind        raftpb.EntryType

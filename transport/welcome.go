@@ -59,7 +59,7 @@ func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	}
 	accepted, refusal := p.accept(ctx, who, s)
 	if refusal == nil {
-		_ = p.answer(s, accepted.self, who, accepted.number) // if it fails, both ends find the stream broken
+		_ = p.answer(s, accepted.self, who, accepted.number) // if it fails, the stream breaks
 		return accepted.link
 	}
 	p.noteRefusal("transport: refused a stream", who.peer, s.conn.RemoteAddr(), refusal)

@@ -152,7 +152,7 @@ func makeDir(path string) error {
 // log.
 func warnOpen(cfg Config) {
 	info, err := os.Stat(cfg.Path)
-	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // without noFollow the system has no such modes
+	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // the system has no such modes
 		return
 	}
 	cfg.Logger.Warn("the directory is open to other users of this machine; close it with chmod 700",

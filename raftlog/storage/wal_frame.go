@@ -93,7 +93,7 @@ type verdict uint8
 
 const (
 	frameWhole   verdict = iota // the frame that is expected
-	frameAbsent                 // no part of it: it was not written, or the write did not reach the disk
+	frameAbsent                 // no part of it: not written, or the write did not reach the disk
 	frameTorn                   // a part of it: the write did not reach the disk completely
 	frameDamaged                // it was written completely and has changed since
 )
