@@ -26,10 +26,10 @@
 //
 // # Identity
 //
-// An [Instance] is a hash of the public key of one incarnation of a node; see package nodeid. On
-// every connection each side sends one hello before anything else: protocol version, cluster label,
-// public key, the intended instance, the kind of connection, group, raft ID, address, and three
-// counters (see below). The hello is signed with the private key, over
+// The ID of an instance is a hash of the public key of one incarnation; see package nodeid. On every
+// connection each side sends one hello before anything else: protocol version, cluster label, public
+// key, the intended instance, the kind of connection, group, raft ID, address, and three counters
+// (see below). The hello is signed with the private key, over
 //
 //	"mortise-hello/2" 0x00, the role of the signer, the binding, SHA-256 of the dialer's hello,
 //	and in the acceptor's signature SHA-256 of its own hello
@@ -218,13 +218,10 @@
 //
 // An accepted connection must finish TLS and its hello within 5 s. 1,024 connections may be in that
 // state; one more displaces the oldest. Before its hello is verified a connection costs TLS, a
-// buffer of 1 KiB and a greeting of at most 4 KiB. The address in it may have 512 bytes, the label
-// 255. Log lines that outsiders can cause appear at most once in 10 s for each kind, and separately
-// for at most 16 instances at a time. A proof costs each side about 70 microseconds (BenchmarkProof
-// measures both sides).
-//  255. Log lines that outsiders can cause appear at most once in 10 s for each kind, and separately
-//     for at most 16 instances at a time. A proof costs each side a signature and a verification,
-//     together about 70 microseconds (BenchmarkProof measures both sides).
+// buffer of 1 KiB and a greeting of at most 4 KiB, with a label of at most 255 bytes and an address
+// of at most 512. Log lines that outsiders can cause appear at most once in 10 s for each kind, and
+// separately for at most 16 instances at a time. A proof costs each side about 70 microseconds
+// (BenchmarkProof measures both sides).
 //
 // # Refused alternatives
 //

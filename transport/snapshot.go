@@ -160,7 +160,7 @@ func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refu
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
-	if _, refusal := p.caller(stream.Context()); refusal != nil { // another incarnation
+	if _, refusal := p.caller(stream.Context()); refusal != nil { // this incarnation may be over
 		return refusal, nil
 	}
 	if refusal := p.maySend(from, m); refusal != nil {
