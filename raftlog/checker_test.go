@@ -101,7 +101,7 @@ func decodeBatch(b []byte) batch {
 	return batch{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 }
 
-// machine is the state machine of the runs: a hash of everything that was applied.
+// machine is a hash of everything that was applied.
 type machine struct {
 	index, state uint64
 }

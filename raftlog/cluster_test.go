@@ -14,7 +14,7 @@ import (
 )
 
 // cluster is a group of Cores on one goroutine, with faults of network and disks from its random
-// source. One seed is one run.
+// source.
 type cluster struct {
 	t        *testing.T
 	config   CoreConfig
@@ -26,9 +26,9 @@ type cluster struct {
 	snaps    []*raftpb.Message
 	cut      map[[2]uint64]bool // one way
 	sum      hash.Hash64
-	log      []string // of the whole run; nil means none is kept
+	log      []string // of the whole run, if verbose
 	verbose  bool
-	lose     func(*raftpb.Message) bool // messages that the network always loses
+	lose     func(*raftpb.Message) bool // the network always loses these
 	reshapes bool                       // the configuration changes
 	next     uint64                     // next unused ID, if reshapes is set
 	hideLoss bool                       // report no lost snapshot (a mutant)
@@ -161,7 +161,6 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 	}
 }
 
-// work makes requests of callers, sometimes several in one turn.
 func (c *cluster) work(r *replica) {
 	for range 1 + c.random.IntN(5) {
 		r.propose()
@@ -210,7 +209,7 @@ func (c *cluster) settle(rounds int) {
 	c.pass(rounds)
 }
 
-// pass lets time pass for all replicas, with working disks and the present network.
+// pass lets time pass, with working disks and the present network.
 func (c *cluster) pass(ticks int) {
 	for range ticks {
 		for _, r := range c.replicas {

@@ -10,8 +10,7 @@ import (
 )
 
 // distance is a network in which each message takes two ticks, so a round trip is 100 ms, and some
-// messages are lost. Time passes in fifths of a tick, and each replica's ticks have their own
-// phase.
+// messages are lost. Each replica's ticks have their own phase, in fifths of a tick.
 type distance struct {
 	c      *cluster
 	random *rand.Rand
@@ -56,7 +55,7 @@ func (d *distance) step() {
 }
 
 // failover returns how many ticks pass from the end of a leader until another leads. If gone is set
-// the others see the end of its streams, otherwise only silence. The replica deaf receives nothing.
+// the others see the end of its streams. The replica deaf receives nothing.
 func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, deaf uint64) float64 {
 	c := newCluster(t, seed, voters, func(cfg *CoreConfig) { cfg.ElectionTicks, cfg.HeartbeatTicks = 20, 4 })
 	l := c.elect()
@@ -116,9 +115,9 @@ func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (
 	return mean, most
 }
 
-// At a round trip of 100 ms two voters that see the end of their leader are candidates at the same
-// time, and one yields. An election takes two round trips after that, and one more until an entry
-// of the new term is committed.
+// Two voters that see the end of their leader are candidates at the same time, and one yields. An
+// election takes two round trips after that, and one more until an entry of the new term is
+// committed.
 func TestElectionsAtADistance(t *testing.T) {
 	for _, tc := range []struct {
 		gone       bool
@@ -139,7 +138,7 @@ func TestElectionsAtADistance(t *testing.T) {
 	}
 }
 
-// A candidate that cannot win, since it receives no answers, does not keep another from winning.
+// A candidate that receives no answers does not keep another from winning.
 func TestADeafCandidateWinsNothing(t *testing.T) {
 	if mean, most := failovers(t, 5, true, 0, 1); mean > 55 || most > 70 {
 		t.Errorf("it takes %.1f ticks, one of twenty more than %.1f", mean, most)

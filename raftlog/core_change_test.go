@@ -19,7 +19,6 @@ func (c *cluster) join(id uint64) *replica {
 	return c.add(id, store)
 }
 
-// change carries out a change and waits until it is over.
 func (c *cluster) change(l *replica, ch Change) {
 	c.t.Helper()
 	if !l.core.Change(l.role.Term, ch) {
@@ -55,8 +54,8 @@ func (c *cluster) others(than *replica) (list []*replica) {
 	return list
 }
 
-// Rules 9 and 10 of cluster/voters: one voter becomes three by two learners and one joint change.
-// Three become one by demoting a replica that stays and removing one that leaves.
+// Rules 9 and 10 of cluster/voters: one voter becomes three by two learners and one joint change,
+// and three become one by demoting one and removing one.
 func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c, l := lone(t)
 	for id := uint64(2); id <= 3; id++ {
@@ -81,8 +80,7 @@ func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c.verify()
 }
 
-// A replacement is one change: except in the joint configuration there are never two or four
-// voters.
+// Except in the joint configuration there are never two or four voters.
 func TestReplacementIsOneJointChange(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -276,7 +274,6 @@ func TestNudgeIsNoRefusal(t *testing.T) {
 	c.verify()
 }
 
-// A change that was pending in one term does not affect the next lead, even of the same replica.
 func TestPendingGoesWithTheTerm(t *testing.T) {
 	c := newCluster(t, 5, 3)
 	l := c.elect()

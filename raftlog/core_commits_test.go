@@ -55,7 +55,7 @@ func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	c.verify()
 }
 
-// If entries are lost silently, the follower detects it by the next append, which may be empty.
+// The follower detects a silent loss by the next append, which may be empty.
 func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

@@ -20,7 +20,7 @@ func votes(in, who *replica) bool {
 }
 
 // A leader removes a vote and dies when only the replica that has lost it knows. The others still
-// need its vote, so it must not have more of the log than they have.
+// need its vote.
 func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	for _, demoted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("demoted=%v", demoted), func(t *testing.T) {

@@ -24,8 +24,6 @@ func kinds(messages []*raftpb.Message) (all []raftpb.MessageType) {
 	return all
 }
 
-// Messages of an election and of the beginning of a lead are duplicated, later ones only after
-// loss.
 func TestAnElectionTravelsTwice(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -44,7 +42,7 @@ func TestAnElectionTravelsTwice(t *testing.T) {
 	}
 }
 
-// After a gap in the heartbeats only the two replicas send duplicates, for a while.
+// Only the two replicas of the gap send duplicates, for a while.
 func TestAGapHasMessagesTravelTwice(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -137,9 +135,9 @@ func (c *cluster) ahead(ticks int) {
 	}
 }
 
-// The links of the leader stand still while the second connection works. Duplicates carry its lead
-// over a gap, but not for longer: large entries and the frames of sessions, which are not
-// duplicated, would wait as long as the lead lasts.
+// The links of the leader stand still while the second connection works. Duplicates must carry its
+// lead only over a gap: large entries and the frames of sessions, which are not duplicated, would
+// wait as long as the lead lasts.
 func TestDuplicatesDoNotReplaceALink(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

@@ -8,8 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A leader whose streams have ended has a successor within a few ticks, in whatever order its
-// voters notice.
+// The successor leads within a few ticks, in whatever order the voters notice.
 func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	var took []int
 	for _, voters := range []int{3, 5} {

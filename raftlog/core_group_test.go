@@ -30,8 +30,8 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 	}
 }
 
-// While a large entry is under way a few batches linger until they are as large, or an entry is
-// applied, or a tick has passed.
+// Behind a large entry a few batches linger until they are as large, or an entry is applied, or a
+// tick has passed.
 func TestFewWaitForCompany(t *testing.T) {
 	const crowd = crowdBytes / batchBytes
 	offer := func(r *replica, batches int) {
@@ -175,8 +175,6 @@ func TestEntryIsNotAliasedToTheBatch(t *testing.T) {
 	}
 }
 
-// A batch of term 2 is discarded with the lead, and does not reappear when the same replica leads
-// again.
 func TestBatchNeverEntersAnotherTerm(t *testing.T) {
 	c := newCluster(t, 5, 3)
 	l := c.elect()

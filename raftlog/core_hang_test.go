@@ -70,8 +70,7 @@ func TestLeaderWithHungDiskRetiresWithoutASuccessor(t *testing.T) {
 	c.verify()
 }
 
-// Once in each election timeout raft clears RecentActive of all replicas. A transfer that begins
-// just then must find a successor, too.
+// Once in each election timeout raft clears RecentActive of all replicas.
 func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -134,7 +133,6 @@ func TestLoneVoterWaitsForItsDisk(t *testing.T) {
 	c.verify()
 }
 
-// A slow disk that makes progress is not hung, however much waits for it.
 func TestSlowDiskIsNotHung(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -153,8 +151,8 @@ func TestSlowDiskIsNotHung(t *testing.T) {
 }
 
 // Why a raft ID is used only once, with one log: a voter that loses its vote (here by an empty
-// restart under its ID) votes twice in one term. Two replicas lead in that term, and each commits a
-// different entry at the same index. Raft cannot detect that.
+// restart) votes twice in one term. Two replicas lead in that term, and each commits a different
+// entry at the same index. Raft cannot detect that.
 func TestLostVote(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	a, forgetful, b := c.replicas[0], c.replicas[1], c.replicas[2]
@@ -170,7 +168,7 @@ func TestLostVote(t *testing.T) {
 	if a.leading != 2 || c.check.next[2] != 1 {
 		t.Fatalf("replica 1 does not lead in term 2: %+v", a.role)
 	}
-	// The same ID with another, empty log. Found prevents that for a store, and the founding of a
+	// The same ID with another, empty log: Found prevents that for a store, and the founding of a
 	// group must for an ID.
 	forgetful.crash(false)
 	forgetful.store = newTestStore(t, 2, []uint64{1, 2, 3})

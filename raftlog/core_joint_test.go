@@ -93,7 +93,6 @@ func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c.verify()
 }
 
-// A leader that is removed steps down, and then does not ask for votes.
 func TestRemovedLeaderStepsDown(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -110,8 +109,7 @@ func TestRemovedLeaderStepsDown(t *testing.T) {
 	c.verify()
 }
 
-// All replicas have the same configuration and contexts, whether from the log, from any snapshot,
-// or from their store.
+// Configurations are equal whether they come from the log, from any snapshot, or from a store.
 func TestConfigurationsAreEqual(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes, cfg.KeepEntries = 1<<20, 0 })
 	l := c.elect()
@@ -228,8 +226,8 @@ func TestBadEnvelope(t *testing.T) {
 }
 
 // A leader may write its disk while its entries travel, but not while the voters change. Here it
-// would lose entries that a follower has which has meanwhile lost its vote. The leader, which does
-// not know it, needs that vote.
+// would lose entries of a follower that has lost its vote. The leader, which does not know that,
+// still needs that vote.
 func TestNoReplicaHasMoreThanALeaderThatChangesVoters(t *testing.T) {
 	for _, again := range []bool{false, true} { // with a new lead, begun before the commit
 		c, l := lone(t)

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The stored snapshot is older than the addition of a learner. Raft ignores a snapshot that does
-// not name its receiver, so the learner would never catch up.
+// The stored snapshot is older than the addition of a learner, and raft ignores a snapshot that
+// does not name its receiver.
 func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -64,7 +64,7 @@ func TestConfigurationSurvivesARestart(t *testing.T) {
 	}
 }
 
-// A follower for which the log begins too late is sent a snapshot, and another one if that is lost.
+// The log begins too late for this follower. If the snapshot is lost it is sent another.
 func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries, cfg.SnapshotBytes = 0, 256 })
 	l := c.elect()
@@ -140,7 +140,7 @@ func TestEntriesAreKeptBehindASnapshot(t *testing.T) {
 	}
 }
 
-// A snapshot taken while another replica's is on its way would be older, and saved after it.
+// An own snapshot would be older, and saved after the other.
 func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
 	c, r := lone(t)
 	r.core.since = 1 << 30

@@ -17,8 +17,8 @@ func (r *replica) sees(id uint64) Progress {
 	return Progress{}
 }
 
-// Rule 13 of cluster/voters: a replica that has the entry of a configuration need not know that it
-// is committed. Until it does it uses the previous configuration.
+// Rule 13 of cluster/voters: a replica uses the previous configuration until it knows that the new
+// one, whose entry it has, is committed.
 func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -78,8 +78,7 @@ func TestNewLeadSettlesAnew(t *testing.T) {
 	c.verify()
 }
 
-// A new lead counts each replica's silence from its own beginning, and none as active because an
-// earlier lead has heard from it.
+// A new lead counts each replica's silence from its own beginning.
 func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()

@@ -213,8 +213,7 @@ func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 	c.verify()
 }
 
-// A leader whose disk lags knows that more is committed than it has applied. Nothing is confirmed
-// on a state that lacks it.
+// A leader whose disk lags knows that more is committed than it has applied.
 func TestConfirmedWaitsForApply(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// It blocks the owner, so it must take no longer behind a million entries than behind a few
+// Filing blocks the owner, so it must take no longer behind a million entries than behind a few
 // thousand.
 func TestASnapshotIsFiledInATimeThatTheLogDoesNotMatterFor(t *testing.T) {
 	const keep, small, large = 4096, 1 << 13, 1 << 19

@@ -42,8 +42,8 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzEntryContext: any context of a configuration entry is refused, or names one member and
-// encodes to the same bytes again.
+// FuzzEntryContext: any context of an entry is refused, or names one member and encodes to the same
+// bytes again.
 func FuzzEntryContext(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(added(testMembers(7)[0]))

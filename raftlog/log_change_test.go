@@ -25,8 +25,6 @@ func (r *recorder) have() (list string, last Configuration) {
 // order, and the first configuration may be reported before the test begins.
 var inStep = regexp.MustCompile(`^(<1>)?(a<2>|<2>a)(b<2>|<2>b)(c<2>|<2>c)$`)
 
-// Every Applier gets every configuration, in order with Apply, and the first one with its initial
-// state.
 func TestConfiguredIsCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, nil)
@@ -78,8 +76,8 @@ func TestConfiguredIsCalled(t *testing.T) {
 	})
 }
 
-// A change is dropped if it is for another term, or on a replica that does not lead, or replaced by
-// a newer one, or behind a pending one.
+// A change is dropped if it is for another term, on a replica that does not lead, replaced by a
+// newer one, or behind a pending one.
 func TestChangeIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)

@@ -34,9 +34,9 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 // batchOf applies one batch that is large enough to make a snapshot due.
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
-// Between two steps of a snapshot proposals are applied, answered and sent, and none of them is in
-// the snapshot. It depends on the machine how many steps pass until the appender gets a processor,
-// so this snapshot lasts until ten entries were applied.
+// Proposals are applied, answered and sent meanwhile, and none is in the snapshot. This snapshot
+// lasts until ten entries were applied, since it depends on the machine how many steps pass until
+// the appender gets a processor.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1 << 24 // steps of about a microsecond each
@@ -111,8 +111,7 @@ func TestWorkGoesOnWhileASnapshotIsPutTogetherAndWritten(t *testing.T) {
 	})
 }
 
-// A Restore ends a snapshot that is being taken, also while it is being encoded. The next one is
-// taken normally.
+// The Restore may come while the snapshot is being encoded. The next one is taken normally.
 func TestRestoreEndsASnapshot(t *testing.T) {
 	for _, joining := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -166,7 +165,7 @@ func TestRestoreEndsASnapshot(t *testing.T) {
 	}
 }
 
-// A failure while a snapshot is taken retires the replica once, with the right kind of error.
+// Every failure retires the replica once, with the right kind of error.
 func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fail  func(*recorder, *disk)
@@ -244,8 +243,7 @@ func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// A Prepare hangs and ignores the end of its context: Close returns ErrHung and leaves the store
-// open.
+// The Prepare ignores the end of its context: Close returns ErrHung and leaves the store open.
 func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, _, d := alone(t, 0)
@@ -261,8 +259,8 @@ func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	})
 }
 
-// A follower whose owner is blocked in a Restore for two election timeouts must not campaign: it
-// handles its inbox before it counts the elapsed time.
+// A follower whose owner is blocked in a Restore for two election timeouts handles its inbox before
+// it counts the elapsed time.
 func TestALongRestoreCallsNoElection(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprint("nothing waits: ", quiet), func(t *testing.T) {

@@ -167,8 +167,7 @@ func TestALogIsToldOfLostStreams(t *testing.T) {
 	})
 }
 
-// TurnEnd is called at the end of a turn that called the Applier or sent a message, and of no
-// other.
+// TurnEnd is called in a turn that called the Applier or sent a message, and in no other.
 func TestTheEndOfATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -195,8 +194,7 @@ func TestTheEndOfATurn(t *testing.T) {
 	})
 }
 
-// held blocks the owner of a lone log within a turn, in Apply, until the returned function is
-// called.
+// held blocks the owner of a lone log in Apply, until the returned function is called.
 func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	t.Helper()
 	reached, gate := make(chan struct{}), make(chan struct{})
@@ -215,7 +213,7 @@ func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	return func() { close(gate) }
 }
 
-// Work that needs more rounds than a turn has continues at once in another turn.
+// Work that needs more rounds than a turn has continues at once in another.
 func TestManyRoundsWaitForNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight, c.SnapshotBytes = 1, 1<<30 })
@@ -239,7 +237,7 @@ func TestManyRoundsWaitForNoTick(t *testing.T) {
 	})
 }
 
-// A log that ends within a turn reports the first error, and keeps nothing of its input.
+// The log reports the first error, and keeps nothing of its input.
 func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 	for name, row := range map[string]struct {
 		close bool
@@ -298,7 +296,6 @@ func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 	}
 }
 
-// A panic has the kind of the code that ran, not of a Save before it in the same turn.
 func TestAPanicBehindASaveIsNoFailureOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var armed atomic.Bool

@@ -67,7 +67,8 @@ func (r *replica) start() {
 	}
 }
 
-// crash ends the Core: everything not durable is lost, unless the disk has just written it.
+// crash ends the Core. Everything not durable is lost; with written the disk has just written the
+// save.
 func (r *replica) crash(written bool) {
 	if written && r.save != nil {
 		r.stored()

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// stepper is one of three replicas, with a volatile store. The fuzzer sends the messages of its
+// stepper is one of three replicas, with a volatile store; the fuzzer sends the messages of its
 // peers. It drives the core exactly as the shell does, panics included.
 type stepper struct {
 	t       *testing.T
@@ -26,8 +26,8 @@ type stepper struct {
 	taken   int // bytes of snapshots given to the state machine
 }
 
-// Bounds of a script, since a fuzzer prefers long scripts to new ones. stepTime is the time after
-// which a replica counts as hung, also on a slow machine.
+// Bounds of a script, since a fuzzer prefers long scripts to new ones. After stepTime a replica
+// counts as hung, also on a slow machine.
 const (
 	stepTicks = 400
 	stepBytes = 1 << 10
@@ -35,7 +35,7 @@ const (
 )
 
 func newStepper(t *testing.T) *stepper {
-	// Raft draws its election timeouts from crypto/rand: without this a finding is not reproducible.
+	// Raft draws its election timeouts from crypto/rand: otherwise a finding is not reproducible.
 	cryptotest.SetGlobalRandom(t, 1)
 	s := &stepper{t: t, store: newTestStore(t, 1, []uint64{1, 2, 3}), now: 1}
 	st, err := s.store.Load()
@@ -173,9 +173,8 @@ func (s *stepper) run(script []byte) {
 	}
 }
 
-// FuzzStep gives a replica any messages that decode. It may retire, which costs the group one vote.
-// It must not hang, must not end the process, and must not keep or send more than the script
-// justifies.
+// FuzzStep gives a replica any messages that decode. It may retire, but must not hang, end the
+// process, or keep or send more than the script justifies.
 func FuzzStep(f *testing.F) {
 	for _, script := range stepScripts() {
 		f.Add(script)
@@ -283,7 +282,7 @@ func stepScripts() [][]byte {
 	}
 }
 
-// The scripts reach their intended states, so that the fuzzer does not begin at the initial state.
+// Otherwise the fuzzer would begin at the initial state.
 func TestStepScripts(t *testing.T) {
 	want := []string{"leads", "leads", "leads", "follows to 9", "stands to 9", "stands to 2", "panics", "follows to 1"}
 	for i, script := range stepScripts() {

@@ -186,7 +186,7 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 	})
 }
 
-// It accepts a link intended for another instance.
+// The instance accepts a link intended for another.
 func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, careless := w.node("a", 1), forge(5)
@@ -204,9 +204,8 @@ func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	})
 }
 
-// A dead connection costs the next question nothing. An address that has refused a connection costs
-// it a pause of at most half a second: the question waits for its end, and reports what is at the
-// address then.
+// A dead connection costs the next question nothing. After a refused connection it waits for the
+// end of a pause of at most half a second, and reports what is at the address then.
 func TestAskAfterARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)

@@ -14,8 +14,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// forger is a process that uses the protocol without following its rules. It has the key of one
-// instance.
+// forger is a process that breaks the rules of the protocol. It has the key of one instance.
 type forger struct {
 	*Port
 	key nodeid.Key
@@ -121,8 +120,8 @@ func (f *forger) listen(w *world, addr string, answer func(heard) *wire.Greeting
 	})
 }
 
-// secured runs a test in plain text, and with TLS and one certificate shared by all instances and
-// the forgers: then TLS does not prove which instance a process is.
+// secured runs a test in plain text, and with one certificate shared by all instances and the
+// forgers: then TLS does not prove which instance a process is.
 func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), forge func(n int) *forger)) {
 	for _, name := range []string{"plain", "TLS"} {
 		t.Run(name, func(t *testing.T) {

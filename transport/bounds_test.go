@@ -48,7 +48,7 @@ func (c cutAfter) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Of sixty questions that never end, each of many megabytes, almost nothing may be kept.
+// Of sixty endless questions, each of many megabytes, almost nothing may be kept.
 func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -124,8 +124,7 @@ func realTLS(t *testing.T, n int, change ...func(*Config)) *node {
 	})...)
 }
 
-// A question that has pieces but no end ends with its connection, and its gathered bytes are
-// released.
+// The gathered bytes are released.
 func TestAQuestionHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -164,7 +163,6 @@ func TestAQuestionHasADeadline(t *testing.T) {
 	})
 }
 
-// A question or an answer beyond its limit is refused, and one within it arrives whole.
 func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -210,7 +208,6 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 	})
 }
 
-// An answer that is not read, or does not end, is not kept.
 func TestAnAnswerThatIsNotRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -250,7 +247,6 @@ func endless(s asked) error {
 	}
 }
 
-// One instance may open a few streams of gossip, on however many connections.
 func TestGossipStreamsAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -376,7 +372,7 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	})
 }
 
-// An instance that floods with unfinished calls does not displace slow ones of other instances.
+// A flood of unfinished calls does not displace slow calls of other instances.
 func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, attacker := w.node("a", 1), w.node("b", 2), w.node("x", 9)
@@ -429,7 +425,7 @@ func breaks(s asked) error {
 	return io.ErrUnexpectedEOF
 }
 
-// One connection more than an instance may have closes its own oldest, and no other instance's.
+// One connection too many closes the oldest of the same instance.
 func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)

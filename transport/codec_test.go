@@ -88,8 +88,8 @@ func sameMessage(t *testing.T, b []byte) {
 	}
 }
 
-// Old and new builds understand each other: both encodings of every message are the same bytes, and
-// both decoders read the same.
+// Both encodings of every message are the same bytes, and both decoders read the same, so old and
+// new builds understand each other.
 func TestRaftMessagesAreProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	byHand := 0

@@ -58,8 +58,7 @@ func (l lagListener) Accept() (net.Conn, error) {
 	return lag{conn, l.wait}, nil
 }
 
-// Both sides dial at about the same time. One stream remains, neither handler sees the other, and
-// every frame arrives once and in order.
+// One stream remains, neither handler sees the other, and every frame arrives once and in order.
 func TestCrossingDials(t *testing.T) {
 	for seed := range uint64(200) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -150,7 +149,6 @@ func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	}
 }
 
-// One direction of dialing is blocked: the other must not wait for the blocked one to time out.
 func TestDialThatHangsGivesWayToThePeers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		hang := func(c *Config) {

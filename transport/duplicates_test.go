@@ -27,8 +27,8 @@ func (n *node) twice(to *node, m *raftpb.Message) {
 	n.SendDuplicates(to.peer(), []*raftpb.Message{m})
 }
 
-// A duplicate arrives only under the conditions of a link: while there is one, between members of
-// one group, from the sender's replica and for the receiver's.
+// A duplicate arrives only while there is a link, between members of one group, from the sender's
+// replica and for the receiver's.
 func TestDuplicates(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -92,7 +92,7 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	})
 }
 
-// It may be the last heartbeat of a leader whose end is known.
+// A late duplicate may be the last heartbeat of a leader whose end is known.
 func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -204,7 +204,7 @@ func TestConnectionWithoutAHello(t *testing.T) {
 	})
 }
 
-// Its client answers pings, but makes no call.
+// The client answers pings, but makes no call.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, idle := w.node("a", 1), w.node("idle", 9)

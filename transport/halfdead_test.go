@@ -23,9 +23,8 @@ func (c mute) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// gRPC leaves a connection whose write failed to its reader, and until the reader ends it, retries
-// every new call without a pause. In a bubble time stands still meanwhile, so this test uses real
-// time.
+// gRPC leaves the connection to its reader, and until the reader ends it, retries every new call
+// without a pause. In a bubble time stands still meanwhile, so this test uses real time.
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	var now atomic.Bool

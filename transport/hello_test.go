@@ -130,8 +130,7 @@ func TestHelloCarriesTheIdentity(t *testing.T) {
 	}
 }
 
-// A refusal is not signed: it never proves which instance is there. Nor does one of a kind that a
-// later version adds.
+// A refusal is not signed. Nor does one of a kind that a later version adds prove anything.
 func TestARefusalProvesNoInstance(t *testing.T) {
 	for reason := range wire.Refusal_Reason(100) {
 		err := refused("a:1", &wire.Refusal{Reason: reason, Text: "text"})

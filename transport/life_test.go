@@ -47,7 +47,7 @@ func TestAnHourOfSilence(t *testing.T) {
 	})
 }
 
-// A peer that stops responding is detected on both sides. An idle peer is not taken for one.
+// A silent peer is detected on both sides. An idle peer is not taken for one.
 func TestSilentPeerIsFoundOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -91,7 +91,6 @@ func TestCloseIsQuickAndFlushes(t *testing.T) {
 	})
 }
 
-// A failed listener does not take the port down with it.
 func TestListenerThatFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

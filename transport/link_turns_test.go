@@ -86,7 +86,7 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 }
 
 // The mark of a retired replica, and the reason for ending a link, are sent after everything queued
-// before, however many frames that takes. A large piece has a frame of its own.
+// before. A large piece has a frame of its own.
 func TestTheLastWordIsTheLast(t *testing.T) {
 	large := make([]byte, frameBytes*2/3)
 	message := &raftpb.Message{Entries: []*raftpb.Entry{{Data: large}}}
@@ -175,8 +175,8 @@ func (c faulty) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Whatever fails, once and at any moment: an accepted frame arrives, or a Down comes after it; no
-// frame comes twice or after a later one; and the next dial is as good as the first.
+// Whatever fails: an accepted frame arrives, or a Down comes after it; no frame comes twice or
+// after a later one; and the next dial is as good as the first.
 func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	for _, kind := range []string{"dial", "read", "write"} {
 		for n := int64(1); n <= 12; n++ {

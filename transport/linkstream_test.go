@@ -44,8 +44,8 @@ func speech(t testing.TB, say func(*stream) error) []byte {
 	return out.Bytes()
 }
 
-// Frames of all sizes arrive as sent, however the network cuts them. Keepalives between them have
-// no effect, and the close frame ends them.
+// Frames arrive as sent, however the network cuts them. Keepalives between them have no effect, and
+// the close frame ends them.
 func TestFramesOfAllSizes(t *testing.T) {
 	sizes := []int{1, 100, restBytes - 20, restBytes - lengthBytes, restBytes, restBytes + 1, 1, readBytes - 20,
 		readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
@@ -132,7 +132,7 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	}
 }
 
-// Strangers may open many connections before a greeting, so each costs little.
+// Strangers may open many such connections.
 func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	const conns = 100
 	p := &Port{config: Config{}.withDefaults()}

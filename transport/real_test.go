@@ -31,8 +31,8 @@ func realNode(t *testing.T, n int, change ...func(*Config)) *node {
 	return startNode(t, ln, dial, instance(n, ln.Addr().String()), change...)
 }
 
-// With many callers on both sides, crossing dials and real sockets everything arrives once and in
-// the order of each caller, in few frames, and no goroutine is left.
+// With many callers on both sides and crossing dials everything arrives once and in the order of
+// each caller, in few frames, and no goroutine is left.
 func TestRealSockets(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 5 {

@@ -170,7 +170,7 @@ func (n *node) halfASnapshot(to *node, size int) grpc.ClientStreamingClient[wire
 	return stream
 }
 
-// So another instance's snapshot can arrive at the same time.
+// Another instance's snapshot can arrive at the same time.
 func TestOneSnapshotFromEachInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -206,8 +206,7 @@ func TestSnapshotThatTrickles(t *testing.T) {
 	})
 }
 
-// Everything that can be known about a snapshot is checked on its first chunk, before any of its
-// data is kept.
+// Everything that can be known is checked before any data is kept.
 func TestSnapshotIsJudgedOnItsFirstChunk(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		b := w.node("b", 2)

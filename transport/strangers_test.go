@@ -20,7 +20,7 @@ const (
 	noSettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 )
 
-// A connection without a finished hello is closed within 5 s, whatever arrives on it meanwhile.
+// Whatever arrives on it, a connection without a finished hello is closed within 5 s.
 func TestStrangersHaveATimeLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -162,8 +162,7 @@ func TestOversizedFrameEndsTheLink(t *testing.T) {
 	})
 }
 
-// If connections that wait for this node to compute their handshakes were displaced, and many
-// instances connect after a failover, no handshake would finish.
+// Otherwise, when many instances connect after a failover, no handshake would finish.
 func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })

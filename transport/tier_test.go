@@ -81,8 +81,7 @@ func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	}
 }
 
-// What comes from an admin client is distinguished from what instances send, and its claimed
-// address is ignored.
+// The claimed address of an admin client is ignored.
 func TestAGuestIsKnownAsOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s, want := newAuthority(t), new(*tiered), guestOf(t, "lock a/*")

@@ -137,8 +137,7 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// An instance whose certificate has expired counts as silent, and the error says why. Existing
-// links go on.
+// The instance counts as silent, and the error says why. Existing links go on.
 func TestExpiredCertificateIsNoProof(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours := newAuthority(t)

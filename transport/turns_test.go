@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Thousands of connections that are silent, at once or after a few bytes, or that send a byte at a
-// time, hold no turn. An instance that connects among them has its link at once, although only one
-// handshake is computed at a time.
+// Thousands of connections are silent, at once or after a few bytes, or send a byte at a time. An
+// instance that connects among them has its link at once, although only one handshake is computed
+// at a time.
 func TestSilenceHoldsNoTurn(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -67,7 +67,6 @@ func clientHello(config *tls.Config) []byte {
 	return b[:n]
 }
 
-// While all turns are taken a handshake waits, and goes on when one is given back.
 func TestHandshakesWaitForTurns(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -158,8 +157,7 @@ func TestKnownAddressesAreBounded(t *testing.T) {
 	}
 }
 
-// If this node has kept a handshake waiting, the failure is not a fault of the peer. If it failed
-// for another reason, it is.
+// The failure is a fault of the peer unless this node has kept the handshake waiting.
 func TestOutOfTime(t *testing.T) {
 	stood := &turn{stood: true}
 	if !stood.outOfTime(errNoTurn) || !stood.outOfTime(fmt.Errorf("read: %w", os.ErrDeadlineExceeded)) {

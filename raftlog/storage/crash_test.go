@@ -60,7 +60,7 @@ type history struct {
 	failed   error            // of a Save beside a Prepare
 }
 
-// newHistory begins a run on a disk that holds st. The record is empty.
+// newHistory begins a run, with an empty record, on a disk that holds st.
 func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history {
 	h := &history{fs: newCrashFS(base), r: rand.New(rand.NewPCG(seed, 1)), model: raftlog.NewMemoryStore(), seed: seed}
 	h.promises = []promise{{0, st}}
@@ -71,7 +71,7 @@ func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history 
 	return h
 }
 
-// state returns the model's state. It copies the entries, since the model reuses its slice.
+// state returns the model's state, with a copy of the entries.
 func (h *history) state() raftlog.State {
 	st, _ := h.model.Load() // never fails
 	return st
@@ -157,7 +157,7 @@ func (h *history) prepare() error {
 	return cmp.Or(h.failed, err)
 }
 
-// save saves one batch and records the promise. It reports whether Save succeeded.
+// save saves one batch, records the promise, and reports whether Save succeeded.
 func (h *history) save(b raftlog.Batch) error {
 	if b.Snapshot != nil {
 		h.own, h.ready = nil, nil
@@ -176,8 +176,7 @@ func (h *history) after(b raftlog.Batch) raftlog.State {
 	return h.state()
 }
 
-// run opens the store and saves batches. At times it closes the store or simulates a kill, and
-// reopens it.
+// run opens the store and saves batches. At times it closes or kills the store, and reopens it.
 func (h *history) run(saves int) error {
 	var err error
 	if h.w, _, err = openCrash(h.fs, h.seed); err != nil {
@@ -207,8 +206,8 @@ func (h *history) run(saves int) error {
 	return nil
 }
 
-// check compares a store after a crash behind the first ops operations with its promises. It must
-// hold the last promise, or that and the whole batch that was under way.
+// check compares a store after a crash behind the first ops operations with its promises: it must
+// hold the last one, or that and the whole batch that was under way.
 func (h *history) check(ops int, got raftlog.State) error {
 	k := 0
 	for k+1 < len(h.promises) && h.promises[k+1].ops <= ops {

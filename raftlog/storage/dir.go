@@ -77,7 +77,7 @@ type Dir struct {
 
 	lockPath string      // absolute
 	identity os.FileInfo // of the lock file, as it was opened
-	numbered bool        // this file system keeps a file's inode number
+	numbered bool
 	looking  atomic.Bool // a Look has not returned
 
 	mu     timedMutex // guards the rest; held while waiting for the disk

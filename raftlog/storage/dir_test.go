@@ -178,7 +178,7 @@ func TestDirLogs(t *testing.T) {
 	}
 }
 
-// The files of a log are removed that meta.db records.
+// Files that meta.db records are removed.
 func TestMissingLog(t *testing.T) {
 	for name, c := range map[string]struct {
 		pattern string

@@ -12,13 +12,13 @@ import (
 // concurrent use on different files. An error is final for the log that called it. bbolt does not
 // use the FS, except for the rename and the directory sync when meta.db is created.
 type FS interface {
-	// Create creates an empty file for reading and writing, and replaces any file of that name.
+	// Create creates an empty file for reading and writing, and replaces any of that name.
 	Create(path string) (File, error)
 
 	// Open opens an existing file for reading and writing.
 	Open(path string) (File, error)
 
-	// Rename renames a closed file, and replaces any file of the new name.
+	// Rename renames a closed file, and replaces any of the new name.
 	Rename(from, to string) error
 
 	// Remove deletes a closed file.
@@ -88,8 +88,8 @@ func (osFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// createOS creates an empty file. It removes an existing file of that name and does not open it:
-// the target of a symbolic link would be truncated.
+// createOS creates an empty file. It removes an existing one and does not open it: the target of a
+// symbolic link would be truncated.
 func createOS(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

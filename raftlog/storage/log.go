@@ -14,9 +14,9 @@ import (
 type logState uint8
 
 const (
-	logMade  logState = iota // it may or may not have files
-	logBegun                 // its first batch is durable, so its files must exist
-	logEnded                 // it must not be opened again
+	logMade  logState = iota
+	logBegun          // its first batch is durable, so its files must exist
+	logEnded          // it must not be opened again
 )
 
 // logRecord is one log that has been in a directory.
@@ -89,7 +89,6 @@ func (d *Dir) DropLog() error {
 	return d.recycle(l, 0, &l.spares)
 }
 
-// ready returns the error that prevents Log and DropLog now.
 func (d *Dir) ready() error {
 	switch {
 	case d.closed:
@@ -184,7 +183,6 @@ func (d *Dir) begun(id raftlog.Identity) error {
 	})
 }
 
-// logClosed records the final error of the log, if it has one.
 func (d *Dir) logClosed(id raftlog.Identity, failed error) {
 	d.mu.lock()
 	defer d.mu.unlock()

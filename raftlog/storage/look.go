@@ -76,8 +76,8 @@ func (d *Dir) tryWrite() error {
 	return nil
 }
 
-// identify stores the identity of the lock file: device and inode, or the system's equivalent. The
-// file stays open, so no other can get the same inode.
+// identify stores the identity of the lock file. The file stays open, so no other can get the same
+// inode.
 func (d *Dir) identify() error {
 	path, err := filepath.Abs(filepath.Join(d.cfg.Path, lockName))
 	if err != nil {
@@ -92,7 +92,7 @@ func (d *Dir) identify() error {
 }
 
 // stillThere returns an error if the path no longer leads to the lock file that was opened. It
-// ignores other errors, such as those of an unreadable disk, which a write will report.
+// ignores other errors, which a write will report.
 func (d *Dir) stillThere() error {
 	now, err := os.Stat(d.lockPath)
 	switch {

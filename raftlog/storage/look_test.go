@@ -43,7 +43,7 @@ func TestLookNoticesALostDirectory(t *testing.T) {
 	}
 }
 
-// A Look that has returned does not prevent the next, and each writes.
+// Each Look writes, and one that has returned does not prevent the next.
 func TestLooksFollowEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d, err := Open(Config{Path: path})
@@ -74,8 +74,7 @@ func (f silentFS) Free(dir string) (uint64, bool) {
 	return f.FS.Free(dir)
 }
 
-// Look returns within its limit, has at most one system call under way, and succeeds again once
-// that has returned.
+// Look has at most one system call under way, and succeeds again once that has returned.
 func TestLookDoesNotWaitForAHungDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := silentFS{OSFS(), make(chan struct{})}

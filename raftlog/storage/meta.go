@@ -193,8 +193,8 @@ func (m *meta) commit(value []byte) error {
 	})
 }
 
-// close closes the file. It does not call bbolt's own close after a failure, since that may wait
-// for its locks forever. The mapping of a few pages then stays until the process ends.
+// close closes the file. After a failure it does not call bbolt's own close, which may wait for its
+// locks forever. The mapping of a few pages then stays until the process ends.
 func (m *meta) close() error {
 	if m.failed != nil {
 		abandon(m.file) // the failure has been reported

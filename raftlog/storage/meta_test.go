@@ -124,8 +124,8 @@ func TestMetaTruncated(t *testing.T) {
 	}
 }
 
-// The file is truncated under bbolt's memory map: the next write fails, the error is final, and the
-// process survives.
+// bbolt's memory map loses its file: the next write fails, the error is final, and the process
+// survives.
 func TestMetaTruncatedWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -263,8 +263,8 @@ func (c cutFS) Rename(from, to string) error {
 	return c.FS.Rename(from, to)
 }
 
-// No file has the name meta.db before it is complete and durable, since bbolt cannot distinguish a
-// torn new file from a damaged old one.
+// No file has the name meta.db before it is complete and durable, since bbolt cannot tell a torn
+// new file from a damaged old one.
 func TestMetaMadeAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	_, err := Open(Config{Path: path, Files: cutFS{OSFS()}})

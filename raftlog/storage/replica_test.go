@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// A lone voter is restarted on its directory repeatedly: its log continues where it ended, across
-// snapshots and segments.
+// A lone voter's log continues where it ended, across snapshots and segments.
 func TestReplicaOnDir(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	term := uint64(1)

@@ -128,7 +128,6 @@ func (w *wal) Load() (raftlog.State, error) {
 	return w.state(s)
 }
 
-// state converts what was read to a raftlog.State.
 func (w *wal) state(s *scanned) (st raftlog.State, err error) {
 	if !s.begun {
 		return raftlog.State{}, nil

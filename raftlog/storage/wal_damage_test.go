@@ -15,7 +15,7 @@ import (
 )
 
 // damaged returns the files of a log with several segments, a snapshot and spares. With killed
-// there are no marks behind the last frame, as after a kill.
+// there are no marks behind the last frame.
 func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, want raftlog.State) {
 	t.Helper()
 	h := newHistory(seed, nil, raftlog.State{})
@@ -53,7 +53,7 @@ func damageRounds(n int) int {
 	return max(n/slowly, 1)
 }
 
-// No flipped bit in any file may be misread, not even in the last frame before a kill.
+// No flipped bit in any file may be misread.
 func TestBitFlips(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	refused := 0
@@ -184,8 +184,8 @@ func TestTruncatedAndMissing(t *testing.T) {
 	}
 }
 
-// An earlier version of the newest segment is restored. The package cannot detect that if it is the
-// only segment. If there are others it must refuse, unless nothing was lost.
+// If the newest segment is older than it was, and not the only one, the log must be refused unless
+// nothing was lost.
 func TestOlderSegments(t *testing.T) {
 	caught := 0
 	for seed := range uint64(20) {
@@ -248,8 +248,8 @@ func putChecksum(b []byte) {
 	}
 }
 
-// lastSegment returns a log of several segments that can be opened without the frames of the last
-// one, and the name and header of that one.
+// lastSegment returns a log that can be opened without the frames of its last segment, and the name
+// and header of that one.
 func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) {
 	t.Helper()
 	for seed := range uint64(100) {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// The n-th operation of a run fails, for every n, once. The store must return the error, and again
-// from every later call. Everything promised must be there after a kill and after a power loss.
+// The n-th operation of a run fails, for every n. The store must return the error, and again from
+// every later call. Everything promised must be there after a kill and after a power loss.
 func TestErrorAtEveryOperation(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 		for n := 0; ; n += slowly {
@@ -162,7 +162,6 @@ func TestOneSyncPerSave(t *testing.T) {
 	}
 }
 
-// A log with regular snapshots keeps using the same few files.
 func TestSegmentsAreUsedAgain(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)

@@ -28,10 +28,9 @@ type replay struct {
 	spans []span
 }
 
-// resume begins a fold at a checkpoint.
 func resume(c checkpoint) replay { return replay{checkpoint: c, floor: c.lastIndex} }
 
-// termAt returns the term of an entry, and false if the fold does not know the entry.
+// termAt returns the term of an entry, if the fold knows it.
 func (f *replay) termAt(index uint64) (term uint64, ok bool) {
 	if index <= f.floor || index > f.lastIndex {
 		return 0, false
@@ -119,8 +118,7 @@ func (f *replay) apply(it items, id raftlog.Identity, segment uint64) error {
 	return nil
 }
 
-// oldest returns the first segment with an entry behind the snapshot. If there is none it returns
-// the current one.
+// oldest returns the first segment with an entry behind the snapshot, or the current one.
 func (f *replay) oldest(current uint64) uint64 {
 	if f.lastIndex <= f.base() {
 		return current

@@ -27,7 +27,6 @@ const (
 	maxFrameBytes = 1 << 30
 )
 
-// castagnoli returns the table of CRC32C, which the standard library caches.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }

@@ -44,7 +44,7 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 }
 
 // beginPrepare returns the number of the file to write, and the files to remove first: those of
-// earlier snapshots, and that of one that was prepared and not named.
+// earlier snapshots, and of one that was never named.
 func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
 	w.busy.Lock()
 	defer w.busy.Unlock()

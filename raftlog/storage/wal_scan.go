@@ -140,7 +140,6 @@ func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 	return nil
 }
 
-// upTo returns the number of entries up to an index.
 func (s *scanned) upTo(index uint64) int {
 	if len(s.entries) == 0 || index < s.entries[0].GetIndex() {
 		return 0
