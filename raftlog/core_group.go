@@ -55,8 +55,8 @@ func (c *Core) propose() {
 
 // lingers reports whether the waiting batches should wait for more: a large entry is under way, and
 // a small one now would take the place of the next large one. With 64 callers and one disk that
-// gains a sixth of all locks. Few callers never wait. The wait ends when an entry is applied, or
-// after a tick.
+// gains a sixth of all locks. One or a few callers never wait. The wait ends when an entry is
+// applied, or after a tick.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }

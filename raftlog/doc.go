@@ -34,7 +34,8 @@
 //
 // # Snapshots
 //
-// A snapshot blocks neither Apply while it is taken nor appends while it is written.
+// A snapshot blocks neither Apply while it is taken nor appends while it is written, but it uses
+// processor time and disk bandwidth.
 //
 //	owner        Snapshot, Step ... Step   one step at the end of each turn, between other work
 //	snapshotter  AppendTo                  encodes it; from now on it can be sent

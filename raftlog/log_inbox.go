@@ -151,8 +151,8 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 }
 
 // Change proposes a change of the configuration, and reports false if the log has ended. The change
-// is dropped unless this replica leads in that term, Applier.Leads was called, nothing is pending
-// (see Survey), and it is valid for the present configuration. Then the caller must look again. A
+// is dropped, and the caller must look again, unless this replica leads in that term, Applier.Leads
+// was called, nothing is pending (see Survey), and it is valid for the present configuration. A
 // second Change before the next turn replaces the first. The slices must not be changed afterwards.
 func (l *Log) Change(term uint64, c Change) bool {
 	return l.put(func(in *inbox) { in.change = &change{term, c} })

@@ -26,10 +26,10 @@
 //
 // # Identity
 //
-// The ID of an instance is a hash of the public key of one incarnation; see package nodeid. On every
-// connection each side sends one hello before anything else: protocol version, cluster label, public
-// key, the intended instance, the kind of connection, group, raft ID, address, and three counters
-// (see below). The hello is signed with the private key, over
+// The ID of an instance is a hash of the public key of one incarnation; see package nodeid. On
+// every connection each side sends one hello before anything else: protocol version, cluster label,
+// public key, the intended instance, the kind of connection, group, raft ID, address, and three
+// counters (see below). The hello is signed with the private key, over
 //
 //	"mortise-hello/2" 0x00, the role of the signer, the binding, SHA-256 of the dialer's hello,
 //	and in the acceptor's signature SHA-256 of its own hello
@@ -84,7 +84,7 @@
 // A pause ends when an instance that claims that address proves its key on a connection here, when
 // Identify begins a new incarnation, and when a dial succeeds. After a pause one dial tries the
 // address, and the others wait for its result. 1,024 failures are remembered, each until 10 s after
-// its pause.
+// its pause; one more displaces the oldest.
 //
 // On Linux a link ends when bytes that its dialer has sent are not acknowledged by the other
 // machine for three seconds, and each side of any connection resends lost packets at equal
@@ -169,7 +169,9 @@
 // SendSnapshot, DialStream (bounded by their contexts) and Close. A Remote is for one call at a
 // time. Goroutines: per link a sender, a receiver, which calls the handler, and a timer; per
 // address one that owns the connection for questions and gossip; per destination of packets one;
-// per byte stream two. All end with [Port.Close] at the latest.
+// per byte stream two. All end with [Port.Close] at the latest. No mutex is held while waiting or
+// while a signature is verified. Nothing of an ended link stays behind but the record of a failed
+// dial.
 //
 // Idle links are kept, because a leader needs them and a node has few others. One takes about 22
 // KiB with TLS on either side, including stacks (TestIdleLinksAreSmall). Unused connections for

@@ -36,6 +36,7 @@
 // # Refused alternatives
 //
 //   - The log in bbolt: each append would write whole pages twice. Snapshots of megabytes would
-//     make the file grow forever, and would be read through a memory map without a checksum.
+//     make the file grow forever, would be read through a memory map without a checksum, and would
+//     not go through FS.
 //   - etcd's wal package: it would add 25 modules to every user's build.
 package storage
