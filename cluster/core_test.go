@@ -133,7 +133,7 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	}
 }
 
-// consulted returns the status query that a turn asks for.
+// queried returns the status query that a turn asks for.
 func queried(t *testing.T, acts Acts) Task {
 	t.Helper()
 	if len(acts.Tasks) != 1 || acts.Tasks[0].Query == nil {
