@@ -12,12 +12,12 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// maxByBytes bounds EvictRequest.By, as the name of an instance is bounded.
+// maxByBytes bounds EvictRequest.By, like the name of an instance.
 const maxByBytes = 128
 
 // admin answers admin clients, such as cmd/mortise, with the results of this node's own methods,
-// wherever the leader is. It decides nothing. A query that is forwarded to the leader names the
-// program and its rights, which package queries has filled in.
+// wherever the leader is. Package queries has filled in the program and its rights, which a
+// forwarded query carries.
 type admin struct {
 	query.UnimplementedAdminServer
 	n *Node
@@ -123,7 +123,7 @@ func eventsAnswer(events []Event, a *query.EventsAnswer) (_ *query.EventsAnswer,
 // maxBegin bounds the holds with which a watch begins, because they are sent in one answer.
 const maxBegin = 20_000
 
-// Watch returns what there is now, or what has happened since q.After.
+// Watch returns the present state, or what has happened since q.After.
 func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsAnswer, error) {
 	if q.After != 0 {
 		s, err := look(ctx, a.n, query.QueryClient.Watch, q)

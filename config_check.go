@@ -81,7 +81,6 @@ func (cs *configErrors) checkEach(c Config) {
 	}
 }
 
-// The bounds of both budgets.
 const (
 	minBudget = 1 << 20
 	maxBudget = 1 << 40

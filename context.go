@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// scope is the value in the context of a lock: the lock, and the enclosing scope.
+// scope is the value in the context of a lock.
 type scope struct {
 	lock  *Lock // nil if there is only a token
 	token Token // without a lock
@@ -23,10 +23,9 @@ type scope struct {
 
 type scopeKey struct{}
 
-// TokenFrom returns the fencing token of the lock under which ctx stands, the innermost if there
-// are several. It reports false if ctx does not come from [Lock.Context], from [Node.Do] or from
-// [ContextWithToken]. Code deep in a call chain can so read the token before it writes to a
-// resource.
+// TokenFrom returns the fencing token of the innermost lock under which ctx stands. It reports
+// false if ctx does not come from [Lock.Context], [Node.Do] or [ContextWithToken]. It lets code
+// deep in a call chain read the token before it writes to a resource.
 func TokenFrom(ctx context.Context) (Token, bool) {
 	s := scopeOf(ctx)
 	switch {
@@ -208,14 +207,13 @@ func (e *EnteredError) Error() string {
 // Is makes errors.Is(err, ErrBadRequest) true.
 func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
 
-// handleLimit is the limit of a handle whose request has a MaxHold.
+// handleLimit is the MaxHold of one handle.
 type handleLimit struct {
 	until clock.Time
 	text  string        // why it is over then, for errors
 	done  chan struct{} // closed when the handle is over, or the hold
 }
 
-// limitTo sets a MaxHold on a new handle.
 func (l *Lock) limitTo(longest time.Duration) {
 	if longest == 0 {
 		return
@@ -253,14 +251,13 @@ func (l *Lock) watchLimit() {
 	}
 }
 
-// pastLimit reports whether the handle's time is over, by the clock.
 func (l *Lock) pastLimit() bool {
 	return l.limit != nil && !l.node.engine.Now().Before(l.limit.until)
 }
 
-// endOverdue ends a handle whose time is over and that was not unlocked before. It reports whether
-// the handle ended so, now or earlier. The code under the handle may still run, so if it was the
-// last one, the hold lapses and stays taken for its delay.
+// endOverdue ends a handle whose time is over, unless it was unlocked before, and reports whether
+// the handle has ended so. The code under the handle may still run, so if it was the last one, the
+// hold lapses and stays taken for its delay.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

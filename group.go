@@ -20,8 +20,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Health reports the state of the voters, as the group's leader sees it. It is for operators who
-// want to stop an instance, and for deployment programs.
+// Health is the state of the voters, as the group's leader sees it. It is for operators who want to
+// stop an instance, and for deployment programs.
 type Health struct {
 	Leader   string // Name of the instance that leads
 	Eligible int    // instances that could vote
@@ -124,14 +124,12 @@ func (h *Health) advice(quorum, sole bool) string {
 	return "any one instance may be stopped; wait for Ready of its successor before the next"
 }
 
-// foundersDiffer reports whether instances name different founders or numbers of replicas.
 func (h *Health) foundersDiffer() bool {
 	return slices.ContainsFunc(h.Differs, func(d string) bool {
 		return strings.HasPrefix(d, "Founders: ") || strings.HasPrefix(d, "Replicas: ")
 	})
 }
 
-// missing names the voters that the leader does not hear from.
 func (h *Health) missing() string {
 	var names []string
 	for _, m := range h.Missing {
@@ -241,7 +239,6 @@ type FaultyDisk struct {
 	DiskFault
 }
 
-// diskFault converts a fault for the API; it returns nil for nil.
 func diskFault(f *instance.DiskFault) *DiskFault {
 	if f == nil {
 		return nil
@@ -249,7 +246,6 @@ func diskFault(f *instance.DiskFault) *DiskFault {
 	return &DiskFault{State: DiskState(f.State), Since: f.Since, Cause: f.Cause, Remedy: f.Remedy}
 }
 
-// faultyDisks converts faults for the API.
 func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 	for i := range list {
 		f := &list[i]
@@ -259,8 +255,7 @@ func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 }
 
 // The rest of this file is about membership. The leader's table of sessions defines it: every
-// instance opens one session, and so does every guest. Node.Members asks the leader for one page at
-// a time.
+// instance opens one session, and so does every guest.
 
 // Member is one instance of the group, or a guest, as the leader has it. Texts that it reports
 // about itself are escaped: a control character is shown as \u{1b}.
@@ -271,13 +266,13 @@ type Member struct {
 	Zone     string
 	Votes    bool // it is a voter; false for learners
 
-	// The following are set only in the results of Members and in Status.Members.
+	// The rest is set only in the results of Members and in Status.Members.
 
-	Version string    `json:",omitempty"` // of this library in its build, as it reports; "" if it has not reported one
+	Version string    `json:",omitempty"` // of this library in its build; "" if it has not reported one
 	Tier    Tier      `json:",omitempty"`
 	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" for the root tier
 	Session string    `json:",omitempty"` // ID of its session: Members can continue after it
-	Since   time.Time `json:",omitzero"`  // when it became a member, by its own clock; zero if it has not reported that
+	Since   time.Time `json:",omitzero"`  // when it became a member, by its own clock; zero if not reported
 	Leaving bool      `json:",omitempty"` // it is about to leave
 
 	// Seen is set only in Status.Voters: this instance is connected to it, or gossip sees it.
@@ -291,8 +286,7 @@ type Member struct {
 // with both until the first one has expired.
 //
 // After an error, which comes with a zero Member, the iteration ends. Without a leader, Status has
-// the last page. The list is for display and monitoring: make no decision from it. Members is safe
-// for concurrent use.
+// the last page. The list is for display and monitoring: make no decision from it.
 func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		from, err := cursorBehind(after)
@@ -343,7 +337,6 @@ func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.Me
 	return page, err
 }
 
-// membersOf converts a page for the API.
 func membersOf(page *query.MemberList) []Member {
 	list := make([]Member, 0, len(page.Members))
 	for _, m := range page.Members {

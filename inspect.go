@@ -41,8 +41,8 @@ type Standing struct {
 
 	Token Token     // of the hold; zero if it waits
 	Since time.Time // when it was granted, by the leader's wall clock; zero if it waits
-	// Left is the time until its session ends if its instance sends nothing more. Zero if the
-	// leader does not know it, for example right after its election.
+	// Left is the time until its session ends if its instance sends nothing more. Zero if the leader
+	// does not know it, for example right after its election.
 	Left time.Duration
 
 	Expired     bool     // its session has expired, and only Request.LockDelay keeps the lock, for Left
@@ -50,8 +50,8 @@ type Standing struct {
 	Permits, Of int      // Request.Permits and Of
 	Keys        []string // all keys of the request, if there are several
 
-	// WaitsFor is the index in Queue of the request directly before it, for which it waits. It is
-	// -1 if it holds the lock, or waits for another of its keys, or only for the end of the grace.
+	// WaitsFor is the index in Queue of the request directly before it, for which it waits. It is -1
+	// if it holds the lock, or waits for another of its keys, or only for the end of the grace.
 	WaitsFor int
 }
 
@@ -67,7 +67,6 @@ func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	return keyInfo(seen.Locks[0]), nil
 }
 
-// keyInfo converts a lock for the API.
 func keyInfo(l *query.Lock) KeyInfo {
 	info := KeyInfo{
 		Key: string(l.Key), Held: int(l.Held), Waiting: int(l.Waiting),
@@ -125,14 +124,13 @@ type SessionInfo struct {
 	Holder  string // Name of the instance
 	Own     bool   // opened by NewSession or by a guest: not the first session of an instance
 	TTL     time.Duration
-	// Left is the time until it ends if its instance sends nothing more. Zero if the leader does
-	// not know it, for example right after its election.
+	// Left is as in Standing.
 	Left    time.Duration
 	Leaving bool // its instance is about to leave
 	Expired bool // it has expired, and only Request.LockDelay or Lock.Detach keeps locks in it
 
-	// Since is when its instance became a member, or its guest began, by the clock there. Zero if
-	// it has not reported that.
+	// Since is when its instance became a member, or its guest began, by the clock there. Zero if not
+	// reported.
 	Since   time.Time
 	Held    int // how many keys it holds
 	Waiting int // how many keys it waits for
@@ -154,7 +152,6 @@ func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	return all, nil
 }
 
-// sessionInfos converts a page of sessions for the API.
 func sessionInfos(page *query.SessionList) []SessionInfo {
 	list := make([]SessionInfo, 0, len(page.Sessions))
 	for _, each := range page.Sessions {
@@ -172,21 +169,19 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 	return list
 }
 
-// Check reports whether key is held with token. The answer is linearizable: it was true at a moment
-// between the call and its return. Check is for a resource that cannot compare tokens. A resource
-// that can compare them needs no query and does not depend on the group.
+// Check reports whether key was held with token at a moment between the call and its return: the
+// answer is linearizable. It is for a resource that cannot compare tokens. A resource that can
+// needs no query and does not depend on the group.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
 	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
 	return seen.GetHeld(), err
 }
 
-// ForceUnlock ends the hold of key with token, in whatever session it is. It is for an operator who
-// has seen that the hold will not end by itself. A hold of several keys ends with all of them. Once
-// the holder's instance has learned of it, [Lock.Err] returns a *[ForcedError] with the reason and
-// this instance's name. Until then its code may go on, and only the token protects the resource: if
-// you can, stop the holder first.
-//
-// The instance that leads writes a line into its log.
+// ForceUnlock ends the hold of key with token, in whatever session it is, and with it all keys of
+// that hold. It is for an operator who has seen that the hold will not end by itself. Once the
+// holder's instance has learned of it, [Lock.Err] returns a *[ForcedError] with the reason and this
+// instance's name. Until then its code may go on, and only the token protects the resource: if you
+// can, stop the holder first. The instance that leads writes a line into its log.
 //
 // ForceUnlock reports whether this call ended the hold, and false if no hold had that token. After
 // an error it may have ended the hold or not; call again.
@@ -282,10 +277,10 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 	return d.GetValue(), d.GetRevision(), err
 }
 
-// Put sets the data of key, at most 4,096 bytes, if the present revision of the data is revision,
-// as returned by [Node.Get] or an earlier Put. Revision 0 means that the key has no data. It
-// returns the new revision. Empty data removes it; the new revision is 0 then. Put ignores locks.
-// If several callers put at the same revision, exactly one succeeds and the others fail with
+// Put sets the data of key, at most 4,096 bytes, if revision is the present revision of the data,
+// as [Node.Get] or an earlier Put returned it. Revision 0 means that the key has no data. Put
+// returns the new revision. Empty data removes the data; the new revision is 0 then. Put ignores
+// locks. If several callers put at the same revision, exactly one succeeds and the others fail with
 // ErrConflict. At most 16,384 keys can have data. Put fails with ErrNoRoom beyond that, or if the
 // group's budget (Config.MaxGroupBytes) has no room.
 //

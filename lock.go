@@ -9,17 +9,17 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Lock is one grant of one key, or of several at once, and the only handle that can release it. It
-// is held from the return of the call that granted it until Unlock, or until it is lost. A lock
-// that was entered again (see [Node.Acquire]) has several handles, each a Lock, and ends with the
-// last of them. It is safe for concurrent use and must not be copied.
+// Lock is one grant of one key, or of several at once. It is held from the return of the call that
+// granted it until Unlock, or until it is lost. Only its handle can release it. A lock that was
+// entered again (see [Node.Acquire]) has several handles, each a Lock, and ends with the last of
+// them. It is safe for concurrent use and must not be copied.
 type Lock struct {
 	node  *Node
 	hold  client.Hold
 	call  *trace.Call  // nil without observers
 	watch *trace.Watch // nil without Hooks.Leaked
 
-	again    *Lock         // the first handle, if this is another one, which then has no hold and call of its own
+	again    *Lock         // the first handle, if this is another one, which has no hold and call of its own
 	exited   atomic.Uint32 // how this handle was unlocked; zero means not yet
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
 	limit    *handleLimit  // of a handle that entered a lock again with a MaxHold of its own
@@ -33,9 +33,8 @@ func (l *Lock) Key() string { return l.first().hold.Key() }
 func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 
 // Err returns nil while the lock is held, and afterwards ErrLost or ErrUnlocked, with the reason.
-// It computes the result from the clock at each call, so a process that was stopped past its lease
-// sees the loss in its first call after it runs again. Once Err has returned an error it never
-// returns nil again.
+// Each call reads the clock, so a process that was stopped past its lease sees the loss in its
+// first call after it runs again. Once Err has returned an error it never returns nil again.
 func (l *Lock) Err() error {
 	switch how := l.exited.Load(); {
 	case how == handleIsLeft:
@@ -47,7 +46,7 @@ func (l *Lock) Err() error {
 }
 
 // Done returns a channel that is closed when the lock is no longer held, for whatever reason. The
-// channel may close a little after Err has changed. Call Err before an effect that matters.
+// channel may close a little after Err has changed: call Err before an effect that matters.
 //
 // If the lock was entered again, the channel is closed at the end of the lock, not at this handle's
 // Unlock.
@@ -108,12 +107,12 @@ func (l *Lock) over() error {
 	}
 }
 
-// Unlock releases the lock. It does so even if ctx has ended: ctx bounds only the wait for the
-// confirmation. After it returns, with any error, the handle holds nothing. It returns nil once the
-// release is confirmed, also if called again. It returns ErrLost if the lock was lost before, and
-// ErrClosed if the node was closed before the confirmation. If the confirmation did not arrive in
-// time, the error wraps the context's. The release then takes effect when a leader is reached, or
-// else when the session ends.
+// Unlock releases the lock, even if ctx has ended: ctx bounds only the wait for the confirmation.
+// After it returns, with any error, the handle holds nothing. It returns nil once the release is
+// confirmed, also if called again. It returns ErrLost if the lock was lost before, and ErrClosed if
+// the node was closed before the confirmation. If the confirmation did not arrive in time, the
+// error wraps the context's. The release then takes effect when a leader is reached, or else when
+// the session ends.
 func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{way: trace.Unlock}) }
 
 // Detach gives up this handle without ending the hold. The lock stays taken for
@@ -145,7 +144,6 @@ type mode struct {
 	why string
 }
 
-// release gives up this handle.
 func (l *Lock) release(ctx context.Context, how mode) error {
 	if ctx == nil {
 		ctx = context.Background() // the lock is released in any case
