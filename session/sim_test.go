@@ -108,7 +108,6 @@ type simNode struct {
 	timer       int // counts settings, to ignore an old one
 }
 
-// simConn is the stream between two nodes.
 type simConn struct {
 	gen     int
 	up      bool
@@ -119,7 +118,6 @@ type simConn struct {
 	late    time.Duration // until then messages sent long before arrive
 }
 
-// simCall is one caller's call.
 type simCall struct {
 	node    *simNode
 	req     client.Request
@@ -188,7 +186,6 @@ func (s *sim) after(d time.Duration, run func()) {
 	heap.Push(&s.events, simEvent{at: s.now + d, seq: s.seq, run: run})
 }
 
-// between returns a random duration.
 func (s *sim) between(a, b time.Duration) time.Duration {
 	return a + time.Duration(s.rand.Int64N(int64(b-a)+1))
 }
@@ -204,7 +201,6 @@ func (s *sim) runUntil(end time.Duration) {
 	s.now = end
 }
 
-// kick schedules a turn of the node soon.
 func (n *simNode) kick() {
 	if !n.kicked {
 		n.kicked = true
@@ -293,7 +289,6 @@ func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
 	n.kick()
 }
 
-// read takes the waiting inputs, in order.
 func (n *simNode) read() {
 	if n.s.now < n.readsAt {
 		n.s.after(n.readsAt-n.s.now, n.read)
@@ -306,7 +301,6 @@ func (n *simNode) read() {
 	n.kick()
 }
 
-// pause stops the node for a while.
 func (n *simNode) pause(d time.Duration) {
 	n.pausedUntil = n.s.now + d
 	if n.readsAt = 0; n.s.chance(0.5) {
@@ -355,8 +349,8 @@ func (s *sim) conn(a, b nodeid.ID) *simConn {
 	return c
 }
 
-// send puts a message on the stream; arrive runs when it arrives, unless the stream breaks before.
-// The stream keeps the order.
+// send puts a message on the stream, which keeps the order; arrive runs when it arrives, unless the
+// stream breaks before.
 func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 	if nodeidtest.Number(to) < 1 || nodeidtest.Number(to) > uint64(len(s.nodes)) {
 		return false
@@ -407,7 +401,6 @@ func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 	return true
 }
 
-// wayTo returns the index of a stream's direction.
 func wayTo(from, to nodeid.ID) int {
 	if nodeid.Compare(from, to) > 0 {
 		return 1

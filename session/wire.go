@@ -16,13 +16,12 @@ const LongestKey = 4096
 // maxAddrBytes bounds the address in a redirect. A host name has at most 253 bytes.
 const maxAddrBytes = 1024
 
-// errWire is what the decoders return for malformed bytes.
 var errWire = errors.New("session: malformed bytes from a peer")
 
 // Renewal asks for another TTL. Heard is the newest renewal that its sender knows to have arrived,
 // on this attachment or an earlier one: from Renewed, or from the Attached that answered the Attach
 // with which it was sent. Zero means none. Renewals are read before the commands of a frame, so
-// they have their own field and their own codec: four varints each, back to back.
+// they have their own field and codec: four varints each, back to back.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch
@@ -66,8 +65,7 @@ func (f *fields) uvarint() uint64 {
 	return v
 }
 
-// count reads a number that must fit a positive int64: a duration, a wall time, a number of
-// waiters.
+// count reads a number that must fit a positive int64.
 func (f *fields) count() int64 {
 	v := f.uvarint()
 	if v > math.MaxInt64 {

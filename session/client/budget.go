@@ -11,7 +11,6 @@ type BudgetError struct {
 	Bytes uint64 // the budget
 }
 
-// Error names the budget and how to make room.
 func (e *BudgetError) Error() string {
 	budget := session.FormatBytes(e.Bytes)
 	if e.Group {
@@ -24,7 +23,6 @@ func (e *BudgetError) Error() string {
 		"release locks, use another session, or raise Config.MaxSessionBytes on all instances"
 }
 
-// Is reports whether target is ErrNoRoom.
 func (e *BudgetError) Is(target error) bool { return target == ErrNoRoom }
 
 // BudgetErrorOf returns the error for a code that names a budget, and nil for any other.

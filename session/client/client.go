@@ -17,27 +17,26 @@ import (
 type Config struct {
 	Clock clock.Clock
 	TTL   time.Duration // the lease to ask for; the group may shorten it
-	// Send passes one frame to the transport. It must not block, and it owns the bytes afterwards.
-	// An error means that the frame will not be sent: there is no link, or its queue is full. Only
-	// the client's goroutine calls it. It may call Receive and Down.
+	// Send passes one frame to the transport. It must not block, and it owns the bytes afterwards. An
+	// error means that the frame will not be sent: there is no link, or its queue is full. Only the
+	// client's goroutine calls it. It may call Receive and Down.
 	Send func(to nodeid.Endpoint, renewals, commands []byte) error
-	// Random fills its argument with random bytes. They become nonces, so two instances must never
-	// get the same bytes.
+	// Random fills its argument with random bytes. They become nonces, so two instances must never get
+	// the same bytes.
 	Random func([]byte)
 	// Changed, if set, receives the phase whenever it has changed. It must not block. Only the
 	// client's goroutine calls it.
 	Changed func(Phase)
-	// Watch, if set, is called when the phase, the session, the state of the lease, the leader or
-	// the grace has changed, or when renewals were answered or abandoned. A lease that enters
-	// jeopardy or ends is reported in the next turn; while the client looks for a leader it has
-	// several turns a second. It must not block. Only the client's goroutine calls it.
+	// Watch, if set, is called when the phase, the session, the state of the lease, the leader or the
+	// grace has changed, or when renewals were answered or abandoned. A lease that enters jeopardy or
+	// ends is reported in the next turn; while the client looks for a leader it has several turns a
+	// second. It must not block. Only the client's goroutine calls it.
 	Watch  func(*News)
 	Logger *slog.Logger
 }
 
 // Client is an instance's end of its session. All methods are safe for concurrent use. One
-// goroutine, started by New and stopped by Close, owns the core. All others append to its inbox and
-// wake it.
+// goroutine, from New to Close, owns the core.
 type Client struct {
 	config   Config
 	deadline atomic.Int64 // clock.Time of all holds, published by the goroutine
@@ -184,8 +183,7 @@ func (c *Client) Close() {
 	<-c.ended
 }
 
-// run is the goroutine that owns the core and the waiters and publishes the deadline. It waits for
-// an input or for the core's next deadline, whichever comes first.
+// run is the goroutine that owns the core and the waiters and publishes the deadline.
 func (c *Client) run() {
 	defer close(c.ended)
 	alarm := clock.NewTimer(c.config.Clock)
@@ -239,7 +237,6 @@ func (c *Client) turn() (more, open bool) {
 	return more, true
 }
 
-// take feeds one input to the core.
 func (c *Client) take(now clock.Time, in *input) {
 	switch in.kind {
 	case inputAcquire:

@@ -38,7 +38,7 @@ type Core struct {
 
 	phase         Phase
 	target        nodeid.Endpoint
-	askDue        bool // the question to target, Open or Attach, leaves with the next frame
+	askDue        bool // Open or Attach leaves for target with the next frame
 	pipeline      bool // target is believed to lead: requests travel right behind Attach
 	retryAt       clock.Time
 	hint          nodeid.Endpoint // asked at retryAt; zero means the next target in turn
@@ -50,7 +50,7 @@ type Core struct {
 	orphaned      clock.Time // when the leader was lost; zero while attached
 	term          uint64     // the highest term named by any voter
 	provenTerm    uint64     // of the leader that opened or attached this session last
-	graceUntil    clock.Time // end of the grace, as the leader reported it; zero if it is over or unknown
+	graceUntil    clock.Time // end of the grace, as the leader reported it; zero if over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
@@ -102,9 +102,7 @@ func NewCore(now clock.Time, ttl time.Duration) *Core {
 	return c
 }
 
-// Rebind begins a new incarnation of the instance. Every hold is lost and the session is forgotten.
-// Waiting calls are sent again under a session that is opened with the given record. A nil record
-// only ends the old incarnation: nothing is sent until the next Rebind. The core keeps record and
+// Rebind begins a new incarnation of the instance: see [Client.Rebind]. The core keeps record and
 // targets.
 func (c *Core) Rebind(now clock.Time, record []byte, targets []nodeid.Endpoint) {
 	c.begin(now)
@@ -138,7 +136,7 @@ func (c *Core) SetTargets(now clock.Time, targets []nodeid.Endpoint) {
 // Flush.
 func (c *Core) WantsNonce() bool { return c.spare == lockfsm.Nonce{} }
 
-// GiveNonce hands over 16 random bytes, to be used for the next session.
+// GiveNonce hands over 16 random bytes for the next session.
 func (c *Core) GiveNonce(n lockfsm.Nonce) { c.spare = n }
 
 // Tick advances the time.

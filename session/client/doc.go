@@ -32,7 +32,7 @@
 //	                                +----------+    at least every 3 s
 //
 // Open and Attach are themselves the question "do you lead?". A voter that does not lead answers
-// with a redirect to the leader that it knows, or to none. It remembers the client, and sends it
+// with a redirect to the leader that it knows, or to none. It remembers the client, and sends
 // another redirect as soon as a leader is known. Each attachment has an epoch of its own. The
 // client ignores a reply about another epoch, because the next Attach asks for it again. "No
 // session" leads from every phase to opening, with a fresh nonce.
@@ -73,8 +73,8 @@
 //
 // A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks, and
 // at most 8 MiB of keys in waiting calls. Calls beyond that fail with ErrOverloaded before they get
-// a number. At most 1 MiB of requests is sent ahead of its answers. Of what arrives during one turn
-// it reads 64 MiB from its leader and 1 MiB from all other instances together.
+// a number. At most 1 MiB of requests is sent ahead of its answers. In one turn it reads at most 64
+// MiB from its leader and 1 MiB from all other instances together.
 //
 // # Refused alternative
 //

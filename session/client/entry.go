@@ -8,9 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Request is one call for a lock, from the call to its end. The caller sets the exported fields and
-// passes the Request to [Core.Acquire]. From then on it belongs to the core until an outcome ends
-// it.
+// Request is one call for a lock. The caller sets the exported fields and passes it to
+// [Core.Acquire]. From then on it belongs to the core until an outcome ends it.
 type Request struct {
 	Key    string
 	Try    bool   // never queue
@@ -35,20 +34,19 @@ type Terms struct {
 	Value       []byte
 	Notice      bool          // send OutcomeWanted when another request waits
 	Delay       time.Duration // how long the hold stays when this client is gone or has lost it
-	// Resume is the token of a hold to resume, with all its keys, instead of waiting for a lock.
-	// Zero means none.
+	// Resume is the token of a hold to resume, with all its keys, instead of waiting for a lock. Zero
+	// means none.
 	Resume lockfsm.Token
 	Under  *Request // the request, of the same core, whose lock covers this one; nil means none
-	// Longest is how long a hold may last, counted from the moment when this core receives the
-	// grant. Zero means without limit.
+	// Longest is how long a hold may last, counted from the moment when this core receives the grant.
+	// Zero means without limit.
 	Longest time.Duration
 
 	owner lockfsm.Number // Under's number, as sent to the group
 	place int            // index in limited
 }
 
-// limited is a heap of requests by the time at which their holds end by themselves. Each request
-// knows its index.
+// limited is a heap of requests by the time at which their holds end by themselves.
 type limited []*Request
 
 func (l limited) Len() int           { return len(l) }
@@ -149,11 +147,11 @@ type entry struct {
 	number lockfsm.Number
 	req    *Request
 	order  uint64
-	// freeing: the request is no longer wanted. Its Release or Cancel is due, or sent, or left to
-	// the next Attach, which does not name it.
+	// freeing: the request is no longer wanted. Its Release or Cancel is due, or sent, or left to the
+	// next Attach, which does not name it.
 	freeing bool
-	// stays: the hold of a freeing entry is detached and not released. The next Attach names it,
-	// and then its Detach is due again.
+	// stays: the hold of a freeing entry is detached and not released. The next Attach names it, and
+	// then its Detach is due again.
 	stays bool
 	// lapsed is why the hold of an entry that stays has ended without a release by its holder.
 	lapsed string
@@ -173,7 +171,7 @@ type entry struct {
 }
 
 // entryList is a list in ascending order: by place for the unsent queue, by number for sent
-// entries. It is intrusive, so it needs no allocation, and an entry in the middle is removed in
+// entries. It is intrusive: it needs no allocation, and an entry in the middle is removed in
 // constant time.
 type entryList struct {
 	head, tail *entry

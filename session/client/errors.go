@@ -16,8 +16,8 @@ var (
 	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed means that the client is closed, or that CloseSession closed its session.
 	ErrClosed = errors.New("mortise: the node is closed")
-	// ErrOverloaded means that this instance has too many unfinished requests, by its own limit
-	// (then nothing was sent) or the group's. Try again when some have finished.
+	// ErrOverloaded means that this instance has too many unfinished requests, by its own limit (then
+	// nothing was sent) or the group's. Try again when some have finished.
 	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
 	// ErrQueueFull means that too many requests wait for the same key.
 	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
@@ -25,8 +25,8 @@ var (
 	ErrBadKey = errors.New("mortise: bad key")
 	// ErrHeld means that a try request found the lock held. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
-	// ErrInGrace answers a try request while a new group waits for the leases of an earlier group
-	// to end.
+	// ErrInGrace answers a try request while a new group waits for the leases of an earlier group to
+	// end.
 	ErrInGrace = errors.New("mortise: the group is in its grace period and grants nothing yet")
 	// ErrNoLeader answers a try request if no leader was found for two seconds.
 	ErrNoLeader = errors.New("mortise: no leader for two seconds")
@@ -36,23 +36,22 @@ var (
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
 	// ErrNotHeld means that a hold to be resumed is over, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
-	// ErrNoRoom means that a limit on a number, or a byte budget, is reached. A *BudgetError names
-	// the budget. Waiting does not change that.
+	// ErrNoRoom means that a limit on a number, or a byte budget, is reached. A *BudgetError names the
+	// budget. Waiting does not change that.
 	ErrNoRoom = errors.New("mortise: a limit of the group is reached")
-	// ErrRefused means that the group refused a request for a reason without an error of its own.
-	// The text names it.
+	// ErrRefused means that the group refused a request for a reason without an error of its own,
+	// which the text names.
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
 
-// OverdueError means that a hold ended because it reached the longest duration that its request
-// allows. It matches ErrLost with errors.Is.
+// OverdueError means that a hold has reached the longest duration that its request allows. It
+// matches ErrLost with errors.Is.
 type OverdueError struct{}
 
 func (OverdueError) Error() string {
 	return "mortise: the lock was lost: it was held for as long as its request allows"
 }
 
-// Is reports whether target is ErrLost.
 func (OverdueError) Is(target error) bool { return target == ErrLost }
 
 // WaitError is what a call returns whose context ended while it waited. Err is the context's error
@@ -63,7 +62,6 @@ type WaitError struct {
 	Err    error
 }
 
-// Error names the key and the token of its holder, if known.
 func (e *WaitError) Error() string {
 	if e.Behind == nil {
 		return fmt.Sprintf("mortise: waiting for %q: %v", e.Key, e.Err)
@@ -71,7 +69,6 @@ func (e *WaitError) Error() string {
 	return fmt.Sprintf("mortise: waiting for %q, held with token %d: %v", e.Key, e.Behind.Token, e.Err)
 }
 
-// Unwrap returns the context's error.
 func (e *WaitError) Unwrap() error { return e.Err }
 
 // HeldError answers a try request that found the lock held. It matches ErrHeld with errors.Is. Its
@@ -92,7 +89,6 @@ type DeadlockError struct {
 	Circle []lockfsm.Link // owned by the receiver
 }
 
-// Error names the sessions and keys of the circle.
 func (e *DeadlockError) Error() string {
 	text := "mortise: deadlock"
 	for i, link := range e.Circle {
@@ -107,12 +103,10 @@ type ForcedError struct {
 	Reason string // the reason that it gave
 }
 
-// Error names the caller and the reason.
 func (e *ForcedError) Error() string {
 	return fmt.Sprintf("mortise: the lock was ended by %s: %s", e.By, e.Reason)
 }
 
-// Is reports whether target is ErrLost.
 func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
 // TakenError means that another session has resumed the hold by its token. It matches ErrLost with
@@ -125,13 +119,10 @@ func (*TakenError) Error() string {
 	return "mortise: the lock was resumed by its token in another session"
 }
 
-// Is reports whether target is ErrLost.
 func (*TakenError) Is(target error) bool { return target == ErrLost }
 
-// Error names the key, its token and the number of waiters.
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("mortise: %q is held with token %d, %d waiting", e.Key, e.Token, e.Waiters)
 }
 
-// Is reports whether target is ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }

@@ -16,18 +16,17 @@ import (
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
-	// Deadline is when all holds are lost unless a renewal is acknowledged before. It is zero
-	// without a session.
+	// Deadline is when all holds are lost unless a renewal is acknowledged before. Zero means no
+	// session.
 	Deadline clock.Time
-	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are
-	// fresh, and the sender owns them. If the frame cannot be sent, SendFailed must be called.
+	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are fresh,
+	// and the sender owns them. If the frame cannot be sent, SendFailed must be called.
 	To                 nodeid.Endpoint
 	Renewals, Commands []byte
 	// More reports that another frame is ready to be sent.
 	More bool
 }
 
-// frame is a frame being written.
 type frame struct {
 	renewals, commands []byte
 	likely             int // predicted length of commands

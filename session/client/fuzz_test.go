@@ -24,8 +24,7 @@ func TestUnknownRepliesAreSkipped(t *testing.T) {
 	}
 }
 
-// FuzzHeardReplies passes arbitrary bytes to an attached client. Its invariants must hold whatever
-// its leader sends.
+// The invariants of an attached client must hold whatever its leader sends.
 func FuzzHeardReplies(f *testing.F) {
 	seed := newBench(&testing.T{})
 	seed.attach()

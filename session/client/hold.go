@@ -31,7 +31,7 @@ type Hold struct {
 	over     atomic.Bool // ended is set
 	mu       sync.Mutex  // guards what follows; never held while waiting
 	ended    error       // why it is not held any more
-	until    clock.Time  // when Err would first have reported that; set with ended, zero if released
+	until    clock.Time  // when Err would first have reported that; zero if released
 	done     chan struct{}
 	wanted   chan struct{} // nil until Wanted is called; closed once a request waits
 	isWanted bool
@@ -42,11 +42,11 @@ type Hold struct {
 	lost func(Loss, error) // of OnLoss; not changed once the hold is in use
 }
 
-// Token returns the fencing token. Every later grant of the same key has a higher one. It stays the
-// same after the lock has ended.
+// Token returns the fencing token, also after the lock has ended. Every later grant of the same key
+// has a higher one.
 func (h *Hold) Token() lockfsm.Token { return h.token }
 
-// Key returns the key.
+// Key returns the first key.
 func (h *Hold) Key() string { return h.req.Key }
 
 // Holds reports whether the hold includes the key.
@@ -73,8 +73,8 @@ func (h *Hold) Request() *Request { return &h.req }
 // that begins after a pause of the process is already correct. Once Err has returned an error it
 // keeps returning it.
 func (h *Hold) Err() error {
-	// The order of these three reads makes the answer true for the moment at which the clock was
-	// read; see the comment of Hold.
+	// The order of these three reads makes the answer true for the moment at which the clock was read;
+	// see the comment of Hold.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
 	reason, why := ErrLost, LossLease
@@ -91,8 +91,8 @@ func (h *Hold) Err() error {
 		return nil
 	}
 	// This call is the first to notice. The client's goroutine may be about to publish a later
-	// deadline, which must not revive this hold. Its lock must be given back even if Release is
-	// never called.
+	// deadline, which must not revive this hold. Its lock must be given back even if Release is never
+	// called.
 	err := h.end(reason, why, deadline)
 	h.client.post(input{kind: inputExpired, hold: h})
 	return err
@@ -112,8 +112,7 @@ func (h *Hold) Until() clock.Time {
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
 // Behind returns the holder of the lock at the moment when the request was applied and had to wait
-// or was refused. It returns nil if there was none, or while that is unknown. It may be called as
-// soon as AcquireInto has begun.
+// or was refused. Nil means none or unknown. It may be called as soon as AcquireInto has begun.
 func (h *Hold) Behind() *HeldError { return h.ahead.Load() }
 
 // end marks the hold as ended at until and returns the reason, or an earlier reason if there is
@@ -154,7 +153,7 @@ func (h *Hold) Done() <-chan struct{} {
 }
 
 // Wanted returns a channel that is closed when the leader reports that another request waits for
-// the lock. The leader reports that only for a request whose Terms ask for it.
+// the lock. It reports that only for a request with Notice.
 func (h *Hold) Wanted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,8 +176,8 @@ func (h *Hold) want() {
 }
 
 // Release gives the lock back. It does so even if ctx has ended: ctx bounds only the wait for the
-// confirmation. After Release returns, whatever it returns, the handle holds nothing. It returns
-// nil once the release is confirmed, an error that matches ErrLost if the lock was lost before the
+// confirmation. After Release returns, with any error, the handle holds nothing. It returns nil
+// once the release is confirmed, an error that matches ErrLost if the lock was lost before the
 // client's goroutine took the release, ErrClosed if the client was closed before the confirmation,
 // or an error that wraps ctx's. A second call waits for the same confirmation.
 func (h *Hold) Release(ctx context.Context) error {
@@ -186,8 +185,8 @@ func (h *Hold) Release(ctx context.Context) error {
 }
 
 // Detach is Release, except for a hold whose terms have a delay or that was resumed with one. Such
-// a hold does not end: it stays in the group for its delay and can be resumed. For this handle
-// Detach has the effect of Release; the first of the two decides.
+// a hold stays in the group for its delay and can be resumed. For this handle Detach has the effect
+// of Release; the first of the two decides.
 func (h *Hold) Detach(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputDetach, hold: h})
 }

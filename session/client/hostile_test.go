@@ -38,8 +38,8 @@ func TestFloodOfRepliesIsBounded(t *testing.T) {
 	}
 }
 
-// Any member can claim that it leads. A client that trusted it would have its lease acknowledged by
-// an instance that does not keep it.
+// Any member can claim that it leads. If a client trusted it, an instance that does not keep the
+// lease would acknowledge it.
 func TestOnlyVotersRedirect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -35,7 +35,6 @@ const (
 	inputHeld   // a waiter asks which locks are held
 )
 
-// input is one event for a client.
 type input struct {
 	kind    inputKind
 	hold    *Hold
@@ -61,8 +60,8 @@ func (c *Client) post(in input) bool {
 	return true
 }
 
-// rouse wakes the goroutine. It must be called after the first input into an empty inbox; later
-// inputs need no call, because the goroutine takes the whole inbox.
+// rouse wakes the goroutine. Only the first input into an empty inbox needs it, because the
+// goroutine takes the whole inbox.
 func (c *Client) rouse() {
 	select {
 	case c.wake <- struct{}{}:

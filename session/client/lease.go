@@ -9,7 +9,7 @@ import (
 
 // The arithmetic of the lease; see "The trust window" in the comment of package session. All of it
 // counts from the moment when the client sent the acknowledged renewal, so the network can only
-// shorten the window, never lengthen it.
+// shorten the window.
 const (
 	// The deadline lies TTL/50 early, to cover a clock that runs 1% slow here and one that runs 1%
 	// fast on the leader.
@@ -23,14 +23,12 @@ const (
 // on the length of the lease.
 const leaseRenewLongest = 3 * time.Second
 
-// renewWaiting bounds it further while calls wait for a lock, because the grant would come from the
-// next leader.
+// renewWaiting bounds it further while calls wait for a lock: the next leader would grant it.
 const renewWaiting = time.Second
 
-// renewEvery returns the time between two renewals of a lease.
 func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
 
-// LeaseState says how far a lease is from its end.
+// LeaseState is how far a lease is from its end.
 type LeaseState uint8
 
 // The states of a lease.
@@ -40,11 +38,10 @@ const (
 	Safe                       // neither of the two
 )
 
-// String returns the state in lower case.
 func (s LeaseState) String() string { return [...]string{"lost", "jeopardy", "safe", "unknown"}[s&3] }
 
 // lease is the TTL that the group granted and the sending time of the last acknowledged renewal.
-// The zero value is no lease.
+// Zero means no lease.
 type lease struct {
 	ttl  time.Duration
 	sent clock.Time
@@ -74,10 +71,8 @@ func (l lease) short(now clock.Time) bool {
 	return l.ttl == 0 || l.left(now) < l.ttl/leaseShortestParts
 }
 
-// jeopardyAt returns when the lease enters jeopardy.
 func (l lease) jeopardyAt() clock.Time { return l.sent.Add(l.ttl / 3 * 2) }
 
-// state returns the state of the lease.
 func (l lease) state(now clock.Time) LeaseState {
 	switch {
 	case l.ttl == 0 || !now.Before(l.deadline()):
@@ -95,7 +90,6 @@ type renewals struct {
 	heard uint64 // the newest renewal known to have arrived
 }
 
-// next returns the number of a renewal that is sent now.
 func (r *renewals) next(now clock.Time) uint64 {
 	r.seq++
 	r.Note(r.seq, now)

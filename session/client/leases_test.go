@@ -11,8 +11,8 @@ import (
 
 const benchLease = benchTTL - benchTTL/50
 
-// After Open the lease counts from the first sending of the nonce, whichever instance answers and
-// however late.
+// The lease counts from the first sending of the nonce, whichever instance answers and however
+// late.
 func TestOpenCountsFromFirstSending(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -42,8 +42,7 @@ func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	b.want("1: attach 1 live next 1, renew 1")
 }
 
-// An instance that has seen the nonce of an Open may have opened a session with it first. Then the
-// client uses another nonce.
+// An instance that has seen the nonce of an Open may have opened a session with it first.
 func TestANonceThatIsTakenIsLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

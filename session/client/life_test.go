@@ -222,8 +222,8 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 	b.want("2: leaving")
 }
 
-// TestReleaseOfADelayedLockBehindTheEndOfItsSession: the release did not arrive, and the delay
-// keeps the lock, so the end of the session does not confirm the release.
+// The release did not arrive, and the delay keeps the lock, so the end of the session does not
+// confirm the release.
 func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

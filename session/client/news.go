@@ -2,8 +2,8 @@ package client
 
 import "time"
 
-// This file is what a client reports about itself besides the outcomes of its calls, for people and
-// metrics. No decision depends on it.
+// This file is what a client reports about itself, for people and metrics, besides the outcomes of
+// its calls. No decision depends on it.
 
 // Loss is what ended a hold that its caller had not released.
 type Loss uint8
@@ -20,7 +20,6 @@ const (
 	LossTaken                 // another session has resumed the hold by its token
 )
 
-// String returns the reason in lower case, one word.
 func (l Loss) String() string {
 	return [...]string{"unknown", "lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed"}[l&7]
 }
@@ -37,7 +36,6 @@ const (
 	SessionStopped                     // by Close; the group was not told
 )
 
-// String returns the end in lower case, one word.
 func (e SessionEnd) String() string {
 	return [...]string{"", "closed", "expired", "restarted", "stopped", "", "", ""}[e&7]
 }
@@ -87,7 +85,6 @@ func (s *Status) differs(before *Status) bool {
 		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader
 }
 
-// tell passes the news to Config.Watch.
 func (c *Client) tell(before, after Status) {
 	if c.config.Watch == nil {
 		return

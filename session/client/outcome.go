@@ -25,7 +25,7 @@ const (
 	OutcomeWanted                          // another request waits for the held lock; may be repeated
 )
 
-// Outcome reports to a caller.
+// Outcome is what a core reports to a caller.
 type Outcome struct {
 	Kind    OutcomeKind
 	Why     Loss // with OutcomeLost
@@ -107,9 +107,9 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 	return true
 }
 
-// Detach is Release, except for a hold with a delay, which stays for that long. It reports what
-// Release reports, and the same outcome follows. lapsed is why the hold ends for its holder without
-// a release; then the group records that it expired. Empty means that the holder detached it.
+// Detach is Release, except for a hold with a delay, which stays for that long. lapsed is why the
+// hold ends for its holder without a release; then the group records that it expired. Empty means
+// that the holder detached it.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
@@ -204,7 +204,6 @@ func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Until: r.until})
 }
 
-// maxHeldKeys bounds the keys named in an error.
 const maxHeldKeys = 10
 
 // heldKeys names the held keys for an error text.

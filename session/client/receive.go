@@ -130,8 +130,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
-		// Stale: another process, such as a copy of this one, has attached since. One of the two
-		// must open a new session.
+		// Stale: another process, such as a copy of this one, has attached since. One of the two must
+		// open a new session.
 		c.sessionGone(now)
 		return
 	default:
@@ -169,7 +169,6 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.askAgain(again)
 }
 
-// state reads the state of a request.
 func (c *Core) state(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -299,7 +298,6 @@ func (c *Core) circular(r *session.Reply) {
 	c.finish(e, err)
 }
 
-// forbidden reads the answer to a request that this client's certificate does not allow.
 func (c *Core) forbidden(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil {
 		c.finish(e, &session.NotAllowedError{Verb: "lock", Key: string(r.Key), For: string(r.Value)})
@@ -316,7 +314,6 @@ func (c *Core) evicted(r *session.Reply) {
 	c.endedBy(e, &ForcedError{By: string(r.Record), Reason: string(r.Value)}, LossForced)
 }
 
-// readTaken reads that another session has resumed a hold.
 func (c *Core) readTaken(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil {
 		c.endedBy(e, &TakenError{Record: bytes.Clone(r.Record)}, LossTaken)
@@ -331,7 +328,6 @@ func (c *Core) endedBy(e *entry, err error, why Loss) {
 	c.finish(e, nil)
 }
 
-// freed reads the answer to a Release or Cancel.
 func (c *Core) freed(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil || !e.freeing {

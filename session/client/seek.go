@@ -16,8 +16,8 @@ import (
 // may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// findLeader leaves the current target and asks again at the given time: aim, or if that is zero
-// the next target in turn.
+// findLeader leaves the current target. At the given time it asks aim, or if that is zero the next
+// target in turn.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -66,7 +66,6 @@ func (c *Core) resetBackoff(now clock.Time) {
 	}
 }
 
-// askNext asks the target that is due.
 func (c *Core) askNext(now clock.Time) {
 	to, believed := c.hint, true
 	if to.ID.IsZero() {
@@ -90,9 +89,8 @@ func (c *Core) nextTarget() nodeid.Endpoint {
 	return to
 }
 
-// ask sends a target the question "do you lead?", in the form of an Open or an Attach. A believed
-// target was named as the leader: requests are pipelined behind Attach, and it gets more time to
-// answer.
+// ask sends a target an Open or an Attach. A believed target was named as the leader: requests are
+// pipelined behind Attach, and it gets more time to answer.
 func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
 		if c.WantsNonce() {
@@ -138,9 +136,8 @@ func (c *Core) tickAttached(now clock.Time) {
 	c.renewDue = true
 }
 
-// renewAt returns when the next renewal is due. Renewals also detect a leader that has stopped
-// responding without its stream ending. So one is sent every second while calls wait, and soon
-// after an unanswered command.
+// renewAt returns when the next renewal is due. Renewals also detect a silent leader. So one is
+// sent every second while calls wait, and soon after an unanswered command.
 func (c *Core) renewAt() clock.Time {
 	every := renewEvery(c.lease.ttl)
 	if c.waiting > 0 {
@@ -226,8 +223,8 @@ func (c *Core) sessionGone(now clock.Time) {
 	c.redirect(now, leader)
 }
 
-// forgetSession ends everything of the session. Unconfirmed releases end with the given error. If
-// that is nil the end of the session has freed their locks, except a lock with a delay, which may
+// forgetSession ends everything of the session. Unconfirmed releases end with the given error. Nil
+// means that the end of the session has freed their locks, except a lock with a delay, which may
 // stay taken: its release ends with ErrLost. end is for the news.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {

@@ -98,7 +98,6 @@ func TestShellWhatAClientIsTold(t *testing.T) {
 	}
 }
 
-// Close ends every waiting call at once, and returns when the goroutine has ended.
 func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -200,8 +199,8 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 	})
 }
 
-// A client that has run for a long time keeps time: it renews like a new one, and reports the state
-// of its lease exactly.
+// A client that has run for a long time renews like a new one, and reports the state of its lease
+// exactly.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -315,8 +314,7 @@ func TestShellWaitersEnd(t *testing.T) {
 	})
 }
 
-// An observer is told of jeopardy before the lease is lost, also for a client that has run for a
-// long time.
+// Also for a client that has run for a long time.
 func TestShellWatchIsToldOfJeopardy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, nodeidtest.ID(1))

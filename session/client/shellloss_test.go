@@ -151,8 +151,7 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 	})
 }
 
-// The release is in the inbox when the goroutine finds that the lease has run out: Release returns,
-// and reports the loss.
+// The release is in the inbox when the goroutine finds that the lease has run out.
 func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
 	for name, release := range map[string]func(*Hold, context.Context) error{
 		"release": (*Hold).Release, "detach": (*Hold).Detach,
@@ -191,8 +190,7 @@ func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) er
 	})
 }
 
-// Lost holds are marked before the deadline is published: a reader of a deadline that was extended
-// after the loss finds the mark.
+// A reader of a deadline that was extended after the loss finds the mark.
 func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL)}
@@ -219,8 +217,7 @@ func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// Rebind, the restart in place: locks are lost, and waiting calls are served in the new
-// incarnation.
+// Locks are lost, and waiting calls are served in the new incarnation.
 func TestShellRebind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))

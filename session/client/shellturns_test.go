@@ -14,9 +14,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// What a client accepts between two turns is bounded, for its leader and for all others, and the
-// bound applies to each turn anew. If the counts went on from turn to turn, the client would soon
-// drop every frame of other voters, and then of its leader.
+// What a client accepts between two turns is bounded, for its leader and for all others. If the
+// counts went on from turn to turn, it would soon drop every frame of other voters, and then of its
+// leader.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	leader, other := nodeidtest.ID(1), nodeidtest.ID(2)
 	for name, row := range map[string]struct {

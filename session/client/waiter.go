@@ -19,8 +19,8 @@ func (c *Client) WaitAttached(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached })
 }
 
-// WaitReady waits until the client is attached and the group is past its grace, so that a free lock
-// is granted at once. It fails like WaitAttached.
+// WaitReady waits until the client is attached and the group is past its grace. It fails like
+// WaitAttached.
 func (c *Client) WaitReady(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached && s.GraceUntil == 0 })
 }
@@ -72,7 +72,6 @@ func without(all []*waiter, w *waiter) []*waiter {
 	return all
 }
 
-// answerDone answers the waiters whose condition holds.
 func (c *Client) answerDone() {
 	if len(c.waiting) == 0 {
 		return

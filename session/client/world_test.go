@@ -38,7 +38,6 @@ type world struct {
 	refuse atomic.Pointer[func(what string) bool] // whether a call of "send", "propose" or "reply" is refused
 }
 
-// refuses reports whether a call must be refused.
 func (w *world) refuses(what string) bool {
 	f := w.refuse.Load()
 	return f != nil && (*f)(what)
@@ -100,7 +99,6 @@ func (w *world) newClient(id nodeid.ID, by clock.Clock) *Client {
 	return c
 }
 
-// leap gives client 100 a clock that the test controls.
 func (w *world) leap() *jumpClock {
 	j := &jumpClock{Clock: w.clock}
 	w.bind(nodeidtest.ID(100), j, []nodeid.Endpoint{{ID: nodeidtest.ID(1)}})
@@ -213,7 +211,6 @@ func (w *world) counts() lockfsm.Counts {
 	return w.machine.Counts()
 }
 
-// empty checks that no state is left of any call, anywhere.
 func (w *world) empty() {
 	w.t.Helper()
 	synctest.Wait()
