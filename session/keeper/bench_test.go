@@ -68,7 +68,7 @@ func (b *bench) leads() {
 	})
 }
 
-// turn runs a turn of the core alone and collects the proposal, the round and the replies.
+// turn runs a turn of the core alone and collects its output.
 func (b *bench) turn() {
 	b.t.Helper()
 	b.core.Tick(b.now)
@@ -115,7 +115,6 @@ func (b *bench) turn() {
 	}
 }
 
-// apply applies what was proposed.
 func (b *bench) apply() {
 	blob := b.blob
 	b.blob = nil

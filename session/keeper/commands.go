@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is the path of commands through the keeper. It checks their headers, passes them on
-// byte for byte except Open, and makes one proposal per turn.
+// This file checks the headers of commands, passes them on byte for byte except Open, and makes one
+// proposal per turn.
 
 // commandRun is a run of commands that waits to be proposed: commands of one attachment, or one
 // Open.
@@ -42,7 +42,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 	}
 	p := k.peer(from)
 	p.rights = rights
-	// Commands first: the renewal of an Attach is in the same frame.
+	// The renewal of an Attach is in the same frame.
 	if k.takeCommands(p, commands) && k.takeRenewals(p, renewals) {
 		return
 	}
@@ -89,9 +89,9 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	return len(frame) == 0
 }
 
-// admit checks one command. It returns the piece to which the command belongs, without its bytes;
-// the piece has no peer if the command must not be proposed. It returns false if no client may send
-// the command.
+// admit checks one command. It returns the run to which the command belongs, without its bytes; the
+// run has no peer if the command must not be proposed. It returns false if no client may send the
+// command.
 func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	switch h.Kind {
 	case lockfsm.Open:
@@ -204,7 +204,7 @@ func (k *Core) beginAttachment(p *peerState, h lockfsm.Header, nonce lockfsm.Non
 	return commandRun{peer: p, on: a}
 }
 
-// enqueue adds a piece to the queue. A piece that does not fit ends its attachment.
+// enqueue adds a run to the queue. A run that does not fit ends its attachment.
 func (k *Core) enqueue(p commandRun) {
 	if len(p.bytes) == 0 {
 		return
@@ -218,7 +218,7 @@ func (k *Core) enqueue(p commandRun) {
 	k.queue = append(k.queue, p)
 }
 
-// refuse ends the Open or attachment of a piece that will not be proposed.
+// refuse ends the Open or attachment of a run that will not be proposed.
 func (k *Core) refuse(p commandRun) {
 	if p.on == nil {
 		k.forgetOpen(p.nonce)
@@ -237,9 +237,9 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 	return p
 }
 
-// Proposal returns the blob to propose in this turn and its term, or nil if there is nothing to
-// propose. The blob contains the leader's wall clock before all client commands. Proposed must be
-// called with the result. The bytes are fresh.
+// Proposal returns the blob to propose in this turn and its term, or nil. The blob contains the
+// leader's wall clock before all client commands. Proposed must be called with the result. The
+// bytes are fresh.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
 	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {

@@ -24,8 +24,8 @@ const (
 	peerBytes       = 8 << 20                // commands of one peer waiting to be proposed
 	peerAttachments = 1024
 	peerOpens       = 64
-	// Sessions opened by one peer and not over. A client needs one, its user may open more, and
-	// some are left over when a client opens a new one.
+	// Sessions opened by one peer and not over. A client needs one, its user may open more, and some
+	// are left over when a client opens a new one.
 	peerSessions    = 256
 	frameRenewals   = 4096
 	maxAskers       = 4096
@@ -43,7 +43,7 @@ type Role struct {
 // Leadership is what a keeper needs when the first entry of its own term is applied.
 type Leadership struct {
 	Term      uint64
-	Sessions  []lockfsm.SessionInfo // as of that entry, ascending by ID; the core keeps the slice and does not change it
+	Sessions  []lockfsm.SessionInfo // as of that entry, ascending by ID; the core keeps the slice unchanged
 	Born      bool
 	GraceOver bool
 	BornAt    clock.Time // if Born: when this node applied Born, or restored a snapshot after it
@@ -55,19 +55,19 @@ type Leadership struct {
 // the latest at Next. Core is not safe for concurrent use. The simulation uses it without the
 // shell.
 type Core struct {
-	// Vouch returns the hash of the capability in the certificate of a connected peer, zero for a
-	// full instance. It also reports whether the record with which the peer opens a session matches
-	// what the connection proves. Vouch is set before the first input; nil means zero and true. It
-	// must depend on the peer's connection alone.
+	// Vouch returns the hash of the capability in the certificate of a connected peer, zero for a full
+	// instance. It also reports whether the record with which the peer opens a session matches what
+	// the connection proves. Vouch is set before the first input; nil means zero and true. It must
+	// depend on the peer's connection alone.
 	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
 
-	// Stamp returns the record with which a peer that has these rights opens a session, completed
-	// from its certificate. Nil leaves the record unchanged. It is not called for full instances.
+	// Stamp returns the record with which a peer that has these rights opens a session, completed from
+	// its certificate. Nil leaves the record unchanged. It is not called for full instances.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 
-	// Step is the maximum number of sessions that a turn enters at the beginning of a lead, or
-	// checks for their deadlines. It is set before the first input. Zero means sessionsPerTurn.
-	// Simulations set less, so that a few sessions take several turns.
+	// Step is the maximum number of sessions that a turn enters at the beginning of a lead, or checks
+	// for their deadlines. It is set before the first input. Zero means sessionsPerTurn. Simulations
+	// set less, so that a few sessions take several turns.
 	Step int
 
 	role   Role
@@ -183,7 +183,6 @@ func (k *Core) AllBound(now clock.Time) {
 	k.allBound = true
 }
 
-// adoption is the change that ProposeAdopt requests.
 type adoption struct {
 	ttl      time.Duration
 	settings []byte
@@ -212,7 +211,7 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 // entry of its term knows the state, and before Born there is no group.
 func (k *Core) serving() bool { return k.led && k.born }
 
-// begin comes first in every input. It detects stalls. A stalled keeper has not read the renewals
+// begin comes first in every input. It detects stalls: a stalled keeper has not read the renewals
 // that arrived meanwhile, so that time does not count toward any deadline. A stall is detected only
 // if it lasts beyond the time at which a turn is due. One that ends earlier leaves all of
 // watchBefore until the next deadline, in which everything that waits is read.
@@ -291,7 +290,6 @@ func (k *Core) due() bool {
 		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born they would be refused and lost
 }
 
-// bornDue reports whether Born is due.
 func (k *Core) bornDue() bool { return k.allBound && !k.bornSent && !k.born }
 
 // Status describes the core.

@@ -102,8 +102,7 @@ func TestHearingIsRemembered(t *testing.T) {
 	}
 }
 
-// A leader that was stalled did not read any confirmations: as for the deadlines, that time does
-// not count.
+// A stalled leader did not read any confirmations: that time does not count.
 func TestStallIsNoDeafness(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

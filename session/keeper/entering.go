@@ -18,7 +18,7 @@ import (
 //   - The number of sessions that an instance has opened is known once all are entered. An earlier
 //     Open is not answered; its client retries.
 
-// entering holds the sessions with which a lead began, as long as some of them are not entered.
+// entering holds the sessions with which a lead began, until all are entered.
 type entering struct {
 	sessions []lockfsm.SessionInfo // ascending by ID
 	done     []bool                // per session: it is entered
@@ -46,7 +46,6 @@ func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
 	k.expiries = make(expiryHeap, 0, n) // growing it would copy all of it in one turn
 }
 
-// enterSome enters the next step of sessions.
 func (k *Core) enterSome() {
 	e := &k.entering
 	for budget := k.step(); budget > 0 && e.left > 0; e.next++ {

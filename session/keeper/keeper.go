@@ -30,10 +30,9 @@ type Config struct {
 	Stamp func(rights *capability.Capability, record []byte) []byte
 }
 
-// Keeper is the leader's end of all sessions. Every voter runs one; those on followers redirect.
-// All methods are safe for concurrent use and are carried out in the order of the calls. None
-// blocks but Left and Close. One goroutine, started by New and stopped by Close, owns the core. All
-// others append to its inbox and wake it.
+// Keeper is the leader's end of all sessions. All methods are safe for concurrent use and are
+// carried out in the order of the calls. None blocks but Left and Close. One goroutine, from New to
+// Close, owns the core.
 type Keeper struct {
 	config Config
 	wake   chan struct{}
@@ -82,7 +81,6 @@ const (
 	inputLeft
 )
 
-// input is one event for a keeper.
 type input struct {
 	kind               inputKind
 	peer               nodeid.ID
@@ -116,8 +114,8 @@ func (k *Keeper) post(in input) {
 	k.put(func(b *inbox) { b.inputs = append(b.inputs, in) })
 }
 
-// put changes the inbox. It wakes the goroutine for the first input of an empty inbox; later inputs
-// need no wakeup, because the goroutine takes the whole inbox.
+// put changes the inbox. Only the first input of an empty inbox wakes the goroutine, because it
+// takes the whole inbox.
 func (k *Keeper) put(change func(*inbox)) {
 	k.mu.Lock()
 	first := len(k.inbox.inputs) == 0
@@ -246,9 +244,9 @@ func (b *inbox) reset() {
 	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
 }
 
-// Left returns how much time the keeper gives each session if it receives nothing more from it. The
-// time is zero for an unknown session, or if the keeper does not lead. Left waits for the keeper's
-// goroutine, and returns nil if that or ctx has ended.
+// Left returns how much time the keeper gives each session if it receives nothing more from it.
+// Zero means that the session is unknown or that the keeper does not lead. Left waits for the
+// keeper's goroutine, and returns nil if that or ctx has ended.
 func (k *Keeper) Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration {
 	q := &leftQuestion{sessions: sessions, answer: make(chan []time.Duration, 1)}
 	k.post(input{kind: inputLeft, left: q})
@@ -278,9 +276,8 @@ func (k *Keeper) Close() {
 	<-k.ended
 }
 
-// run is the goroutine that owns the core. It waits for an input or for the core's next deadline,
-// whichever comes first. It does not yield before a turn, as the other owners do: the log and the
-// senders gather its output.
+// run is the goroutine that owns the core. It does not yield before a turn, as the other owners do:
+// the log and the senders gather its output.
 func (k *Keeper) run() {
 	defer close(k.ended)
 	alarm := clock.NewTimer(k.config.Clock)
@@ -323,7 +320,6 @@ func (k *Keeper) turn() (open bool) {
 	return true
 }
 
-// take feeds one input to the core.
 func (k *Keeper) take(now clock.Time, b *inbox, in *input) {
 	switch in.kind {
 	case inputReceive:

@@ -18,13 +18,13 @@ type keptSession struct {
 	epoch    lockfsm.Epoch  // in the applied state
 	ttl      time.Duration
 	deadline clock.Time // on the clock of deadlines; see elapsed
-	// expiring: an expiry is decided. Renewals are not acknowledged any more. They wait for its
-	// outcome, which is the end of the session or the end of the term.
+	// expiring: an expiry is decided. Renewals are not acknowledged any more: they wait for the end of
+	// the session or of the term.
 	expiring bool
 	// Renewals of a client that receives nothing do not count: it could be granted a lock and never
-	// know. heard is the sending time of the newest answer that a renewal has confirmed as
-	// received; told are the unconfirmed answers. Both outlast the attachment, because such a
-	// client attaches again and again.
+	// know. heard is the sending time of the newest answer that a renewal has confirmed as received;
+	// told are the unconfirmed answers. Both outlast the attachment, because such a client attaches
+	// again and again.
 	heard clock.Time
 	told  session.Sent
 }
@@ -32,9 +32,8 @@ type keptSession struct {
 // tells records that an answer to the given renewal is sent now.
 func (k *Core) tells(s *keptSession, seq uint64) { s.told.Note(seq, k.elapsed()) }
 
-// hears reads which answer a renewal confirms, and reports whether the newest confirmed answer is
-// recent: sent less than a TTL ago. A client whose lease still runs has always received such an
-// answer.
+// hears reads which answer a renewal confirms, and reports whether the newest confirmed answer was
+// sent less than a TTL ago. A client whose lease still runs has always received such an answer.
 func (k *Core) hears(s *keptSession, seq uint64) bool {
 	if sent, ok := s.told.Acknowledged(seq); ok {
 		s.heard = max(s.heard, sent)
@@ -44,8 +43,8 @@ func (k *Core) hears(s *keptSession, seq uint64) bool {
 	return k.elapsed().Sub(s.heard) < s.ttl
 }
 
-// Left returns how much time each of these sessions has left. It is zero for an unknown session, or
-// if this keeper does not lead.
+// Left returns how much time each of these sessions has left. Zero means that the session is
+// unknown or that this keeper does not lead.
 func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duration {
 	k.begin(now)
 	left := make([]time.Duration, len(sessions))
@@ -196,7 +195,7 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 // expire decides which sessions are over. A session whose renewal has arrived and is not confirmed
 // yet is not over. Thousands can be due at the same time, as after the beginning of a lead. The
 // turn checks one step of them; the rest follow in the next turn, which is due at once. A session
-// that is checked late lives a little longer, and may still be renewed.
+// that is checked late may still be renewed.
 func (k *Core) expire() {
 	now := k.elapsed()
 	k.expiriesLeft = false
@@ -229,15 +228,14 @@ func (k *Core) expire() {
 	}
 }
 
-// expiry is the time at which a session must be checked.
 type expiry struct {
 	at      clock.Time
 	session lockfsm.SessionID
 }
 
-// expiryHeap is a heap with the earliest expiry first; at equal times the older session comes
-// first. A renewal does not change it: an expiry that comes up too early is pushed again, once per
-// TTL and session.
+// expiryHeap is a heap with the earliest expiry first, and at equal times the older session. A
+// renewal does not change it: an expiry that comes up too early is pushed again, once per TTL and
+// session.
 type expiryHeap []expiry
 
 func (h expiryHeap) less(i, j int) bool {

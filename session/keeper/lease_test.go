@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// alive reports whether the keeper has not decided to end the session.
 func (b *bench) alive(id lockfsm.SessionID) bool {
 	s := b.core.sessions[id]
 	return s != nil && !s.expiring
@@ -329,8 +328,7 @@ func applyOne(m *lockfsm.Machine, index, term uint64, batch []byte) (last lockfs
 	return last
 }
 
-// A stalled keeper did not read the renewals that arrived meanwhile: that time counts toward no
-// deadline.
+// A stalled keeper did not read the renewals that arrived meanwhile.
 func TestStallExtendsAllDeadlines(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

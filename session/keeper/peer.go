@@ -26,7 +26,7 @@ type peerState struct {
 	redirected  bool       // in this turn
 	ended       pendingEnd // last unknown attachment answered in this turn: a run of its commands gets one answer
 	isTouched   bool
-	place       int // index in roll
+	place       int // index in Core.all
 }
 
 // pendingEnd is the end of an attachment for a peer whose queue was full. It is repeated until it
@@ -46,9 +46,9 @@ type attachment struct {
 	peer    *peerState
 	live    bool // its Attach is applied: the session has this epoch in the state
 	over    bool
-	// A renewal waits for the next round to begin, if its client still receives answers; then it
-	// flies until that round is confirmed. Only the newest renewal in each stage is kept:
-	// acknowledging it covers the earlier ones.
+	// A renewal waits for the next round to begin, if its client still receives answers; then it flies
+	// until that round is confirmed. Only the newest renewal in each stage is kept: acknowledging it
+	// covers the earlier ones.
 	waits, flies    bool
 	waitSeq, flySeq uint64
 	round           uint64
@@ -81,7 +81,6 @@ func (k *Core) touch(p *peerState) {
 	}
 }
 
-// reply appends a record for a peer.
 func (k *Core) reply(p *peerState, r *session.Reply) {
 	k.touch(p)
 	last := len(p.out) - 1
@@ -111,7 +110,6 @@ func (k *Core) Replies() []PeerReplies {
 	return all
 }
 
-// sendPending writes the owed ends.
 func (k *Core) sendPending() {
 	for _, p := range k.owing {
 		if k.now.Before(p.retryAt) {
@@ -224,7 +222,6 @@ func (k *Core) detach(a *attachment) {
 	a.peer.attachments = slices.DeleteFunc(a.peer.attachments, func(o *attachment) bool { return o == a })
 }
 
-// end ends an attachment and tells the peer.
 func (k *Core) end(a *attachment, reason session.EndReason) {
 	k.detach(a)
 	k.reply(a.peer, &session.Reply{Kind: session.ReplyEnded, Session: a.session, Epoch: a.epoch, Reason: reason})

@@ -60,8 +60,7 @@ func TestDroppedFrameEndsThePeersAttachments(t *testing.T) {
 	b.want(nodeidtest.ID(1), "ended 1 overloaded")
 }
 
-// Results go to the sessions that they concern: a grant caused by an unlock goes to the waiter's
-// session, in the turn in which it is applied.
+// A grant caused by an unlock goes to the waiter's session, in the turn in which it is applied.
 func TestFiredChangesAreTold(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -193,9 +192,9 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	b.attach(nodeidtest.ID(1), id, 2)
 }
 
-// TestARepeatedAttachIsNoStranger: an Attach that arrives twice, before or after it is applied, is
-// answered once. If it were answered as Stale, the client would take its session for gone and its
-// releases for confirmed. A frame of an older Attach is Stale.
+// An Attach that arrives twice, before or after it is applied, is answered once. If it were
+// answered as Stale, the client would take its session for gone and its releases for confirmed. A
+// frame of an older Attach is Stale.
 func TestARepeatedAttachIsNoStranger(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -48,7 +48,6 @@ func newCrowd(b testing.TB, instances int) *crowd {
 	return c
 }
 
-// run runs a turn without checks.
 func (c *crowd) run() {
 	c.pump()
 	for _, r := range c.core.Replies() {
@@ -57,9 +56,9 @@ func (c *crowd) run() {
 	}
 }
 
-// TestRenewalsCostTheSameInACrowd: the leader's cost for one instance does not grow with the number
-// of idle instances. The test takes the best of many measurements and allows eight times as long;
-// visiting all instances would take fifty times as long.
+// The leader's cost for one instance does not grow with the number of idle instances. The test
+// takes the best of many measurements and allows eight times as long; visiting all instances would
+// take fifty times as long.
 func TestRenewalsCostTheSameInACrowd(t *testing.T) {
 	const renewals = 200
 	cost := func(instances int) time.Duration {

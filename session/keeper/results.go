@@ -94,7 +94,6 @@ func (k *Core) appliedOpen(r *lockfsm.Result) {
 	}
 }
 
-// tellGraceOver tells all attached clients that locks are granted from now on.
 func (k *Core) tellGraceOver() {
 	for _, p := range k.all {
 		for _, a := range p.attachments {
@@ -170,8 +169,7 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 }
 
 // appliedEvict tells a client that its request was ended by force, or that its hold was resumed
-// elsewhere. A client that is not attached here learns with its next Attach that the request is
-// over.
+// elsewhere. A client that is not attached here learns that from its next Attach.
 func (k *Core) appliedEvict(r *lockfsm.Result) {
 	if r.Evicted == nil {
 		return

@@ -22,9 +22,8 @@ func idleKeeper() *Keeper {
 	}}
 }
 
-// What a keeper accepts between two turns is bounded, for each peer and for all together, and the
-// bound applies to each turn anew. If the counts went on from turn to turn, the keeper would soon
-// drop every frame of one peer, and then of all.
+// What a keeper accepts between two turns is bounded, for each peer and for all together. If the
+// counts went on from turn to turn, it would soon drop every frame of one peer, and then of all.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {
@@ -111,8 +110,7 @@ func TestAppliedResultsAreCopied(t *testing.T) {
 	}
 }
 
-// The same is true of everything that a result points to: the holder, the evicted session and a
-// circle.
+// The same is true of everything that a result points to.
 func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 	k := idleKeeper()
 	for _, r := range []lockfsm.Result{

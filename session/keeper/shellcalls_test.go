@@ -86,7 +86,6 @@ func (o *office) reply(to nodeid.ID, frame []byte) error {
 	return nil
 }
 
-// lead makes it the leader of a founded group.
 func (o *office) lead(term uint64) {
 	o.Role(Role{Term: term, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9)}})
 	o.mu.Lock()
@@ -273,8 +272,7 @@ type behindClock struct {
 
 func (c *behindClock) Now() clock.Time { return c.Clock.Now().Add(-c.by.Now().Sub(0)) }
 
-// A keeper that has run for a long time keeps time, even if a coarse clock made its timer fire
-// early.
+// A coarse clock may have made its timer fire early.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)
@@ -305,7 +303,6 @@ func TestShellTimeGoesOn(t *testing.T) {
 	})
 }
 
-// Vouch and Stamp of the configuration decide the owner of a session and its record.
 func TestShellVouchesAndStamps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)
