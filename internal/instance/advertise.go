@@ -21,13 +21,11 @@ type networkInfo struct {
 	route      func(to netip.Addr) (from netip.Addr, ok bool) // the source address of packets to an address
 }
 
-// networkInterface is one network interface.
 type networkInterface struct {
 	name  string
 	addrs []netip.Addr
 }
 
-// advertiseWithin bounds the look-ups of names.
 const advertiseWithin = 2 * time.Second
 
 // advertised returns the address at which others reach a node that listens at listening. It is the
@@ -65,7 +63,6 @@ func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (stri
 	return net.JoinHostPort(ip.String(), port), nil
 }
 
-// addressFinder finds an address of this machine.
 type addressFinder struct {
 	env   env
 	only4 bool // the listener accepts IPv4 only
@@ -195,8 +192,7 @@ func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 		"Join tells which of them to use (%s)", strings.Join(texts, ", "))
 }
 
-// private reports whether an address is private, including the shared addresses of carriers (RFC
-// 6598).
+// private includes the shared addresses of carriers (RFC 6598).
 func private(a netip.Addr) bool {
 	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
 }
@@ -209,7 +205,6 @@ func preferred(addrs []netip.Addr) netip.Addr {
 	return addrs[0]
 }
 
-// realNetworkInfo returns the networkInfo of this machine.
 func realNetworkInfo() networkInfo {
 	return networkInfo{hostname: os.Hostname, interfaces: realInterfaces, route: realRoute}
 }
@@ -251,7 +246,6 @@ func realRoute(to netip.Addr) (netip.Addr, bool) {
 	return from, from.IsValid() && !from.IsUnspecified()
 }
 
-// isUnspecified reports whether a host means all addresses of this machine.
 func isUnspecified(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || ip != nil && ip.IsUnspecified()

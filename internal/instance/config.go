@@ -50,12 +50,12 @@ type Config struct {
 	Disks func() string
 }
 
-// Hooks are called with the events of an instance, one at a time. A nil hook is not called.
+// Hooks are called with the events of an instance, one at a time. Nil means none.
 type Hooks struct {
 	Renewed, Session, Lease, Leader, Member, Available, Synced func(NodeEvent)
 }
 
-// NodeEvent is an event of an instance. Its fields are those of mortise.NodeEvent.
+// NodeEvent is an event of an instance, as in mortise.NodeEvent.
 type NodeEvent struct {
 	State    string
 	Name     string

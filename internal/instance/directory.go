@@ -10,10 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file holds the use of Config.Dir: the log of the replica, which raftlog writes, and the
-// records of package cluster.
+// This file is the use of Config.Dir: the log of the replica, which raftlog writes, and the records
+// of package cluster.
 
-// openDir opens the configured directory, or returns nil if there is none.
 func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	if c.Dir == "" {
 		return nil, nil
@@ -111,7 +110,6 @@ func (n *Instance) logUnread(err error) {
 		"another raft ID", "dir", n.config.Dir, "why", err)
 }
 
-// onlyVoter reports whether no other instance is known to have a vote.
 func (n *Instance) onlyVoter(c cluster.Status) bool {
 	other := func(v cluster.Voter) bool { return !v.Learner && v.Instance != n.instance() }
 	return !slices.ContainsFunc(c.Voters, other)
@@ -127,8 +125,8 @@ func (n *Instance) dropLog() {
 	}
 }
 
-// Refused implements cluster.DurableHost. This directory may not be used again, and another process
-// may have the same raft ID, so everything here must stop.
+// Refused implements cluster.DurableHost. Everything here must stop: this directory may not be used
+// again, and another process may have the same raft ID.
 func (l life) Refused(err error) {
 	n := l.node()
 	n.client.Rebind(nil, nil)

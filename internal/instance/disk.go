@@ -38,7 +38,7 @@ type DiskFault struct {
 	Remedy string    // what to do
 }
 
-// DiskWords returns a description of a state.
+// DiskWords describes a state.
 func DiskWords(state DiskState) string {
 	switch state {
 	case DiskFailed:
@@ -71,11 +71,10 @@ const (
 	diskLookEvery = 2 * time.Second // between two checks of the directory
 	diskHungAfter = 3 * time.Second // after which a call of the disk counts as hung
 
-	// diskWriteEvery makes every fifth check also write. While there is a fault every check writes.
+	// Every fifth check also writes. While there is a fault every check writes.
 	diskWriteEvery = 5
 )
 
-// diskWatch is the state of this instance's own disk.
 type diskWatch struct {
 	began [3]atomic.Int64 // clock.Time at which a call of each kind began; zero means none is under way
 	news  chan struct{}   // one slot: a report is due
@@ -111,7 +110,6 @@ func (d *diskWatch) hungFor(now clock.Time) (longest time.Duration) {
 	return longest
 }
 
-// diskFault returns the fault of this instance's disk, or nil.
 func (n *Instance) diskFault() *DiskFault {
 	n.disk.mu.Lock()
 	defer n.disk.mu.Unlock()
@@ -170,8 +168,8 @@ func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	return first, true
 }
 
-// passing records a state of the disk that may end by itself; "" means that there is none. A check
-// whose write fails does not end the vote, as long as the log has not failed.
+// passing records a state of the disk that may end by itself; "" means none. A check whose write
+// fails does not end the vote, as long as the log has not failed.
 func (n *Instance) passing(state DiskState, cause string) {
 	d := &n.disk
 	d.mu.Lock()
@@ -220,8 +218,7 @@ func (n *Instance) diskWell(r *ownReplica) {
 	}
 }
 
-// isDisk reports whether the disk is the cause for which a replica has retired or could not be
-// started.
+// isDisk reports whether the disk is why a replica has retired or could not be started.
 func (n *Instance) isDisk(err error) bool {
 	if n.dir == nil || errors.Is(err, raftlog.ErrBroken) {
 		return false

@@ -24,7 +24,6 @@ import (
 // silence. So it reports the fault to every voter, every two seconds until it is over. Then a new
 // leader knows it at once, and all voters know it while no leader can be elected.
 
-// FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
 	Name     string
 	Instance string
@@ -38,7 +37,6 @@ const (
 	maxDiskText    = 512
 )
 
-// diskReports are the faults that other instances have reported.
 type diskReports struct {
 	mu   sync.Mutex // guards the rest; never held across a wait
 	list map[nodeid.ID]diskReport
@@ -75,7 +73,6 @@ func (d *diskReports) forget(now clock.Time) {
 	}
 }
 
-// all returns the valid reports.
 func (d *diskReports) all(now clock.Time) map[nodeid.ID]DiskFault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -182,7 +179,6 @@ func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) 
 	return may && removed
 }
 
-// askable returns a client for queries to a voter.
 func (n *Instance) askable(v cluster.Voter) query.ClusterClient {
 	return query.NewClusterClient(n.port.To(v.Addr, v.Instance))
 }
@@ -190,7 +186,6 @@ func (n *Instance) askable(v cluster.Voter) query.ClusterClient {
 // disks serves the disk queries of other instances.
 type disks struct{ n *Instance }
 
-// ReportDisk stores the report of another instance about its disk.
 func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.DiskVerdict, error) {
 	n, now, from := d.n, d.n.env.clock.Now(), transport.AskerOf(ctx).Instance
 	n.diskReports.keep(now, from, diskFaultIn(q.Fault))
@@ -198,7 +193,6 @@ func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.Disk
 	return &query.DiskVerdict{May: r != nil && q.Yield && r.mayYield(now, from)}, nil
 }
 
-// Disks returns the faults that are known here.
 func (d disks) Disks(context.Context, *query.DisksRequest) (*query.DisksAnswer, error) {
 	a := &query.DisksAnswer{}
 	for _, f := range d.n.faultyDisks() {
@@ -208,7 +202,6 @@ func (d disks) Disks(context.Context, *query.DisksRequest) (*query.DisksAnswer, 
 	return a, nil
 }
 
-// diskFaultOut encodes a fault.
 func diskFaultOut(f *DiskFault) *query.DiskFault {
 	if f == nil {
 		return nil
@@ -218,7 +211,7 @@ func diskFaultOut(f *DiskFault) *query.DiskFault {
 		Remedy: valid(f.Remedy)}
 }
 
-// diskFaultIn decodes a fault of another instance; nil means none.
+// diskFaultIn decodes a fault of another instance. Nil means none.
 func diskFaultIn(m *query.DiskFault) *DiskFault {
 	if m == nil {
 		return nil
@@ -251,7 +244,6 @@ func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	return majorityOf(s.Config.Voters, left)
 }
 
-// majorityOf reports whether left has more than half of the voters.
 func majorityOf(voters []uint64, left map[uint64]bool) bool {
 	n := 0
 	for _, id := range voters {

@@ -25,8 +25,7 @@
 // # Concurrency
 //
 // All methods of an Instance are safe for concurrent use. The packages above call it on their own
-// goroutines, and none of these calls waits for another of them. The comment of a field names its
-// owner where that is not obvious. No mutex is held across a wait.
+// goroutines, and none of these calls waits for another of them. No mutex is held across a wait.
 //
 // # Failure
 //

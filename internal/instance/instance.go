@@ -21,7 +21,6 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// snapshotTimeout bounds the sending of a snapshot.
 const snapshotTimeout = time.Minute
 
 // Instance is one running instance. Make one with New and Start. All methods are safe for
@@ -43,7 +42,7 @@ type Instance struct {
 	own      ownSessions                       // of the user
 	members  atomic.Pointer[cluster.Cluster]   // nil until it is started
 	replica  atomic.Pointer[ownReplica]        // nil unless this instance votes
-	voters   atomic.Pointer[[]nodeid.Endpoint] // of the group, except this instance; nil or empty if none are known
+	voters   atomic.Pointer[[]nodeid.Endpoint] // of the group, except this instance; nil or empty means none known
 
 	disk        diskWatch   // of Config.Dir
 	diskReports diskReports // of other instances
@@ -119,7 +118,6 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 	return nil
 }
 
-// newTracer returns the tracer of the observers, or nil if there are none.
 func (n *Instance) newTracer() *trace.Tracer {
 	t := n.config.Trace
 	t.History, t.Clock, t.Logger, t.Spawn = n.newHistory(), n.env.clock, n.logger, n.spawn
@@ -166,7 +164,6 @@ func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) 
 	return nil
 }
 
-// closeDir closes the directory, if there is one.
 func (n *Instance) closeDir() error {
 	if n.dir == nil {
 		return nil
@@ -225,7 +222,6 @@ func (g *goroutines) spawn(f func()) bool {
 	return true
 }
 
-// end prevents new goroutines and waits for all.
 func (g *goroutines) end() {
 	g.mu.Lock()
 	g.ended = true
@@ -242,8 +238,8 @@ func (n *Instance) Err() error {
 	return nil
 }
 
-// isMember reports whether this instance has a member's secret, with which it locks but neither
-// votes nor serves.
+// isMember reports whether this instance has a member's secret: it locks but neither votes nor
+// serves.
 func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
 
 // reach returns the address that this instance announces. It is empty for a member.

@@ -18,7 +18,6 @@ type leading struct {
 	last lead       // the last one that is not zero
 }
 
-// lead is a leader as reported to hooks.
 type lead struct {
 	instance nodeid.ID // zero means none
 	term     uint64
@@ -86,7 +85,6 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	}
 }
 
-// leaderMoved calls noteLeader again after a change of the address book.
 func (n *Instance) leaderMoved() {
 	if n.config.Hooks == nil {
 		return

@@ -69,7 +69,6 @@ func (n *Instance) rest(d time.Duration) bool {
 	}
 }
 
-// upTo returns a random time below d.
 func (n *Instance) upTo(d time.Duration) time.Duration {
 	var b [8]byte
 	n.env.random(b[:])

@@ -14,8 +14,8 @@ import (
 )
 
 // life implements cluster.Host: it carries out the decisions of package cluster about this
-// instance, from a new instance to a member and, by a restart in place, back to a new instance. Its
-// methods are called one at a time, on the cluster's owner goroutine.
+// instance, from a new instance to a member and, by a restart in place, back. Its methods are
+// called one at a time, on the cluster's owner goroutine.
 type life struct{ n *Instance }
 
 // node waits until Instance.cluster is set: package cluster may call before its Start has returned.

@@ -135,7 +135,7 @@ func (r *ownReplica) stop() {
 	r.keeper.Close()
 }
 
-// propose and confirm are called by the keeper, possibly before log is set.
+// propose and confirm may be called before log is set.
 func (r *ownReplica) propose(term uint64, commands []byte) bool {
 	<-r.started
 	return r.log.Propose(term, commands)
@@ -170,7 +170,6 @@ func (r *ownReplica) Born() clock.Time { return r.node.env.clock.Now() }
 // Retired implements replica.Host. It must not wait, since it runs on the log's owner goroutine.
 func (r *ownReplica) Retired(err error) { r.node.spawn(func() { r.node.retire(r, err) }) }
 
-// send passes raft's messages to the transport, one frame for each replica.
 func (r *ownReplica) send(messages []*raftpb.Message) {
 	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
 		if err := r.node.port.Send(r.node.peer(to), transport.Frame{Raft: mine}); err != nil {

@@ -63,7 +63,7 @@ func (n *Instance) KeepPage(page *query.MemberList, first bool) {
 	n.known.keep(n.env.clock.Now(), page, first)
 }
 
-// Recover implements mortise's Node.Recover: it gives up a group whose majority is lost.
+// Recover is mortise's Node.Recover.
 func (n *Instance) Recover(ctx context.Context, group uint64) error {
 	if r := n.replica.Load(); r != nil {
 		n.cluster().Floor(r.seen())
@@ -122,7 +122,7 @@ type Picture struct {
 	Age, Available time.Duration // time since Start, and for how much of it locks could be granted
 }
 
-// Picture returns the local knowledge of the instance. It asks no other instance.
+// Picture asks no other instance.
 func (n *Instance) Picture() *Picture {
 	p := &Picture{
 		ID: n.instance(), Address: n.address, Tier: n.self.Tier, Member: n.isMember(), Err: n.Err(),

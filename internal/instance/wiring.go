@@ -142,7 +142,6 @@ func (r *ownReplica) view() *replica.View {
 	return r.View
 }
 
-// answers returns the services of this instance.
 func (n *Instance) answers() transport.Services {
 	guard := &queries.Guard{Started: func() bool { return n.cluster() != nil }, Translate: n.config.Translate}
 	return transport.Services{
@@ -194,7 +193,7 @@ func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	}
 }
 
-// peer returns the instance with a raft ID. It is zero if none is known.
+// peer returns the instance with a raft ID. Zero means unknown.
 func (n *Instance) peer(raft uint64) nodeid.Endpoint {
 	v := n.view().Place(n.cluster(), raft)
 	return nodeid.Endpoint{ID: v.Instance, Addr: v.Addr}
@@ -278,7 +277,6 @@ func (o outbound) Probe(ctx context.Context, addr string, to nodeid.ID) error {
 	return clusterError(queries.Probe(ctx, o.port.To(addr, to)))
 }
 
-// clusterError converts the error of a failed query to those of package cluster.
 func clusterError(err error) error {
 	for _, kind := range [...][2]error{
 		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, foreign(err)},

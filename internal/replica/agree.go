@@ -34,7 +34,6 @@ type otherSetting struct {
 	More  int      // number of names that are left out
 }
 
-// maxDiffer limits the instance names that are shown for one value.
 const maxDiffer = 10
 
 // agreement is the result of a comparison. adopt is what the group should have, and blob its
@@ -201,7 +200,6 @@ func (a *agreement) disagree(i setting, group Settings, registered *census, why 
 	a.differ = append(a.differ, d)
 }
 
-// add adds the names of the instances that have one content.
 func (o *otherSetting) add(t *tally) {
 	o.More += len(t.names)
 	for _, n := range t.names[:min(len(t.names), maxDiffer)] {
@@ -227,10 +225,10 @@ func foundersText(text string, founders []string) string {
 	return "[" + strings.Join(founders, ", ") + "]"
 }
 
-// supported returns the newest version of the lock rules that every registered instance knows, and
-// every instance that has a replica, voter or learner. Zero means that it is unknown for one of
-// them. A replica whose instance has no session may run any build, and would retire if the rules
-// were raised beyond what it knows.
+// supported returns the newest version of the lock rules that every registered instance and every
+// instance with a replica, voter or learner, knows. Zero means that it is unknown for one of them.
+// A replica whose instance has no session may run any build, and would retire if the rules were
+// raised beyond what it knows.
 func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
 	for c := range registered.contents {
@@ -243,7 +241,6 @@ func supported(registered *census, replicas []nodeid.ID) uint32 {
 	return lowest
 }
 
-// String returns the values, and the instances that name each.
 func (d disagreement) String() string {
 	text := fmt.Sprintf("%s: the group has %s", d.Setting, d.Group)
 	if len(d.Same.Names) > 0 {

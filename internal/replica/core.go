@@ -59,7 +59,7 @@ type Host interface {
 	Retired(error)
 }
 
-// Trail is the recording of what a replica applies, as history.Trail writes it.
+// Trail records what a replica applies, as history.Trail does.
 type Trail interface {
 	Mark()
 	Start(index uint64, machine *lockfsm.Machine)
@@ -107,7 +107,7 @@ func NewCore(config CoreConfig) *Core {
 	return &Core{View: view, Questions: NewQuestions(config.ID), config: config, machine: config.Machine}
 }
 
-// Machine returns the state, or nil if there is none yet. Restore replaces it.
+// Machine returns the state. Nil means none yet. Restore replaces it.
 func (c *Core) Machine() *lockfsm.Machine { return c.machine }
 
 // Deferrable implements raftlog.Deferrable: requests that will only wait need no entry of their
@@ -179,7 +179,6 @@ func (c *Core) Apply(index, term uint64, batch []byte) error {
 	return c.machine.Failed()
 }
 
-// answer passes a result to all that wait for it.
 func (c *Core) answer(result *lockfsm.Result) {
 	c.SessionIndex.Note(result)
 	if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {

@@ -25,10 +25,8 @@ type Questions struct {
 	watchers []*Asked     // waiting for an event; owned by the log's owner goroutine
 }
 
-// NewQuestions returns the Questions of the replica with that raft ID.
 func NewQuestions(raft uint64) *Questions { return &Questions{leader: raft, last: raft >> 2} }
 
-// Asked is a question under way. Its asker waits for Done.
 type Asked struct {
 	Number uint64 // of its round, without QuestionRound, or of its command
 
@@ -98,8 +96,7 @@ func (s *Questions) take(number uint64) *Asked {
 	return one
 }
 
-// end answers all questions and watches with ErrNoLead: a question to one lead is not answered by
-// another.
+// end answers all questions and watches with ErrNoLead: another lead must not answer them.
 func (s *Questions) end() {
 	s.mu.Lock()
 	all := s.waiting
@@ -124,7 +121,6 @@ func (s *Questions) keep(watchers []*Asked) {
 	s.watching.Store(int64(len(watchers)))
 }
 
-// answer answers the question of a round that is done.
 func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	one := s.take(number)
 	if one == nil {
@@ -194,7 +190,6 @@ func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	return len(events) > 0 || !known
 }
 
-// seen records the position up to which there is no event.
 func (a *Asked) seen() {
 	a.question.After = a.answer.Position
 	a.watched.Store(a.answer.Position)

@@ -14,13 +14,12 @@ import (
 // SessionIndex is the index of sessions that the voter reconciler of a leader needs. The log's
 // owner goroutine writes it, the cluster's reads it. The log's owner publishes what has changed,
 // not the whole list: with a hundred thousand sessions that would delay every caller that waits for
-// a lock. A pass is requested only when the last news were read. So a thousand instances that open
-// their sessions at once cost a few passes, not a thousand. The news themselves are always
-// published: the log of an idle group may be silent for seconds.
+// a lock. A pass is requested only when the last news were read, so a thousand instances that open
+// their sessions at once cost a few passes. The news themselves are always published: the log of an
+// idle group may be silent for seconds.
 //
 // A pass reads only what matters for the voters: the instances that may vote, found by their names,
-// and counts of the rest. So its cost does not grow with the sessions of instances that cannot
-// vote.
+// and counts of the rest. So its cost does not grow with the sessions of other instances.
 type SessionIndex struct {
 	changed []lockfsm.SessionID // owned by the log's owner goroutine: sessions with unpublished changes
 	wanted  atomic.Bool         // the next publication must request a pass: the last news are read, or about to be

@@ -51,7 +51,7 @@ type Proposals struct {
 
 // Facts returns what a leader's log and the sessions show of the possible voters, and what the
 // leader should propose. find is the address book, which may have a newer address of an instance.
-// linked reports whether an instance is this one, or has a stream with it.
+// linked is that of [Core.Facts].
 func (a *SettingsAgreement) Facts(
 	now clock.Time, p Stand, s *raftlog.Survey, g *SessionIndex, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool,

@@ -40,7 +40,7 @@ func (v *View) Role() raftlog.Role { return *v.role.Load() }
 // Configuration returns the one applied here, which must not be changed. It is never nil.
 func (v *View) Configuration() *raftlog.Configuration { return v.config.Load() }
 
-// Settings returns the settings in force in the group, or nil if they are unknown.
+// Settings returns the settings in force in the group. Nil means unknown.
 func (v *View) Settings() *Settings { return v.settings.Load() }
 
 // Rules returns the version of the lock rules in force in the group.
@@ -71,7 +71,6 @@ func (v *View) Remarks() []string {
 	return *v.remarks.Load()
 }
 
-// note records the size of the state at the end of a turn.
 func (v *View) note(machine *lockfsm.Machine) {
 	counts, used := machine.Counts(), machine.Usage()
 	v.counting.Lock()
@@ -91,8 +90,8 @@ func (v *View) IsNamed() bool {
 	return slices.ContainsFunc(v.Configuration().Members, func(m raftlog.Member) bool { return m.ID == v.ID })
 }
 
-// Of returns the raft IDs that the configuration gives to an instance. It searches by instance,
-// because the instance may no longer claim a raft ID.
+// Of returns the raft IDs that the configuration gives to an instance, which may no longer claim
+// one.
 func (v *View) Of(instance nodeid.ID) (ids []uint64) {
 	for _, m := range Placed(v.Configuration()) {
 		if m.Instance == instance {
@@ -134,7 +133,7 @@ func (v *View) Place(book Book, raft uint64) founding.Voter {
 	return Find(v.Configuration(), raft)
 }
 
-// Leader returns the replica that leads, as far as is known here, or the zero Voter.
+// Leader returns the replica that leads, as far as is known here. The zero Voter means none.
 func (v *View) Leader(book Book) founding.Voter {
 	if v == nil {
 		return founding.Voter{}

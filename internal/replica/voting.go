@@ -67,9 +67,8 @@ func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	return founding.Voter{}
 }
 
-// facts returns what a leader's log shows of the replicas. find is the address book, which may have
-// a newer address of an instance. linked reports whether an instance is this one, or has a stream
-// with it.
+// facts returns what a leader's log shows of the replicas. find and linked are those of
+// [SettingsAgreement.Facts].
 func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool) voters.Facts {
 	f := voters.Facts{
@@ -120,7 +119,6 @@ func Found(store raftlog.Store, c *founding.Charter, id uint64, machine *lockfsm
 	return raftlog.Found(store, c.Group, id, members(c.Voters), machine.Snapshot(nil))
 }
 
-// members returns the voters of a charter as the members of the log that it founds.
 func members(founders []founding.Voter) []raftlog.Member {
 	var list []raftlog.Member
 	for _, v := range founders {
