@@ -15,9 +15,8 @@ import (
 // maxByBytes bounds EvictRequest.By, like the name of an instance.
 const maxByBytes = 128
 
-// admin answers admin clients, such as cmd/mortise, with the results of this node's own methods,
-// wherever the leader is. Package queries has filled in the program and its rights, which a
-// forwarded query carries.
+// admin answers admin clients, such as cmd/mortise, with the results of this node's own methods. A
+// query that it forwards to the leader carries the program and its rights, from package queries.
 type admin struct {
 	query.UnimplementedAdminServer
 	n *Node
@@ -25,7 +24,6 @@ type admin struct {
 
 var _ query.AdminServer = admin{} // gRPC would check this only at the start
 
-// failed turns an error of this package into one that package queries can encode.
 func failed(err error) error {
 	if denied := (*NotAllowedError)(nil); errors.As(err, &denied) {
 		return (*session.NotAllowedError)(denied)
@@ -120,7 +118,7 @@ func eventsAnswer(events []Event, a *query.EventsAnswer) (_ *query.EventsAnswer,
 	return a, err
 }
 
-// maxBegin bounds the holds with which a watch begins, because they are sent in one answer.
+// maxBegin bounds the holds with which a watch begins: they are sent in one answer.
 const maxBegin = 20_000
 
 // Watch returns the present state, or what has happened since q.After.
@@ -157,8 +155,8 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 	return &query.PutAnswer{Revision: revision}, err
 }
 
-// Evict ends a hold for a program. The program names itself, and the leader adds the identity that
-// the program has proved.
+// Evict ends a hold for a program, which names itself. The leader adds the identity that the
+// program has proved.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
 	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {
 		return nil, fmt.Errorf("%w: By %q has not 1 to %d bytes, or %s", ErrBadRequest, by, maxByBytes, plain.NotText)

@@ -160,8 +160,8 @@ func (e environment) guests() map[string]string {
 	return rights
 }
 
-// check reports, by variable, the mistakes that Start would report by field. It leaves rules that
-// involve several fields to Start, because the program may still set fields.
+// check reports, by variable, the mistakes that Start would report by field. Rules that involve
+// several fields are left to Start: the program may still set fields.
 func (e environment) check(c Config) {
 	secret, old := "SECRET", "OLD_SECRETS"
 	if e.Set("SECRET_FILE") {

@@ -23,9 +23,9 @@ type scope struct {
 
 type scopeKey struct{}
 
-// TokenFrom returns the fencing token of the innermost lock under which ctx stands. It reports
-// false if ctx does not come from [Lock.Context], [Node.Do] or [ContextWithToken]. It lets code
-// deep in a call chain read the token before it writes to a resource.
+// TokenFrom returns the fencing token of the innermost lock under which ctx stands, for code deep
+// in a call chain that writes to a resource. It reports false if ctx does not come from
+// [Lock.Context], [Node.Do] or [ContextWithToken].
 func TokenFrom(ctx context.Context) (Token, bool) {
 	s := scopeOf(ctx)
 	switch {
@@ -52,7 +52,7 @@ func scopeOf(ctx context.Context) *scope {
 // scope finds the lock under which a request is made. It returns a new handle of a lock that covers
 // the request, or else the innermost held lock of the same session. A lock that was entered again
 // counts where it was entered first: what was locked in between lies further in, and cannot be
-// unlocked without this request. The error says that a lock covers the request but not its terms.
+// unlocked without this request. The error means that a lock covers the request but not its terms.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
@@ -140,8 +140,8 @@ const (
 )
 
 // exit counts one handle less, on its first call for l. It reports whether other handles still hold
-// the lock, and whether this was the first call. A concurrent call for the same handle blocks,
-// because it must not return before the handle counts as unlocked.
+// the lock, and whether this was the first call. A concurrent call blocks, because it must not
+// return before the handle counts as unlocked.
 func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
 
 // exitAs is exit for a handle that ended as how says. Zero means that it was unlocked.
@@ -204,7 +204,6 @@ func (e *EnteredError) Error() string {
 		ErrBadRequest, e.Field, plain.Text(e.Key), e.Field)
 }
 
-// Is makes errors.Is(err, ErrBadRequest) true.
 func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
 
 // handleLimit is the MaxHold of one handle.
@@ -256,8 +255,8 @@ func (l *Lock) pastLimit() bool {
 }
 
 // endOverdue ends a handle whose time is over, unless it was unlocked before, and reports whether
-// the handle has ended so. The code under the handle may still run, so if it was the last one, the
-// hold lapses and stays taken for its delay.
+// the handle has ended so. Its code may still run, so if it was the last handle, the hold lapses
+// and stays taken for its delay.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

@@ -87,5 +87,5 @@ package mortise
 const version = "v0.1.0"
 
 // Version returns the release of this code, in the form v1.2.3; between two releases, the next one.
-// It is a function because the value of a constant would be part of the stable API.
+// The value of a constant would be part of the stable API.
 func Version() string { return version }

@@ -167,8 +167,7 @@ func TestAPrefixHasToBeOne(t *testing.T) {
 	}
 }
 
-// FuzzEnvironment reads arbitrary values as variables. Its errors may be logged, so they must not
-// contain a secret.
+// Errors may be logged, so they must not contain a secret.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("JOIN", "dns:///orders:7947, a:1,", "hunter2hunter2hunter2")
 	f.Add("GRACE", "none", "hunter2")

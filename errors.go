@@ -13,9 +13,9 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Each error has one meaning, and the caller holds nothing after it. Test with errors.Is; the text
-// says what happened and what to do. If the context of a call ended, errors.Is also reports the
-// context's own error.
+// After each of these errors the caller holds nothing. Test with errors.Is; the text says what
+// happened and what to do. If the context of a call ended, errors.Is also reports the context's own
+// error.
 var (
 	// ErrHeld means that TryLock found the lock taken. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
@@ -46,13 +46,13 @@ var (
 	// Request.MaxWaiting.
 	ErrQueueFull = client.ErrQueueFull
 
-	// ErrOverloaded means that this node has reached its own or the group's limit of unfinished
-	// requests. Try again when some have finished.
+	// ErrOverloaded means that this node has too many unfinished requests, by its own limit or the
+	// group's. Try again when some have finished.
 	ErrOverloaded = client.ErrOverloaded
 
-	// ErrNoRoom means that the group or this node has reached a limit of stored items: data of keys,
-	// detached holds, sessions of NewSession, or bytes. The text names which, and the budget that is
-	// used up (Config.MaxSessionBytes, Config.MaxGroupBytes). It passes when some are removed.
+	// ErrNoRoom means that the group or this node has reached a limit: data of keys, detached holds,
+	// sessions of NewSession, or bytes. The text names which, and the budget that is used up
+	// (Config.MaxSessionBytes, Config.MaxGroupBytes). It passes when some are removed.
 	ErrNoRoom = client.ErrNoRoom
 
 	// ErrConflict means that the data of a key has changed since the revision given to Put.
@@ -65,12 +65,12 @@ var (
 	// field.
 	ErrBadRequest = instance.ErrBadRequest
 
-	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only.
-	// Such a secret is for a guest: a program that only dials and is never a member.
+	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only. It
+	// is for a guest: a program that only dials and is never a member.
 	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the commands of " +
 		"mortise, or derive one with -member")
 
-	// ErrNotAllowed means that a derived secret, or a certificate of a guest, does not grant what was
+	// ErrNotAllowed means that a derived secret, or a guest's certificate, does not grant what was
 	// asked for. The error is a *NotAllowedError.
 	ErrNotAllowed = session.ErrNotAllowed
 
@@ -88,7 +88,6 @@ type NotAllowedError struct {
 
 func (e *NotAllowedError) Error() string { return (*session.NotAllowedError)(e).Error() }
 
-// Is makes errors.Is(err, ErrNotAllowed) true.
 func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed }
 
 // HeldError describes the holder of the lock that TryLock asked for, at the moment when the
@@ -124,12 +123,11 @@ func (e *HeldError) Error() string {
 		e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
 }
 
-// Is makes errors.Is(err, ErrHeld) true.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// DeadlockError reports that a request was refused because it would have waited, in a circle, for a
-// lock under which it is made itself. The other requests of the circle go on. Unlock what you hold
-// and begin again, or ask for all locks at once with LockAll.
+// DeadlockError reports that a request would have waited, in a circle, for a lock under which it is
+// made itself. The other requests of the circle go on. Unlock what you hold and begin again, or ask
+// for all locks at once with LockAll.
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock. A
 // circle is found when its last request arrives. A circle of more than 10,000 requests is not
@@ -181,7 +179,6 @@ func (e *ForcedError) Error() string {
 	return fmt.Sprintf("mortise: the lock was ended by force on %s: %s", plain.Text(e.By), plain.Text(e.Reason))
 }
 
-// Is makes errors.Is(err, ErrLost) true.
 func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
 // lossOf turns the error of a hold, from package client, into one of this package.

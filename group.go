@@ -20,8 +20,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Health is the state of the voters, as the group's leader sees it. It is for operators who want to
-// stop an instance, and for deployment programs.
+// Health is the state of the voters, as the group's leader sees it, for operators who want to stop
+// an instance and for deployment programs.
 type Health struct {
 	Leader   string // Name of the instance that leads
 	Eligible int    // instances that could vote
@@ -44,9 +44,8 @@ type MissingVoter struct {
 	Silent   time.Duration // since this leader last heard from it
 }
 
-// Health asks the leader for the state of the voters. ctx bounds the wait for an answer. An error
-// that wraps the context's means that there is no leader; it names the voters that this instance
-// misses.
+// Health asks the leader for the state of the voters. ctx bounds the wait. An error that wraps the
+// context's means that there is no leader, and names the voters that this instance misses.
 func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err
@@ -59,7 +58,6 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 		n.engine.AskDisks(ctx, status.Leader)), nil
 }
 
-// health turns a report of the leader into a Health with names.
 func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, remarks []string,
 	disks []instance.FaultyDisk) Health {
 	c, people := &p.Cluster, p.Names
@@ -153,7 +151,6 @@ func (h *Health) diskOf(instance string) *FaultyDisk {
 	return nil
 }
 
-// faulty names the disks that cost a vote and the remedies, or returns "".
 func (h *Health) faulty() string {
 	var list []string
 	for _, f := range h.Disks {
@@ -280,10 +277,10 @@ type Member struct {
 }
 
 // Members returns the members of the group, the oldest session first. It asks the leader for a
-// hundred at a time, and waits for a leader until ctx ends. The iteration begins after the member
-// whose Session is after, or at the first one if after is "". A member that is present during the
-// whole iteration is listed once. An instance that has lost a session and opened another is listed
-// with both until the first one has expired.
+// hundred at a time, and waits for a leader until ctx ends. It begins after the member whose
+// Session is after, or at the first one if after is "". A member that is present during the whole
+// iteration is listed once. An instance that has lost a session and opened another is listed with
+// both until the first one has expired.
 //
 // After an error, which comes with a zero Member, the iteration ends. Without a leader, Status has
 // the last page. The list is for display and monitoring: make no decision from it.
@@ -323,7 +320,7 @@ func cursorBehind(session string) (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// membersPage asks the leader for a page, and caches it for Status if it is the first one.
+// membersPage asks the leader for a page, and caches the first one for Status.
 func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
 	page, err := look(ctx, n, query.QueryClient.Members, q)
 	if err == nil {

@@ -14,17 +14,16 @@ import (
 // Hooks are functions that a node calls after an event, for metrics, traces and logs. Each may be
 // nil, which costs no measurement and no allocation. Start copies Config.Hooks.
 //
-// The goroutine that calls Acquire or Unlock calls Acquired or Unlocked right before it returns. A
-// slow hook delays only its caller; in Acquired the lock is already held. One goroutine of the node
-// calls all other hooks, one at a time and in the order of the events. There a slow hook delays the
-// others. If 1,024 calls wait, further calls are dropped, which is logged and counted in
-// Status.HooksDropped. The two kinds are not ordered against each other, except that Acquired has
-// returned before Lost and Leaked are called for the same lock. A panic in a hook is recovered and
-// logged. Close makes the calls that still wait, and gives up on a hook that has not returned after
-// 5 s. A hook may call Status; it must not call Close or Leave, and should not lock.
+// The goroutine that calls Acquire or Unlock calls Acquired or Unlocked right before it returns.
+// There a slow hook delays only its caller; in Acquired the lock is already held. One goroutine of
+// the node calls all other hooks, one at a time and in the order of the events. If 1,024 calls wait
+// there, further calls are dropped, which is logged and counted in Status.HooksDropped. The two
+// kinds are not ordered against each other, except that Acquired has returned before Lost and
+// Leaked are called for the same lock. A panic in a hook is recovered and logged. Close makes the
+// calls that still wait, and gives up on a hook that has not returned after 5 s. A hook may call
+// Status; it must not call Close or Leave, and should not lock.
 //
-// Poll [Node.Status] for how many locks are held and waited for, the members and voters, the time
-// that is left of the lease, and the share of time in which locks could be granted.
+// [Node.Status] has the values that are better polled.
 type Hooks struct {
 	// Mark is called at the beginning of every Acquire with the context of the call. It returns up to
 	// 64 bytes that travel with the request and appear as BehindMark on every instance that meets the
@@ -33,9 +32,8 @@ type Hooks struct {
 	// about 700 bytes or more.
 	Mark func(ctx context.Context) []byte
 
-	// Acquired is called at the end of every Acquire, Lock, TryLock and so on, granted or not, with
-	// the context of the call. Its result, which may be nil, is the Tag of all later events of that
-	// lock.
+	// Acquired is called at the end of every call that acquires, granted or not, with the context of
+	// the call. Its result, which may be nil, is the Tag of all later events of that lock.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
 	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every handle,
@@ -46,11 +44,11 @@ type Hooks struct {
 	// Lost is called when a lock ended that was not unlocked; Outcome is the reason.
 	Lost func(e LockEvent)
 
-	// Leaked is called when the program holds a lock but no handle of it is reachable, so it cannot be
-	// unlocked. Its code may still run, so the lock stays held until the session or Request.MaxHold
-	// ends. The garbage collector finds the leak, perhaps minutes later or never. A lock whose
-	// Lock.Context has not ended is not leaked. This hook costs eight allocations and a kilobyte per
-	// lock; the other three hooks of locks cost two allocations together.
+	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be unlocked.
+	// Its code may still run, so the lock stays held until the session or Request.MaxHold ends. The
+	// garbage collector finds the leak, perhaps minutes later or never. A lock whose Lock.Context has
+	// not ended is not leaked. This hook costs eight allocations and a kilobyte per lock; the other
+	// three hooks of locks cost two allocations together.
 	Leaked func(e LockEvent)
 
 	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease; Took
@@ -109,9 +107,9 @@ type LockEvent struct {
 	// Held is how long the lock had been held when it was unlocked, lost or found to be leaked.
 	// Zero for Acquired, and for a handle that leaves the lock to other handles.
 	Held time.Duration
-	// Behind describes the holder at the moment when the request was decided: the one that refused
-	// a Try, or the one that the request began to wait for. Nil if the lock was free or the request
-	// was not decided. For a request that waits, Waiters includes the request itself.
+	// Behind describes the holder at the moment when the request was decided: the one that refused a
+	// Try, or the one that the request began to wait for. Nil if the lock was free or the request was
+	// not decided. For a request that waits, Waiters includes it.
 	Behind *HeldError
 	// BehindMark is the result of Hooks.Mark for Behind, on the instance that holds the lock. Nil
 	// means none.
@@ -133,8 +131,6 @@ type NodeEvent struct {
 	Left     time.Duration
 	Err      error
 }
-
-// The rest of this file converts traced events into the types of Hooks.
 
 func lockEvent(e *trace.Event) LockEvent {
 	l := LockEvent{

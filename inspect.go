@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// KeyInfo lists the holders and waiters of a key, as the leader had them at a moment between the
-// call and its return.
+// KeyInfo lists the holders and waiters of a key, as the leader had them at a moment during the
+// call.
 type KeyInfo struct {
 	Key string
 	// Queue lists the holders first, then the waiters, in order: at most 1,000 from Peek and 3 from
@@ -97,8 +97,8 @@ func keyInfo(l *query.Lock) KeyInfo {
 
 // List returns all keys that begin with prefix and are held or waited for, or have data, in the
 // order of their creation. A key that exists during the whole iteration is listed once; one that
-// appears or disappears meanwhile may be listed. It asks the leader for a hundred at a time. After
-// an error, which comes with a zero KeyInfo, the iteration ends.
+// appears or disappears meanwhile may be listed. List asks the leader for a hundred at a time.
+// After an error, which comes with a zero KeyInfo, it ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
 		q := &query.ListRequest{Prefix: []byte(prefix)}
@@ -169,19 +169,19 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 	return list
 }
 
-// Check reports whether key was held with token at a moment between the call and its return: the
-// answer is linearizable. It is for a resource that cannot compare tokens. A resource that can
-// needs no query and does not depend on the group.
+// Check reports whether key was held with token at a moment during the call: the answer is
+// linearizable. It is for a resource that cannot compare tokens. One that can needs no query and
+// does not depend on the group.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
 	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
 	return seen.GetHeld(), err
 }
 
-// ForceUnlock ends the hold of key with token, in whatever session it is, and with it all keys of
-// that hold. It is for an operator who has seen that the hold will not end by itself. Once the
-// holder's instance has learned of it, [Lock.Err] returns a *[ForcedError] with the reason and this
-// instance's name. Until then its code may go on, and only the token protects the resource: if you
-// can, stop the holder first. The instance that leads writes a line into its log.
+// ForceUnlock ends the hold of key with token, in whatever session it is and with all its keys. It
+// is for an operator who has seen that the hold will not end by itself. Once the holder's instance
+// has learned of it, [Lock.Err] returns a *[ForcedError] with the reason and this instance's name.
+// Until then its code may go on, and only the token protects the resource: if you can, stop the
+// holder first. The leader writes a line into its log.
 //
 // ForceUnlock reports whether this call ended the hold, and false if no hold had that token. After
 // an error it may have ended the hold or not; call again.
@@ -209,7 +209,7 @@ func badForce(token uint64, reason string) error {
 }
 
 // ForceUnlockAll calls ForceUnlock for every hold of the keys that begin with prefix, and returns
-// how many holds it has ended. Holds that are granted meanwhile may be ended too.
+// how many it has ended. Holds that are granted meanwhile may be ended too.
 func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended int, err error) {
 	for info, err := range n.List(ctx, prefix) {
 		if err != nil {
@@ -271,7 +271,7 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 // Get returns the data of key and its revision, or nil and revision 0 if it has none. The answer is
 // linearizable. Data is for a few bytes that must outlive their writer and be the same for all: the
 // configuration in force, the version of an order, the progress of a job. It is kept in the memory
-// of every voter until Put removes it, and ends with the group: a newly founded group has none.
+// of every voter until Put removes it, and ends with the group.
 func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
 	d, err := look(ctx, n, query.QueryClient.Get, &query.KeyRequest{Key: []byte(key)})
 	return d.GetValue(), d.GetRevision(), err
@@ -281,8 +281,8 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // as [Node.Get] or an earlier Put returned it. Revision 0 means that the key has no data. Put
 // returns the new revision. Empty data removes the data; the new revision is 0 then. Put ignores
 // locks. If several callers put at the same revision, exactly one succeeds and the others fail with
-// ErrConflict. At most 16,384 keys can have data. Put fails with ErrNoRoom beyond that, or if the
-// group's budget (Config.MaxGroupBytes) has no room.
+// ErrConflict. Put fails with ErrNoRoom if 16,384 keys have data, or if the group's budget
+// (Config.MaxGroupBytes) has no room.
 //
 // After any other error, as when ctx ends, the change may have taken effect, or may take effect
 // later; a Get does not settle that. To settle it, put once more at the same revision, and on
@@ -298,8 +298,8 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put is Put, perhaps for an admin client. The nonce identifies the call, so that a query whose
-// answer was lost can be repeated.
+// put is Put, perhaps for an admin client. The nonce lets a query whose answer was lost be
+// repeated.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {

@@ -106,21 +106,21 @@ func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 //
 // If the disk of Config.Dir does not answer, Close stops everything else and returns an error after
 // 20 s at most. A goroutine that is stuck in a system call ends when that call returns, without a
-// further effect. Until then the directory stays in use by this process. Hooks that still wait to
-// be called are called before Close returns; see [Hooks].
+// further effect; until then this process uses the directory. Hooks that still wait to be called
+// are called before Close returns; see [Hooks].
 func (n *Node) Close() error { return n.engine.Close() }
 
 // Recover abandons a group whose majority is lost for good; Status.Group shows its ID. It is
 // manual, because no program can know that the missing voters will not come back. Call it on every
-// remaining instance of that group. Each of them ends its locks and forgets the group. As soon as
-// all instances that Founders or Replicas ask for are reachable (start new instances in the places
-// of the lost ones), they found the next group. Its tokens are above all that any of them has seen,
+// remaining instance of that group, which ends its locks and forgets the group. As soon as all
+// instances that Founders or Replicas ask for are reachable (start new instances in the places of
+// the lost ones), they found the next group. Its tokens are above all that any of them has seen,
 // and it grants nothing until its grace is over. Members of the old group that are met later join
 // it by themselves.
 //
-// If the majority is only unreachable and not lost, two groups then grant the same locks: make sure
-// that the missing instances are gone. Recover fails, and changes nothing, if the group has a
-// leader or is not this instance's group. ctx bounds the wait for the disk.
+// If the majority is only unreachable, two groups then grant the same locks: make sure that the
+// missing instances are gone. Recover fails, and changes nothing, if the group has a leader or is
+// not this instance's group. ctx bounds the wait for the disk.
 func (n *Node) Recover(ctx context.Context, group string) error {
 	if err := n.Err(); err != nil {
 		return err
@@ -160,12 +160,14 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // or one around it, covers the request, it is entered again: the result is another handle of the
 // same hold, with the same token. The lock is released when each of its handles is unlocked. An
 // exclusive lock covers an exclusive or a shared request for any of its keys, and a shared lock a
-// shared request; permits of a semaphore are always requested anew. Each handle has its own
-// MaxHold: it ends the handle, and the hold if it is the last one. LockDelay, Notice, Value and
-// Labels belong to the hold. A request for another Value or other Labels, for a Notice that the
-// hold lacks, or for a longer LockDelay fails with an *[EnteredError]. If the request would have to
+// shared request; permits of a semaphore are always requested anew. If the request would have to
 // wait, directly or through others, for a lock under which it is made itself, it fails with a
 // *[DeadlockError].
+//
+// Each handle has its own MaxHold: it ends the handle, and the hold if it is the last one.
+// LockDelay, Notice, Value and Labels belong to the hold. A request for another Value or other
+// Labels, for a Notice that the hold lacks, or for a longer LockDelay fails with an
+// *[EnteredError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, r)
 }
@@ -299,8 +301,8 @@ func joined(fn, unlock error) error {
 	return errors.Join(fn, unlock)
 }
 
-// settleTime bounds how long the first Ready waits for changes of the voters. A group without an
-// instance to replace a voter must not block a deployment forever.
+// settleTime bounds how long the first Ready waits for the voters. A group without an instance to
+// replace a voter must not block a deployment forever.
 const settleTime = 30 * time.Second
 
 // Ready waits until this node can get locks: its session is attached to a leader and the group is
@@ -309,9 +311,9 @@ const settleTime = 30 * time.Second
 // voters.
 //
 // If ctx ends first, Ready returns an error that wraps the context's and names what is missing. It
-// returns the node's own error if the node has failed, and ErrLeaving if the node has begun to
-// leave. Use it for a readiness probe; docs/OPERATION.md explains how, for a service that also has
-// work without locks.
+// returns the node's own error if the node has failed, and ErrLeaving if it has begun to leave. Use
+// Ready for a readiness probe; docs/OPERATION.md explains how, for a service that also has work
+// without locks.
 func (n *Node) Ready(ctx context.Context) error {
 	if err := n.admit(ctx); err != nil {
 		return err
@@ -358,7 +360,6 @@ func (n *Node) awaitVoters(ctx context.Context) (why string) {
 // settlePoll is the pause between two queries of awaitVoters.
 const settlePoll = 100 * time.Millisecond
 
-// settleError reports that the context of a Ready ended while it waited for the voters.
 type settleError struct {
 	err error
 	why string

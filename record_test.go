@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// An instance must name in its record the settings that it founds with. Otherwise a newly founded
-// group would at once adopt others.
+// Otherwise a newly founded group would at once adopt other settings than those that it is founded
+// with.
 func TestRecordsNameWhatFounds(t *testing.T) {
 	for name, c := range map[string]Config{
 		"alone":    {},

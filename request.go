@@ -38,14 +38,12 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 }
 
 // Request says what to lock and how. With only Key set it asks for the ordinary exclusive lock and
-// waits its turn.
+// waits its turn. For a request that enters a lock again, see [Node.Acquire].
 //
 // All kinds wait in one queue per key and are granted first come, first served. The requests at its
 // head hold the lock as long as their permits together do not exceed the limit of any of them. An
 // exclusive request takes one permit of one; a shared request takes one permit and sets no limit.
 // So a waiting writer stops later readers, and a small request never passes a large one.
-//
-// For a request that enters a lock again, see [Node.Acquire].
 //
 // Requests that hold a lock together have different tokens, and a resource that compares them would
 // refuse all but the newest. So let only writers pass their token: it is above those of all earlier
@@ -83,13 +81,13 @@ type Request struct {
 	MaxHold time.Duration
 
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
-	// session has expired, its lease was not renewed, MaxHold has ended the hold, or the holder has
-	// called [Lock.Detach] or [Lock.Lapse]. A few seconds let the holder's effects in flight settle if
-	// the resource cannot compare tokens. Hours are for a hold that must outlive its process: see
-	// Resume. The leader counts the delay from the expiry of the session. A new leader starts the
-	// count again, and a newly founded group does not have the hold. An Unlock that arrives in time
-	// leaves no delay. If the session expires before the Unlock arrives, Unlock returns ErrLost,
-	// because the lock may stay taken.
+	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach] or
+	// [Lock.Lapse] was called. A few seconds let the holder's effects in flight settle if the resource
+	// cannot compare tokens. Hours are for a hold that must outlive its process: see Resume. The
+	// leader counts the delay from the expiry of the session. A new leader starts the count again, and
+	// a newly founded group does not have the hold. An Unlock that arrives in time leaves no delay. If
+	// the session expires before the Unlock arrives, Unlock returns ErrLost, because the lock may stay
+	// taken.
 	LockDelay time.Duration
 
 	// Resume takes over a hold of Key by its token, with all its keys, instead of waiting for the

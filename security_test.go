@@ -55,7 +55,7 @@ func TestSecurityMistakesNameTheField(t *testing.T) {
 	}
 }
 
-// An inadmissible derived secret is refused before anything listens, and the error names the field.
+// Refused before anything listens, with the field in the error.
 func TestDerivedSecretsAtStart(t *testing.T) {
 	guest, member := derived(t, "lock cron/*"), derived(t, "member")
 	join := []string{"127.0.0.1:1"}

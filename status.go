@@ -322,16 +322,15 @@ func (n *Node) explain(doing string, err error) error {
 	return fmt.Errorf("%w (%s)", err, doing)
 }
 
-// met is heldError for a caller of this node. An earlier incarnation of the same name may still
-// hold the lock.
+// met is heldError for a caller of this node: an earlier incarnation of it may still hold the lock.
 func (n *Node) met(e *client.HeldError) *HeldError {
 	h := heldError(e)
 	h.namesake = h.Holder == n.config.Name && !n.isOwn(e.Session)
 	return h
 }
 
-// because returns what a wait waits for, as the end of an error text: what the node itself waits
-// for, or else the holder when the request was queued.
+// because ends an error text with what a wait waits for: what the node itself waits for, or else
+// the holder when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
@@ -367,9 +366,9 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 	return false
 }
 
-// The words in Status, Event, LockEvent, NodeEvent and DiskFault have a type each, so that a
-// program can compare them with constants. In JSON they are strings with these values. A later
-// version may add words: a program must ignore a word that it does not know.
+// The words in Status, Event, LockEvent, NodeEvent and DiskFault have a type each. In JSON they are
+// strings with these values. A later version may add words: a program must ignore a word that it
+// does not know.
 
 // Phase is how far an instance has come in its present incarnation. It only advances; a new
 // incarnation begins at PhaseNewborn.

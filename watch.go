@@ -53,7 +53,7 @@ type Event struct {
 // holder to the next, no EventCurrent comes between EventFreed and EventHeld.
 //
 // Watch asks the leader and waits for one without a limit. An event may be stale when it is
-// reported: where a token should decide, do not decide by an event. Waiters are not reported; see
+// reported: do not decide by an event where a token should decide. Waiters are not reported; see
 // [Node.Peek]. The iteration ends with its loop. It also ends, with an error and a zero Event, when
 // ctx ends or the node is closed.
 func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
@@ -128,8 +128,8 @@ func eventOf(e *query.Event) Event {
 
 // Audit returns the last 256 events, the oldest first, in which a hold ended or lost its holder by
 // force, because its session was not renewed in time, by Request.MaxHold or by Lock.Lapse. They are
-// part of the replicated state: they outlive leaders, but not the group. To keep all of them, store
-// what Watch reports.
+// replicated state: they outlive leaders, but not the group. To keep all of them, store what Watch
+// reports.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err

@@ -59,6 +59,7 @@ func (k *Core) Check() error {
 	return nil
 }
 
+// Kept is what a keeper has of one session, for simulations.
 type Kept struct {
 	Deadline clock.Time // when the session may expire, on the keeper's clock, if no renewal is confirmed before
 	Expiring bool       // its expiry is decided
