@@ -259,7 +259,7 @@ func (r *Reply) name(f *fields) {
 	r.Session, r.Epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
 }
 
-// code reads a code. A code that does not fit the type becomes zero, which is not a code.
+// code reads a code. One that does not fit the type becomes zero, which is not a code.
 func (f *fields) code() lockfsm.Code {
 	v := f.uvarint()
 	if v > 0xff {

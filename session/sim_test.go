@@ -170,8 +170,7 @@ func (n *simNode) newNonce() lockfsm.Nonce {
 	return lockfsm.Nonce{n.id[nodeid.Size-1], n.nonce, 1}
 }
 
-// clock is the node's boot-time clock. It runs at the node's own rate, also while the node is
-// paused.
+// clock is the node's boot-time clock. It runs at the node's own rate, also during a pause.
 func (n *simNode) clock() clock.Time {
 	return clock.Time(float64(n.s.now)*n.rate) + clock.Time(n.origin)
 }
@@ -276,8 +275,8 @@ func (n *simNode) clientInput(f func(clock.Time)) { n.input(&n.toClient, f) }
 
 func (n *simNode) keeperInput(f func(clock.Time)) { n.input(&n.toKeeper, f) }
 
-// input appends to an inbox. Inputs that arrive while the node is paused stay in the machine's
-// buffers. The node reads them in its first turn, or a while later.
+// input appends to an inbox. While the node is paused, inputs stay in the machine's buffers. The
+// node reads them in its first turn, or a while later.
 func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
 	if n.s.now < n.readsAt || len(n.unread) > 0 {
 		if n.unread = append(n.unread, func() { *inbox = append(*inbox, f) }); len(n.unread) == 1 {
@@ -413,7 +412,7 @@ func (s *sim) silence(from, to *simNode, d time.Duration) {
 	s.conn(from.id, to.id).silence[wayTo(from.id, to.id)] = s.now + d
 }
 
-// breakConn ends a stream: messages in flight are lost, and the two ends learn of it at different
+// breakConn ends a stream: messages in flight are lost, and the ends learn of it at different
 // times.
 func (s *sim) breakConn(a, b *simNode, deadFor time.Duration) {
 	c := s.conn(a.id, b.id)

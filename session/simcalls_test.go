@@ -91,8 +91,7 @@ func (c *simCall) failed(err error) {
 	c.next()
 }
 
-// granted checks that no other caller can take the lock for held at this moment, by its own clock
-// and deadline.
+// granted checks that no other caller takes the lock for held now, by its own clock and deadline.
 func (c *simCall) granted(token lockfsm.Token) {
 	s := c.node.s
 	if c.left || c.settled {
@@ -139,8 +138,8 @@ func (c *simCall) stop() {
 	s.believers[c.key] = slices.DeleteFunc(s.believers[c.key], func(o *simCall) bool { return o == c })
 }
 
-// end handles the loss of a lock. The caller stopped using it at the deadline by the clock,
-// whenever the report came.
+// end handles the loss of a lock. The caller stopped using it at the deadline, whenever the report
+// came.
 func (c *simCall) end(clock.Time) {
 	if c.begun < 0 {
 		c.settled = true // lost in the turn in which it was granted

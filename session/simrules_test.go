@@ -77,8 +77,7 @@ func (s *sim) good(from, to *simNode) time.Duration {
 	return s.now - max(c.since, c.stuckTo, c.silence[0], c.silence[1], c.late, from.pausedUntil)
 }
 
-// mustStayLost checks that a lock whose deadline has passed is lost in the next turn, whatever has
-// arrived meanwhile.
+// mustStayLost checks that a lock whose deadline has passed is lost in the next turn.
 func (n *simNode) mustStayLost() {
 	if n.deadline == 0 || n.clock().Before(n.deadline) {
 		return

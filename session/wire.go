@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// LongestKey bounds a key on the wire. A client rejects longer keys itself; the group's own limit
-// may be lower.
+// LongestKey bounds a key on the wire. The group's own limit may be lower.
 const LongestKey = 4096
 
 // maxAddrBytes bounds the address in a redirect. A host name has at most 253 bytes.
@@ -111,7 +110,7 @@ func (f *fields) sized(limit uint64) []byte {
 	return f.bytes(n)
 }
 
-// Likely predicts the length of the next frame of a kind from the previous prediction and the
-// length of this frame. Long and short frames alternate, and growing a buffer costs more than spare
-// room, so the prediction falls slowly.
+// Likely predicts the length of the next frame of a kind from the previous prediction and this
+// length. Long and short frames alternate, and growing a buffer costs more than spare room, so the
+// prediction falls slowly.
 func Likely(before, length int) int { return max(length, before-before/8) }

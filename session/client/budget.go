@@ -5,7 +5,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// BudgetError answers a request that exceeds a byte budget. It matches ErrNoRoom with errors.Is.
+// BudgetError answers a request that exceeds a byte budget. It matches ErrNoRoom.
 type BudgetError struct {
 	Group bool   // the group's budget, not the session's
 	Bytes uint64 // the budget
@@ -25,7 +25,7 @@ func (e *BudgetError) Error() string {
 
 func (e *BudgetError) Is(target error) bool { return target == ErrNoRoom }
 
-// BudgetErrorOf returns the error for a code that names a budget, and nil for any other.
+// BudgetErrorOf returns the error for a code that names a budget. Nil means that it names none.
 func BudgetErrorOf(code lockfsm.Code, budget uint64) error {
 	if !session.NamesBudget(code) {
 		return nil

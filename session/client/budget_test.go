@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The text names the budget, its size, and the field of Config that raises it.
+// The text names the budget, its size, and the field of Config.
 func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	}
 }
 
-// The hold has ended, and the error names the budget that had no room to keep it.
+// The error names the budget that had no room to keep the hold.
 func TestDetachThatHasNoRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

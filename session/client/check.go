@@ -83,8 +83,8 @@ func (c *Core) checkFrees() error {
 	return nil
 }
 
-// Waits reports whether a call waits for the answer to the request with this number. Simulations
-// ask it.
+// Waits reports whether a call waits for the answer to the request with this number, for
+// simulations.
 func (c *Core) Waits(n lockfsm.Number) bool {
 	e := c.byNumber[n]
 	return e != nil && e.req != nil && e.req.stage == stageWaiting

@@ -27,8 +27,7 @@ const (
 
 // Core decides everything that a [Client] does. It is a plain value in memory, without goroutine,
 // clock or random source. Feed it inputs, each with the time, in any order. Then call Turn, and
-// call it again at the latest at Next. Core is not safe for concurrent use. The simulation uses it
-// without the shell.
+// again at the latest at Next. It is not safe for concurrent use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -94,16 +93,14 @@ type Core struct {
 	tally    tally
 }
 
-// NewCore returns the core of a client that asks for leases of the given length. It does nothing
-// before Rebind.
+// NewCore returns a core that asks for leases of the given length. It does nothing before Rebind.
 func NewCore(now clock.Time, ttl time.Duration) *Core {
 	c := &Core{askTTL: ttl, number: 1, wait: waitFirst, orphaned: now, byNumber: make(map[lockfsm.Number]*entry)}
 	c.answerTimeout = c.answerTime()
 	return c
 }
 
-// Rebind begins a new incarnation of the instance: see [Client.Rebind]. The core keeps record and
-// targets.
+// Rebind is [Client.Rebind]. The core keeps record and targets.
 func (c *Core) Rebind(now clock.Time, record []byte, targets []nodeid.Endpoint) {
 	c.begin(now)
 	if c.closed {
@@ -132,8 +129,7 @@ func (c *Core) SetTargets(now clock.Time, targets []nodeid.Endpoint) {
 	}
 }
 
-// WantsNonce reports whether the core needs a fresh nonce. The shell gives it one before the next
-// Flush.
+// WantsNonce reports whether the core needs a fresh nonce before the next Flush.
 func (c *Core) WantsNonce() bool { return c.spare == lockfsm.Nonce{} }
 
 // GiveNonce hands over 16 random bytes for the next session.
@@ -162,7 +158,7 @@ func (c *Core) Tick(now clock.Time) {
 }
 
 // begin comes first in every input. Holds whose deadline has passed are lost before the input is
-// read, so a renewal that is acknowledged too late revives nothing.
+// read, so a late acknowledgement revives nothing.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()

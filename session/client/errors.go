@@ -7,14 +7,14 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// The errors of a session. The root package passes them on, so their texts begin with its name.
+// The root package passes these errors on, so their texts begin with its name.
 var (
-	// ErrLost means that a hold ended without its caller's doing: the lease ran out, the session
-	// ended, or the instance began a new incarnation.
+	// ErrLost means that the lease ran out, the session ended, or the instance began a new
+	// incarnation.
 	ErrLost = errors.New("mortise: the lock was lost")
 	// ErrReleased means that the caller has released the hold.
 	ErrReleased = errors.New("mortise: the lock was released")
-	// ErrClosed means that the client is closed, or that CloseSession closed its session.
+	// ErrClosed means that the client or its session is closed.
 	ErrClosed = errors.New("mortise: the node is closed")
 	// ErrOverloaded means that this instance has too many unfinished requests, by its own limit (then
 	// nothing was sent) or the group's. Try again when some have finished.
@@ -25,8 +25,7 @@ var (
 	ErrBadKey = errors.New("mortise: bad key")
 	// ErrHeld means that a try request found the lock held. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
-	// ErrInGrace answers a try request while a new group waits for the leases of an earlier group to
-	// end.
+	// ErrInGrace answers a try request while the group is in its grace.
 	ErrInGrace = errors.New("mortise: the group is in its grace period and grants nothing yet")
 	// ErrNoLeader answers a try request if no leader was found for two seconds.
 	ErrNoLeader = errors.New("mortise: no leader for two seconds")
@@ -37,15 +36,13 @@ var (
 	// ErrNotHeld means that a hold to be resumed is over, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
 	// ErrNoRoom means that a limit on a number, or a byte budget, is reached. A *BudgetError names the
-	// budget. Waiting does not change that.
+	// budget. Waiting does not help.
 	ErrNoRoom = errors.New("mortise: a limit of the group is reached")
-	// ErrRefused means that the group refused a request for a reason without an error of its own,
-	// which the text names.
+	// ErrRefused means that the group refused a request for another reason, which the text names.
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
 
-// OverdueError means that a hold has reached the longest duration that its request allows. It
-// matches ErrLost with errors.Is.
+// OverdueError means that a hold has reached its longest duration. It matches ErrLost.
 type OverdueError struct{}
 
 func (OverdueError) Error() string {
@@ -54,8 +51,8 @@ func (OverdueError) Error() string {
 
 func (OverdueError) Is(target error) bool { return target == ErrLost }
 
-// WaitError is what a call returns whose context ended while it waited. Err is the context's error
-// with its cause.
+// WaitError means that the call's context ended while it waited. Err is the context's error with
+// its cause.
 type WaitError struct {
 	Key    string
 	Behind *HeldError // the holder when the request was applied; nil if unknown, as without a leader
@@ -71,8 +68,8 @@ func (e *WaitError) Error() string {
 
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// HeldError answers a try request that found the lock held. It matches ErrHeld with errors.Is. Its
-// fields describe the moment at which the request was applied.
+// HeldError answers a try request that found the lock held. It matches ErrHeld. Its fields describe
+// the moment at which the request was applied.
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID // the holder's session
@@ -97,7 +94,7 @@ func (e *DeadlockError) Error() string {
 	return text
 }
 
-// ForcedError means that a hold was ended by force. It matches ErrLost with errors.Is.
+// ForcedError means that a hold was ended by force. It matches ErrLost.
 type ForcedError struct {
 	By     string // the name that the caller of the forced release gave
 	Reason string // the reason that it gave
@@ -109,8 +106,7 @@ func (e *ForcedError) Error() string {
 
 func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
-// TakenError means that another session has resumed the hold by its token. It matches ErrLost with
-// errors.Is.
+// TakenError means that another session has resumed the hold by its token. It matches ErrLost.
 type TakenError struct {
 	Record []byte // of the session that resumed it; owned by the receiver
 }

@@ -19,8 +19,8 @@ type Output struct {
 	// Deadline is when all holds are lost unless a renewal is acknowledged before. Zero means no
 	// session.
 	Deadline clock.Time
-	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are fresh,
-	// and the sender owns them. If the frame cannot be sent, SendFailed must be called.
+	// To, Renewals and Commands are one frame; there is none if both are empty. The sender owns the
+	// bytes. If the frame cannot be sent, SendFailed must be called.
 	To                 nodeid.Endpoint
 	Renewals, Commands []byte
 	// More reports that another frame is ready to be sent.
@@ -82,8 +82,7 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers of requests that are still wanted or that stay, and marks the others as
-// left out.
+// live returns the numbers of requests that are wanted or stay, and marks the others as left out.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0
@@ -158,8 +157,8 @@ func (e *entry) freed() lockfsm.Command {
 	return lockfsm.Command{Kind: lockfsm.Release}
 }
 
-// writeRequest numbers the first unsent request and writes it. Numbers are given only here, so a
-// request that was never sent has none.
+// writeRequest numbers the first unsent request and writes it. Only here, so that a request that
+// was never sent has no number.
 func (c *Core) writeRequest(now clock.Time, f *frame) {
 	e := c.unsent.head
 	c.unsent.remove(e)

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file tests members that send well-formed nonsense. Each test fails if the rule that it names
-// is removed.
+// This file tests members that send well-formed nonsense. Each test fails without the rule that it
+// names.
 
 // A client reads its leader's replies whatever other members send, and no flood fills its memory.
 func TestFloodOfRepliesIsBounded(t *testing.T) {

@@ -69,9 +69,8 @@ func (c *Client) rouse() {
 	}
 }
 
-// gather yields so that goroutines that are about to post can do so, and yields again as long as
-// some did. One turn and one frame then serve them all. It costs nothing if there is only one
-// caller.
+// gather yields so that goroutines that are about to post can do so, and again as long as some did.
+// One turn and one frame then serve them all. With only one caller it costs nothing.
 func (c *Client) gather() {
 	had := 1
 	for range maxGathers {

@@ -7,12 +7,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The arithmetic of the lease; see "The trust window" in the comment of package session. All of it
-// counts from the moment when the client sent the acknowledged renewal, so the network can only
-// shorten the window.
+// The arithmetic of the lease; see "The trust window" in package session. All of it counts from the
+// sending of the acknowledged renewal, so the network can only shorten the window.
 const (
-	// The deadline lies TTL/50 early, to cover a clock that runs 1% slow here and one that runs 1%
-	// fast on the leader.
+	// This covers a clock that runs 1% slow here and one that runs 1% fast on the leader.
 	leaseMarginParts   = 50
 	leaseRenewParts    = 3  // a renewal is sent every TTL/3, and at least every leaseRenewLongest
 	leaseShortestParts = 10 // a grant with less than TTL/10 left is not worth having
@@ -47,8 +45,7 @@ type lease struct {
 	sent clock.Time
 }
 
-// deadline returns when the lease ends. Without a lease that is the clock's origin, which is always
-// past.
+// deadline returns when the lease ends. Without a lease that is the clock's origin, which is past.
 func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0
@@ -56,14 +53,14 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed extends the lease to a renewal sent at the given time. It never shortens it.
+// renewed extends the lease to a renewal sent at the given time, and never shortens it.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent
 	}
 }
 
-// left returns how long the lease still lasts. Zero or less means that it is over.
+// left returns the rest of the lease. Zero or less means that it is over.
 func (l lease) left(now clock.Time) time.Duration { return l.deadline().Sub(now) }
 
 // short reports whether too little is left for a new grant.

@@ -28,7 +28,6 @@ func TestOpenCountsFromFirstSending(t *testing.T) {
 	}
 }
 
-// Only an instance to which the nonce was sent can report that a session was opened with it.
 // Otherwise the client would attach to the wrong instance.
 func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	t.Parallel()
@@ -192,8 +191,7 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	}
 }
 
-// A grant with less than TTL/10 left is given back, and requested again only when the lease is long
-// enough.
+// A useless grant is requested again only when the lease is long enough.
 func TestShortGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -2,8 +2,8 @@ package client
 
 import "time"
 
-// This file is what a client reports about itself, for people and metrics, besides the outcomes of
-// its calls. No decision depends on it.
+// This file is what a client reports about itself, for people and metrics. No decision depends on
+// it.
 
 // Loss is what ended a hold that its caller had not released.
 type Loss uint8
@@ -78,8 +78,7 @@ func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	return answered, unanswered
 }
 
-// differs reports whether a change is worth reporting. Counts and deadlines change all the time and
-// do not count.
+// differs reports whether a change is worth reporting. Counts and deadlines change all the time.
 func (s *Status) differs(before *Status) bool {
 	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease ||
 		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader

@@ -36,7 +36,7 @@ type Outcome struct {
 	Behind  *HeldError
 }
 
-// Acquire begins a request. Its outcome comes with a Flush, perhaps with the next one.
+// Acquire begins a request. Its outcome comes with a later Flush.
 func (c *Core) Acquire(now clock.Time, r *Request) {
 	c.begin(now)
 	r.stage, r.since = stageWaiting, now
@@ -79,8 +79,8 @@ func containsControl(s string) bool {
 	return false
 }
 
-// Cancel ends the interest of the caller. No outcome follows for the request; a grant that crosses
-// the Cancel is given back.
+// Cancel ends the interest of the caller: no outcome follows. A grant that crosses it is given
+// back.
 func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.begin(now)
 	switch r.stage {
@@ -108,8 +108,8 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 }
 
 // Detach is Release, except for a hold with a delay, which stays for that long. lapsed is why the
-// hold ends for its holder without a release; then the group records that it expired. Empty means
-// that the holder detached it.
+// hold ends without a release; the group then records that it expired. Empty means that the holder
+// detached it.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
@@ -118,8 +118,8 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	return c.Release(now, r)
 }
 
-// Stop ends every request: waiting calls with ErrClosed, held locks as lost, unconfirmed releases
-// with ErrClosed. Nothing is sent or accepted any more.
+// Stop ends every request: waiting calls and unconfirmed releases with ErrClosed, held locks as
+// lost. Nothing is sent or accepted any more.
 func (c *Core) Stop() {
 	c.forgetSession(ErrClosed, SessionStopped)
 	c.failWaiting(false, ErrClosed)
@@ -154,8 +154,8 @@ func (c *Core) abandon(r *Request) {
 	c.free(e)
 }
 
-// free marks a numbered entry as unwanted. Without an attachment there is nothing to send: the next
-// Attach does not name it.
+// free marks a numbered entry as unwanted. Without an attachment nothing is sent: the next Attach
+// does not name it.
 func (c *Core) free(e *entry) {
 	e.freeing = true
 	c.freeing++
@@ -165,7 +165,7 @@ func (c *Core) free(e *entry) {
 	}
 }
 
-// drop forgets a numbered entry that is known to be gone from the group, and confirms its release.
+// drop forgets an entry that is gone from the group, and confirms its release.
 func (c *Core) drop(e *entry, err error) {
 	delete(c.byNumber, e.number)
 	c.sent.remove(e)
@@ -244,7 +244,6 @@ func (c *Core) requeue(r *Request) {
 	c.unsent.insert(r.entry)
 }
 
-// lose ends a held request: its lock is gone, or must be treated as gone.
 func (c *Core) lose(r *Request, why Loss) { c.loseBy(r, ErrLost, why) }
 
 func (c *Core) loseBy(r *Request, err error, why Loss) {
@@ -266,7 +265,7 @@ func (c *Core) loseAll() {
 	}
 }
 
-// failWaiting fails all waiting calls, or only the try calls, which do not wait for a leader.
+// failWaiting fails all waiting calls, or only the tries, which do not wait for a leader.
 func (c *Core) failWaiting(onlyTries bool, err error) {
 	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
 		for e := l.head; e != nil; {

@@ -26,8 +26,7 @@ func (w *world) x() lockfsm.LockInfo {
 	return info
 }
 
-// A detached hold stays for its delay, by the leader's clock. A request that resumes it holds it
-// like any other.
+// A detached hold stays for its delay, by the leader's clock. A request can resume it.
 func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -67,8 +66,8 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	})
 }
 
-// A holder that is cut off has lost the hold, and does not end it when it comes back, whether its
-// session is over or lives on.
+// A holder that is cut off does not end the lost hold when it comes back, whether its session is
+// over or lives on.
 func TestLostHoldStays(t *testing.T) {
 	for name, livesOn := range map[string]bool{"session over": false, "session lives on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +164,8 @@ func TestResumeGivenUp(t *testing.T) {
 	})
 }
 
-// The next Attach names the number, because otherwise the group would end the hold. The Detach is
-// sent again if the hold still lives.
+// If the next Attach did not name the number, the group would end the hold. The Detach is sent
+// again if the hold still lives.
 func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b := newBench(t)
 	b.attach()
@@ -199,8 +198,8 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b.empty()
 }
 
-// A hold that is resumed when the lease is short is left detached under its new token, and the next
-// request asks for that token.
+// A hold that is resumed when the lease is short is left detached under its new token, for which
+// the next request asks.
 func TestShortResumeIsTriedAgain(t *testing.T) {
 	b := newBench(t)
 	b.attach()

@@ -12,9 +12,9 @@ import (
 )
 
 // This file is how a client reads its leader's replies. It ignores everything about another
-// attachment than the current one: the states that answer the current Attach repeat it.
+// attachment: the states that answer the current Attach repeat it.
 
-// Receive reads a run of replies. It does not keep the bytes. Malformed bytes end the attachment;
+// Receive reads a run of replies, and does not keep the bytes. Malformed bytes end the attachment;
 // the next one asks for what they contained.
 func (c *Core) Receive(now clock.Time, from nodeid.ID, replies []byte) {
 	c.begin(now)
@@ -79,9 +79,9 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// opened reads the answer to Open, from any instance to which it was sent: an instance that answers
-// leads, or led then. The lease counts from the first sending of the nonce, because any of the
-// sendings may have opened the session.
+// opened reads the answer to Open, from any instance to which it was sent: one that answers leads,
+// or led then. The lease counts from the first sending of the nonce, because any of the sendings
+// may have opened the session.
 func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
 		return
@@ -141,8 +141,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
 	c.renewals.heard = c.renewals.seq // the renewal sent with the Attach is still the last one
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
-		// The keeper may ignore that renewal, because what it confirms may be too old. The next one
-		// confirms the Attached.
+		// The keeper may ignore that renewal: what it confirms may be too old. The next one confirms the
+		// Attached.
 		c.renewDue = true
 	}
 	var again []*entry
@@ -198,8 +198,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk counts an Acquire as answered. An entry that is being freed stays open: the command
-// that frees it must still be answered.
+// answeredAsk counts an Acquire as answered. For an entry that is being freed, the command that
+// frees it must still be answered.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)
@@ -218,8 +218,8 @@ func (c *Core) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
 	}
 }
 
-// finish ends an entry that the group reports as over. A nil error means that it is over without a
-// reason of its own: if the caller still waits, the request is sent again.
+// finish ends an entry that the group reports as over. A nil error means without a reason of its
+// own: if the caller still waits, the request is sent again.
 func (c *Core) finish(e *entry, err error) {
 	if r := e.req; r != nil && r.stage != stageReleasing {
 		switch {
@@ -235,8 +235,8 @@ func (c *Core) finish(e *entry, err error) {
 	c.drop(e, nil)
 }
 
-// codeError returns the error for a request that ended with the given code, or nil for one that
-// must be sent again.
+// codeError returns the error for a request that ended with the code. Nil means that it must be
+// sent again.
 func codeError(code lockfsm.Code) error {
 	switch code {
 	case lockfsm.Finished, lockfsm.Done:
@@ -255,7 +255,6 @@ func codeError(code lockfsm.Code) error {
 	return fmt.Errorf("%w: %v", ErrRefused, code)
 }
 
-// metHolder reads the answer to a try request that found the lock held.
 func (c *Core) metHolder(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -285,7 +284,6 @@ func heldError(key string, r *session.Reply) *HeldError {
 	}
 }
 
-// circular reads the answer to a request that would have closed a cycle.
 func (c *Core) circular(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -304,8 +302,8 @@ func (c *Core) forbidden(r *session.Reply) {
 	}
 }
 
-// evicted reads that a request was ended by force. A request whose caller still waits had been
-// granted and given back; it is sent again.
+// evicted reads that a request was ended by force. If its caller still waits, it had been granted
+// and given back, and is sent again.
 func (c *Core) evicted(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {

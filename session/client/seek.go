@@ -12,8 +12,7 @@ import (
 
 // This file is how a client finds its leader: which target it asks, and when it turns to another.
 
-// linked reports whether the Attach of the current epoch was sent, so that commands of this epoch
-// may follow it.
+// linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
 // findLeader leaves the current target. At the given time it asks aim, or if that is zero the next
@@ -30,8 +29,8 @@ func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	c.dropFrees()
 }
 
-// dropFrees forgets the commands that were to free entries: the next Attach leaves these entries
-// out, which frees them as well.
+// dropFrees forgets the commands that were to free entries: the next Attach leaves the entries out,
+// which frees them too.
 func (c *Core) dropFrees() {
 	for i, e := range c.frees {
 		e.due, c.frees[i] = false, nil
@@ -136,8 +135,8 @@ func (c *Core) tickAttached(now clock.Time) {
 	c.renewDue = true
 }
 
-// renewAt returns when the next renewal is due. Renewals also detect a silent leader. So one is
-// sent every second while calls wait, and soon after an unanswered command.
+// renewAt returns when the next renewal is due: every second while calls wait, and soon after an
+// unanswered command, because renewals also detect a silent leader.
 func (c *Core) renewAt() clock.Time {
 	every := renewEvery(c.lease.ttl)
 	if c.waiting > 0 {
@@ -182,7 +181,7 @@ func (c *Core) SendFailed(now clock.Time) {
 const maxTerm = 1 << 56
 
 // redirected handles a voter's redirect: the answer to our question, the end of our attachment, or
-// late news for a client that had asked it.
+// late news for a client that had asked.
 func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.closed || r.Term > maxTerm {
 		return
@@ -196,7 +195,7 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	leader := nodeid.Endpoint{ID: r.Leader, Addr: string(r.Addr)}
 	switch {
 	case c.phase == Attached && r.Term == c.provenTerm && leader.ID == c.target.ID:
-		// It informs all clients that asked before it was ready; this one has asked again since.
+		// It informs all clients that asked before it was ready; this one has asked again.
 	case mine && known:
 		c.redirect(now, leader)
 	case mine:
@@ -209,9 +208,8 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// sessionGone starts over after the group has reported that the session is over. The end of a
-// session frees everything in it. Requests whose callers still wait are sent again under a new
-// session.
+// sessionGone starts over when the session is over, which frees everything in it. Waiting requests
+// are sent again under a new session.
 func (c *Core) sessionGone(now clock.Time) {
 	leader := c.target
 	if c.closing {
@@ -285,9 +283,8 @@ func (c *Core) finishClose() {
 	c.closed, c.phase, c.retryAt, c.askDue = true, Seeking, 0, false
 }
 
-// Leaving marks the session's instance as leaving in the group, now and on every later attachment.
-// Waiting and later calls end with ErrLeaving: a lock granted to one of them now would be left
-// behind.
+// Leaving marks the instance as leaving in the group, now and on every later attachment. Waiting
+// and later calls end with ErrLeaving: a lock granted now would be left behind.
 func (c *Core) Leaving(now clock.Time) {
 	c.begin(now)
 	if !c.leaving {

@@ -30,7 +30,7 @@ func (w *world) sends() *atomic.Int64 {
 	return n
 }
 
-// External inputs take effect at once, not only when the client would have noticed by itself.
+// External inputs take effect at once.
 func TestShellWhatAClientIsTold(t *testing.T) {
 	one, two, id := nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(100)
 	attached := func(w *world, c *Client) { // at once
@@ -146,8 +146,8 @@ func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 	})
 }
 
-// Commands that do not fit into one frame are sent in another at once, not together with the next
-// event, which may be the answer to the first frame.
+// Commands that do not fit into one frame follow in another at once, not with the next event, which
+// may be the answer to the first.
 func TestShellAllThatIsDueIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

@@ -110,8 +110,8 @@ func TestShellCloseInEveryState(t *testing.T) {
 	}
 }
 
-// Held locks are lost to their holders and not released in the group, since the code that held them
-// may still run.
+// Held locks are lost to their holders and not released in the group: the code that held them may
+// still run.
 func TestShellCloseKeepsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

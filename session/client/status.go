@@ -35,8 +35,8 @@ type Status struct {
 	Deadline clock.Time        // when every hold is lost unless a renewal is acknowledged before
 	Lease    LeaseState
 	Ended    SessionEnd // why the previous session is over
-	// GraceUntil is roughly when the grace of the group ends. Until then requests queue and nothing is
-	// granted. It is zero if the grace is over, or while the client is not attached.
+	// GraceUntil is roughly when the grace of the group ends; until then nothing is granted. Zero
+	// means that it is over, or that the client is not attached.
 	GraceUntil clock.Time
 	Requests   int // waiting, held, and unconfirmed releases
 	Waiting    int // calls that wait for an answer

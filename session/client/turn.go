@@ -17,12 +17,11 @@ type Outlets interface {
 	Publish(deadline clock.Time)
 	// Outcome passes on an outcome other than a loss.
 	Outcome(*Outcome)
-	// Send passes one frame to the transport, which owns the bytes afterwards. An error means that the
-	// frame will not be sent.
+	// Send is [Config].Send.
 	Send(to nodeid.Endpoint, renewals, commands []byte) error
 }
 
-// Nonces gives the core a nonce if it wants one. It is called before the inputs of a turn.
+// Nonces gives the core a nonce if it wants one, before the inputs of a turn.
 func (c *Core) Nonces(o Outlets) {
 	if c.WantsNonce() {
 		c.GiveNonce(o.Nonce())

@@ -18,8 +18,8 @@ import (
 
 var errNoLink = errors.New("no link")
 
-// world is a few clients and one or two keepers in a bubble, over a network of plain calls and a
-// log that commits at once.
+// world is a few clients and one or two keepers in a bubble, over plain calls and a log that
+// commits at once.
 type world struct {
 	t       *testing.T
 	clock   clock.Clock
