@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Config is what a Client needs. Changed, Watch and Logger may be nil; then nothing is logged. Only
-// the client's goroutine calls Send, Changed and Watch, and none may block.
+// Config is what a Client needs. All fields are required except Changed, Watch and Logger: nil
+// means none. Only the client's goroutine calls Send, Changed and Watch. They must not block.
 type Config struct {
 	Clock clock.Clock
 	TTL   time.Duration // the lease to ask for; the group may shorten it

@@ -60,8 +60,7 @@ func TestRaiseIsProposed(t *testing.T) {
 	}
 }
 
-// A change that the log refused stays due. It is lost with the term, and a request for another term
-// is ignored.
+// It is lost with the term, and a request for another term is ignored.
 func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -15,8 +15,8 @@ import (
 
 const benchTTL = 6 * time.Second
 
-// bench is a keeper core on a bench, with a real machine behind it. The test is its clock, its log
-// and its peers. It leads term 5 unless a test changes that.
+// bench is a keeper core and a real machine behind it. The test is its clock, its log and its
+// peers. It leads term 5 unless a test changes that.
 type bench struct {
 	t       *testing.T
 	core    *Core

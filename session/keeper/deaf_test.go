@@ -10,11 +10,11 @@ import (
 )
 
 // deafLimit is when a session must be over after its client stopped receiving: a TTL in which its
-// last received answer is still recent, a TTL of lease, and the checking interval of the keeper.
+// last received answer is recent, a TTL of lease, and the keeper's checking interval.
 const deafLimit = 2*benchTTL + 2*tickEvery
 
-// A waiting client that can send but not receive is granted the lock, and must not keep it: neither
-// by renewing on one attachment, nor by attaching again and again, as such a client does.
+// A waiting client that can send but not receive is granted the lock. It must not keep it, neither
+// by renewing nor by attaching again and again.
 func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {

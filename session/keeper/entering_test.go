@@ -36,8 +36,8 @@ func (b *bench) next(step int) {
 	b.leads()
 }
 
-// A new leader enters a bounded number of sessions in each turn, has the next turn at once, and
-// gives each session its full TTL from the beginning of the lead.
+// A new leader enters a bounded number of sessions in each turn, and gives each its full TTL from
+// the beginning of the lead.
 func TestALeadBeginsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 50, 7
@@ -213,9 +213,9 @@ func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	}
 }
 
-// BenchmarkLead measures the beginning of a lead with a million sessions, and the expiry of all of
-// them. Everything else has to wait for the longest turn. It is measured with the steps of a real
-// leader, and with a single step.
+// BenchmarkLead measures the beginning of a lead with a million sessions, and their expiry, with
+// the steps of a real leader and with a single step. Everything else has to wait for the longest
+// turn.
 func BenchmarkLead(b *testing.B) {
 	const million = 1_000_000
 	all := make([]lockfsm.SessionInfo, million)

@@ -140,9 +140,9 @@ func (k *Keeper) Receive(from nodeid.ID, renewals, commands []byte) {
 	k.ReceiveUnder(from, nil, renewals, commands)
 }
 
-// ReceiveUnder accepts one frame of a peer, in the order in which the frames came. rights are those
-// of the certificate of the connection on which it came; nil means a full instance. The bytes
-// belong to the keeper afterwards.
+// ReceiveUnder accepts one frame of a peer, in the order in which the frames came, and owns the
+// bytes afterwards. rights are those of the certificate of its connection; nil means a full
+// instance.
 func (k *Keeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
 }
@@ -158,8 +158,8 @@ func (k *Keeper) Role(r Role) { k.post(input{kind: inputRole, role: &r}) }
 // keeps l.Sessions.
 func (k *Keeper) Leads(l Leadership) { k.post(input{kind: inputLeads, leads: &l}) }
 
-// Confirmed reports that the round requested by Confirm is done and that everything committed
-// before it is applied, in order with Applied.
+// Confirmed reports that the round of Confirm is done and that everything committed before it is
+// applied, in order with Applied.
 func (k *Keeper) Confirmed(term, round uint64) {
 	k.post(input{kind: inputConfirmed, term: term, round: round})
 }
@@ -182,8 +182,7 @@ func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(input{kind: inputRaise, term: term, version: version})
 }
 
-// Applied accepts the result of an applied command, in the order of the log. It copies the result
-// before it returns.
+// Applied accepts the result of an applied command, in the order of the log, and copies it.
 func (k *Keeper) Applied(result *lockfsm.Result) {
 	k.put(func(b *inbox) { b.applied(result) })
 }
@@ -244,9 +243,9 @@ func (b *inbox) reset() {
 	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
 }
 
-// Left returns how much time the keeper gives each session if it receives nothing more from it.
-// Zero means that the session is unknown or that the keeper does not lead. Left waits for the
-// keeper's goroutine, and returns nil if that or ctx has ended.
+// Left returns how much time each session has if the keeper receives nothing more from it. Zero
+// means that the session is unknown or that the keeper does not lead. Left waits for the keeper's
+// goroutine, and returns nil if that or ctx has ended.
 func (k *Keeper) Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration {
 	q := &leftQuestion{sessions: sessions, answer: make(chan []time.Duration, 1)}
 	k.post(input{kind: inputLeft, left: q})
@@ -266,8 +265,7 @@ func (k *Keeper) Status() Status {
 	return k.status
 }
 
-// Close stops the keeper and waits for its goroutine. It notifies no peer. Close may be called more
-// than once.
+// Close stops the keeper and waits for its goroutine. It may be called more than once.
 func (k *Keeper) Close() {
 	k.mu.Lock()
 	k.closed = true
@@ -276,8 +274,8 @@ func (k *Keeper) Close() {
 	<-k.ended
 }
 
-// run is the goroutine that owns the core. It does not yield before a turn, as the other owners do:
-// the log and the senders gather its output.
+// run owns the core. It does not yield before a turn, as the other owners do: the log and the
+// senders gather its output.
 func (k *Keeper) run() {
 	defer close(k.ended)
 	alarm := clock.NewTimer(k.config.Clock)

@@ -142,8 +142,8 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.want(nodeidtest.ID(2), "ended 2 unknown")
 }
 
-// An instance that has learned everything about a session, even its nonce, as every voter has,
-// cannot attach it, open it or free its locks. Its holder does not notice the attempt.
+// An instance that knows all of a session, even its nonce, as every voter does, cannot attach it,
+// open it or free its locks. Its holder does not notice the attempt.
 func TestASessionIsNotStolen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -299,8 +299,7 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	}
 }
 
-// An expiry that was decided in one term is not proposed in another, and would have no effect
-// there.
+// And would have no effect there.
 func TestExpiryDiesWithItsTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

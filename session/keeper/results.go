@@ -186,8 +186,8 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 	}
 }
 
-// fired sends a session's client the new state of one of its requests. A client that is not
-// attached here learns it from its next Attach.
+// fired sends a client the new state of one of its requests. A client that is not attached here
+// learns it from its next Attach.
 func (k *Core) fired(c *lockfsm.Change) {
 	if a := k.attachments[c.Session]; a != nil && a.live {
 		k.tell(a, c)

@@ -22,8 +22,8 @@ func idleKeeper() *Keeper {
 	}}
 }
 
-// What a keeper accepts between two turns is bounded, for each peer and for all together. If the
-// counts went on from turn to turn, it would soon drop every frame of one peer, and then of all.
+// The bound is for one turn. If the counts went on from turn to turn, the keeper would soon drop
+// every frame of one peer, and then of all.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {

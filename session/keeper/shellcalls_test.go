@@ -223,8 +223,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 	}
 }
 
-// If the log or the transport refuses something once, the peer is told soon: its attachment ends,
-// and it may begin another.
+// The peer's attachment ends soon, and it may begin another.
 func TestShellWhatIsRefusedOnce(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for _, what := range []string{"propose", "reply"} {
