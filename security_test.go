@@ -55,7 +55,7 @@ func TestSecurityMistakesNameTheField(t *testing.T) {
 	}
 }
 
-// Refused before anything listens, with the field in the error.
+// The refusal comes before anything listens, and names the field.
 func TestDerivedSecretsAtStart(t *testing.T) {
 	guest, member := derived(t, "lock cron/*"), derived(t, "member")
 	join := []string{"127.0.0.1:1"}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Cuts the direction from the leader to a member for good; the member goes on calling. Within two
+// The direction from the leader to a member is cut for good; the member goes on calling. Within two
 // leases it owns nothing any more, and the others lose no session and no lock.
 func TestSimulationOfDeafness(t *testing.T) {
 	t.Parallel()

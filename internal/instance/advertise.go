@@ -33,7 +33,7 @@ const advertiseWithin = 2 * time.Second
 //
 //   - the configured address
 //   - a bind address that names a host
-//   - the address from which the hosts of Join are reached, which works if the machine has several
+//   - the address from which the hosts of Join are reached
 //   - the address of the machine's own host name, as in containers
 //   - the source address of the default route, unless it is public while the machine has a private
 //     one
@@ -95,7 +95,7 @@ func (f *addressFinder) find(ctx context.Context, c *Config) (netip.Addr, error)
 	return f.outward(all)
 }
 
-// usable reports whether others may be able to reach an address of an interface.
+// usable reports whether others may be able to reach an address.
 func (f *addressFinder) usable(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && (a.Is4() || !f.only4)
 }
@@ -168,7 +168,6 @@ func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip n
 	return ip
 }
 
-// outward returns the source address of the default route, or the only address of the machine.
 func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 	var texts []string
 	inside := false

@@ -17,8 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Config is mortise.Config after validation, with its defaults and without its secrets. Fields of
-// the same name mean the same in both.
+// Config is mortise.Config after validation, with its defaults and without its secrets.
 type Config struct {
 	Name, Cluster, Zone string
 	Bind, Advertise     string
@@ -68,8 +67,7 @@ type NodeEvent struct {
 	Err      error
 }
 
-// The values of NodeEvent.State, besides those of package session for leases and for the ends of
-// sessions.
+// The values of NodeEvent.State, besides those of package session.
 const (
 	stateAcknowledged = "acknowledged"
 	stateUnanswered   = "unanswered"
@@ -86,7 +84,7 @@ const (
 )
 
 // listen opens the port. A member and a node on its own serve nothing, so they get a listener
-// without a port: every user of the machine could connect to an open port.
+// without a port: every user of the machine could connect to an open one.
 func (c *Config) listen(e env) (net.Listener, error) {
 	if c.Self.Tier == credentials.Member {
 		return transport.Deaf(), nil

@@ -10,8 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file is the use of Config.Dir: the log of the replica, which raftlog writes, and the records
-// of package cluster.
+// This file is the use of Config.Dir: the replica's log, and the records of package cluster.
 
 func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	if c.Dir == "" {
@@ -24,8 +23,8 @@ func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	return dir, nil
 }
 
-// clusterRecord names the one record that holds all records of package cluster, so that every
-// change of them is atomic.
+// clusterRecord is the one record that holds all records of package cluster, so that every change
+// is atomic.
 const clusterRecord = "cluster"
 
 // records implements cluster.Records over a directory. It is not safe for concurrent use.
@@ -94,7 +93,6 @@ func (n *Instance) store(group, id uint64) (store raftlog.Store, fresh bool, err
 	return n.timed(watchedStore{store, n}), state.Empty(), nil
 }
 
-// logUnread records for Status that the log of this voter cannot be used, and logs it.
 func (n *Instance) logUnread(err error) {
 	n.unread.Store(&err)
 	if n.isDisk(err) {
@@ -125,8 +123,8 @@ func (n *Instance) dropLog() {
 	}
 }
 
-// Refused implements cluster.DurableHost. Everything here must stop: this directory may not be used
-// again, and another process may have the same raft ID.
+// Refused stops everything here: this directory may not be used again, and another process may have
+// the same raft ID.
 func (l life) Refused(err error) {
 	n := l.node()
 	n.client.Rebind(nil, nil)
@@ -138,8 +136,7 @@ func (l life) Refused(err error) {
 	n.fail(fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err))
 }
 
-// Unsaved implements cluster.DurableHost. An instance that cannot write to its directory must not
-// vote.
+// Unsaved ends the vote: an instance that cannot write to its directory must not vote.
 func (l life) Unsaved(err error) {
 	n := l.node()
 	n.diskFailed(DiskFailed, err)

@@ -125,7 +125,7 @@ func (n *Instance) diskFault() *DiskFault {
 }
 
 // diskFailed records a disk error that has ended this instance's vote, or a directory that is gone.
-// It logs one ERROR line for a failure; further errors that follow from it are logged as INFO.
+// It logs one ERROR line for a failure, and INFO lines for what follows from it.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
@@ -137,8 +137,7 @@ func (n *Instance) diskFailed(state DiskState, cause error) {
 	}
 }
 
-// diskCause returns the cause of an error, without the kinds of error before it and the advice
-// behind it.
+// diskCause returns the cause of an error, without the kinds before it and the advice behind it.
 func diskCause(err error) string {
 	text := err.Error()
 	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, storage.ErrLost} {
@@ -148,8 +147,8 @@ func diskCause(err error) string {
 	return text
 }
 
-// noteDisk records the fault for Status. first reports whether this is a new failure, news whether
-// the state is new.
+// noteDisk records the fault for Status. It reports whether this is a new failure, and whether the
+// state is new.
 func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
@@ -248,7 +247,7 @@ func (n *Instance) lookAtDisk(write bool) {
 	}
 }
 
-// watchedStore wraps a store on disk and marks its calls as under way, to detect a hang.
+// watchedStore marks the calls of a store on disk as under way, to detect a hang.
 type watchedStore struct {
 	raftlog.Store
 	node *Instance

@@ -152,7 +152,7 @@ func (n *Instance) reportSoon() {
 }
 
 // reportDisk sends the state of this instance's disk to all voters. It reports whether the leader
-// permits this instance to give up its vote.
+// lets this instance give up its vote.
 func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 	r := n.replica.Load()
 	removed := fault != nil && fault.State == DiskRemoved && r != nil
@@ -221,8 +221,8 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 }
 
 // mayYield reports whether an instance may give up its vote: this replica leads, and a majority is
-// left without that instance and all instances with a faulty disk. The report is stored before this
-// call, so if two of three voters lose their directories at once, both keep their votes.
+// left without that instance and all instances with a faulty disk. The report is stored before, so
+// if two of three voters lose their directories at once, both keep their votes.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {
@@ -254,8 +254,8 @@ func majorityOf(voters []uint64, left map[uint64]bool) bool {
 	return n > len(voters)/2
 }
 
-// yieldVote ends the replica of this instance, whose directory is gone, since it would acknowledge
-// what is not durable.
+// yieldVote ends the replica of this instance, whose directory is gone: it would acknowledge what
+// is not durable.
 func (n *Instance) yieldVote(fault *DiskFault) {
 	if r := n.replica.Load(); r != nil {
 		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, storage.ErrLost, fault.Cause))
@@ -274,8 +274,7 @@ func (n *Instance) replicaFailed(err error) {
 	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
 }
 
-// askDisks asks the leader for all faulty disks, for the health of the group. Without an answer it
-// returns those known here.
+// askDisks asks the leader for all faulty disks. Without an answer it returns those known here.
 func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {

@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file turns events of the other packages into NodeEvents. It runs on their owner goroutines,
-// so it only queues the calls of hooks.
+// This file turns events of other packages into NodeEvents. It runs on their owner goroutines, so
+// it only queues the hooks.
 
 // tell queues an event for the hook that pick returns, if there is one.
 func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
@@ -26,8 +26,7 @@ func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	}
 }
 
-// observer observes one session: the instance's, or one of the user's own. It belongs to the
-// goroutine of the session's client.
+// observer observes one session, on the goroutine of the session's client.
 type observer struct {
 	node *Instance
 	own  bool // of the user's own
@@ -103,8 +102,8 @@ type grantable struct {
 
 func (g *grantable) begin(now clock.Time) { g.began, g.since = now, now }
 
-// set stores whether locks can be granted from now on. It reports whether that has changed, and how
-// long the previous state lasted.
+// set stores whether locks can be granted. It reports whether that has changed, and how long the
+// previous state lasted.
 func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +118,7 @@ func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed
 	return lasted, true
 }
 
-// share returns the age of the instance, and for how much of that time locks could be granted.
+// share returns the age of the instance, and how much of it locks could be granted.
 func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,8 +129,7 @@ func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	return now.Sub(g.began), granted
 }
 
-// membersChanged returns the function that package cluster calls when the members change. Nil means
-// no hook.
+// membersChanged returns the function for cluster.Config.Changed. Nil means no hook.
 func (n *Instance) membersChanged() func(before, after []cluster.Member) {
 	if n.config.Hooks == nil || n.config.Hooks.Member == nil {
 		return nil

@@ -137,8 +137,7 @@ func (n *Instance) newHistory() *history.Recorder {
 	})
 }
 
-// prepare determines the address, opens the directory, and takes the key from it or makes a new
-// one.
+// prepare determines the address, opens the directory, and takes the key from it or makes one.
 func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) {
 	if n.address = listening.String(); !n.isMember() {
 		if n.address, err = advertised(ctx, &n.config, listening, n.env); err != nil {
@@ -201,8 +200,7 @@ func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 // cluster returns the cluster, or nil before it is started.
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
-// spawn runs f on a goroutine that Close waits for. Once the instance is closed it does not run f,
-// and returns false.
+// spawn runs f on a goroutine that Close waits for. Once the instance is closed it returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 
 // goroutines are those that this instance starts by spawn.
@@ -229,8 +227,8 @@ func (g *goroutines) end() {
 	g.all.Wait()
 }
 
-// Err returns nil while the instance can be used. After that it returns client.ErrClosed, or the
-// failure that ended it.
+// Err returns nil while the instance can be used, and then client.ErrClosed or the failure that
+// ended it.
 func (n *Instance) Err() error {
 	if err := n.failed.Load(); err != nil {
 		return *err

@@ -32,8 +32,8 @@ func (n *Instance) phaseChanged(phase client.Phase) {
 	}
 }
 
-// leaderKnown passes on to package cluster whether there is a leader, on which gossip and founding
-// depend.
+// leaderKnown passes on to package cluster whether there is a leader: gossip and founding depend on
+// it.
 func (n *Instance) leaderKnown() {
 	n.leading.mu.Lock() // so that reports stay in order; never held across a wait
 	defer n.leading.mu.Unlock()

@@ -102,8 +102,8 @@ func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.VoterStatus {
 
 func (n *Instance) now() time.Duration { return time.Duration(n.env.clock.Now()) }
 
-// leaver returns the state of this instance as a departure needs it. Held locks are not in it:
-// WaitReleased reports them.
+// leaver returns the state of this instance for a departure. Held locks are not in it: WaitReleased
+// reports them.
 func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	c, r := n.cluster(), n.replica.Load()
 	l := cluster.Leaver{Member: c != nil && c.Status().Phase == cluster.PhaseMember, TimeOver: ctx.Err() != nil}
@@ -144,8 +144,7 @@ func (n *Instance) Close() error {
 }
 
 // shut stops client, cluster, replica and port, in an order in which none needs one that is
-// stopped. A second call waits for the first. It does not use sync.Once, which would hold a lock
-// across the wait.
+// stopped. A second call waits for the first; sync.Once would hold a lock across that wait.
 func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone

@@ -10,8 +10,8 @@ import (
 
 const seldomEvery = time.Minute
 
-// seldom logs a warning about a repeating condition at most once in seldomEvery. The zero value is
-// ready to use. It is safe for concurrent use.
+// seldom logs a warning at most once in seldomEvery. The zero value is ready to use. It is safe for
+// concurrent use.
 type seldom struct{ last atomic.Int64 } // a clock.Time; zero means never
 
 func (s *seldom) warn(n *Instance, text string, args ...any) {

@@ -67,7 +67,7 @@ func (o *ownSessions) add(c *client.Client) error {
 			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	// again if record or targets have changed meanwhile: rebind or aim may have run before this Rebind
+	// again if rebind or aim has changed them meanwhile: it may have run before this Rebind
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []nodeid.Endpoint

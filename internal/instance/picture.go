@@ -72,8 +72,7 @@ func (p *picture) learn(id nodeid.ID, is InstanceName) {
 const votersKept = 64
 
 // names returns the names and zones of the replicas and of the instances that gossip sees. It keeps
-// those of the replicas for when gossip no longer sees them: operators look for names, not for
-// addresses.
+// those of the replicas for when gossip no longer sees them.
 func (p *picture) names(c *cluster.Status) InstanceNames {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +103,7 @@ func (n *Instance) names(c *cluster.Status) InstanceNames {
 	return n.known.names(c)
 }
 
-// Name returns the name of an instance, its ID if no name is known, or "" for the zero ID.
+// Name returns the name of an instance, its ID if that is unknown, or "" for the zero ID.
 func (p InstanceNames) Name(instance nodeid.ID) string {
 	if instance.IsZero() {
 		return ""

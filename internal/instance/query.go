@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file sends queries about locks to the leader, and answers them there. Package
-// internal/queries decides which are permitted, package internal/replica computes the answers.
+// This file sends queries about locks to the leader, and answers them there. Package queries
+// decides which are permitted, package replica computes the answers.
 
 // QueryOnce sends a query to the presumed leader.
 func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,

@@ -20,11 +20,11 @@ import (
 )
 
 // ownReplica makes an instance a voter or a learner. It is one replica of the log, its state
-// machine, and the keeper of the sessions, which is active while this replica leads. It begins with
-// the acceptance of a charter or the leader's Prepare. It ends with a restart in place, its
-// removal, its retirement, or the end of the node.
+// machine, and the keeper, which is active while this replica leads. It begins with a charter or
+// the leader's Prepare. It ends with a restart in place, its removal, its retirement, or the end of
+// the node.
 //
-// The methods of replica.Host run on the log's owner goroutine, which owns the fields marked so.
+// The methods of replica.Host run on the log's owner goroutine.
 type ownReplica struct {
 	node *Instance
 	*replica.View
@@ -68,9 +68,9 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 	return startReplica(n, c.Group, id, store, machine)
 }
 
-// joinReplica starts a replica under an ID that the group's leader has given to this instance. It
-// is empty, or what the directory has of it. If the log had begun and its files are missing,
-// opening it fails.
+// joinReplica starts a replica under an ID that the leader has given to this instance. It is empty,
+// or what the directory has of it. If the log had begun and its files are missing, opening it
+// fails.
 func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	store, fresh, err := n.store(group, id)
 	if err != nil {

@@ -57,8 +57,7 @@ func (n *Instance) AskDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk 
 	return n.askDisks(ctx, leader)
 }
 
-// KeepPage stores a page of the members, which must not be changed afterwards. first reports that
-// it is the first page.
+// KeepPage stores a page of the members, which must not be changed afterwards.
 func (n *Instance) KeepPage(page *query.MemberList, first bool) {
 	n.known.keep(n.env.clock.Now(), page, first)
 }
@@ -75,8 +74,7 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 // used. A token is the founding time shifted left by 21 bits, plus the number of changes since.
 func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
-// Leaderless returns for how long this instance has known no leader. Zero means that it knows one,
-// or never knew one.
+// Leaderless returns for how long no leader is known. Zero means that one is, or never was.
 func (n *Instance) Leaderless() time.Duration {
 	since := n.leading.without.Load()
 	if since == 0 {

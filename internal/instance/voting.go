@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file connects the log, the sessions and package cluster for changes of the voters: the
-// leader's view goes to package cluster, which decides, and its decisions go to the log.
+// This file passes the leader's view of the voters to package cluster, which decides, and its
+// decisions to the log.
 
 // peerLost reports to the log that the replicas of an instance are lost.
 func (r *ownReplica) peerLost(instance nodeid.ID) {
@@ -89,8 +89,8 @@ func (n *Instance) unusable(raft uint64, err error) {
 	}
 }
 
-// Removed implements cluster.Host. It reports the end of a replica that is not running, because it
-// could not be started or has retired.
+// Removed reports the end of a replica that is not running: it could not be started, or has
+// retired.
 func (l life) Removed(raft uint64) {
 	n := l.node()
 	if r := n.replica.Load(); r == nil || r.ID != raft {

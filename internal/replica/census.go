@@ -9,8 +9,7 @@ import (
 )
 
 // census counts the contents of all sessions' records. So a pass of the leader compares the few
-// different contents, not one record for each instance. The SessionIndex adds each record once and
-// removes it once.
+// different contents, not one record for each instance.
 type census struct {
 	contents  map[content]*tally
 	instances map[nodeid.ID]int     // the number of sessions that register that instance

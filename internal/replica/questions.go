@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Questions are the questions that a leader works on. Each is answered on the goroutine that owns
-// the state, after a round in which a majority has confirmed that the replica leads. So an answer
-// is never older than its question. Any goroutine may call Ask, Drop and Watching; the Core calls
-// the rest.
+// Questions are those that a leader works on. Each is answered on the goroutine that owns the
+// state, after a round in which a majority has confirmed that the replica leads. So an answer is
+// never older than its question. Any goroutine may call Ask, Drop and Watching; the Core calls the
+// rest.
 type Questions struct {
 	leader uint64 // raft ID of this replica
 
@@ -86,8 +86,8 @@ func (s *Questions) Idle(a *Asked) (*Answer, error) {
 // Watching returns the number of watches that wait for an event.
 func (s *Questions) Watching() int { return int(s.watching.Load()) }
 
-// take removes a question, so that only one goroutine answers it. It returns nil if its asker no
-// longer waits.
+// take removes a question, so that only one goroutine answers it. Nil means that its asker has
+// left.
 func (s *Questions) take(number uint64) *Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()

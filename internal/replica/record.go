@@ -44,7 +44,7 @@ type Record struct {
 	leaving bool // from its session, not part of the encoded record
 }
 
-// Named are the settings of a group in a small and comparable form.
+// Named are the settings of a group in a small form. Equal values name equal settings.
 type Named struct {
 	Replicas int `json:"replicas,omitempty"`
 	// fingerprint of the names, which could be too long for a record
@@ -71,7 +71,7 @@ func (r Record) Encode() []byte {
 }
 
 // DecodeRecord returns the zero record, which supports no rules and agrees to no settings, for
-// bytes that it cannot read, such as those of another build or library.
+// bytes that it cannot read.
 func DecodeRecord(b []byte) Record {
 	var r Record
 	if json.Unmarshal(b, &r) != nil {
@@ -129,8 +129,7 @@ func (p Proof) Vouch(record []byte) (capability [32]byte, ok bool) {
 	return capability, true
 }
 
-// Stamp writes into the record with which a peer opens a session what its certificate grants, in
-// place of what the peer claims.
+// Stamp writes into the record with which a peer opens a session what its certificate grants.
 func Stamp(rights *capability.Capability, record []byte) []byte {
 	r := DecodeRecord(record)
 	r.Guest, r.For, r.Tier = true, rights.For(), capability.TierOf(rights).String()

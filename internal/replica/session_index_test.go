@@ -101,8 +101,7 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 	}
 }
 
-// A caller that waits for a lock must not wait for a list of a hundred thousand sessions because
-// one has changed.
+// A caller that waits for a lock must not wait for a list of a hundred thousand sessions.
 func TestRegistryCostsWhatChanges(t *testing.T) {
 	var g SessionIndex
 	now := somebody{}
@@ -138,7 +137,7 @@ func bytesPerRun(f func()) uint64 {
 }
 
 // With founders a pass reads the instances that may vote, those that have a replica, and later
-// incarnations of their names. All others are in Others.
+// incarnations of their names.
 func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	var g SessionIndex
 	sessions := somebody{}

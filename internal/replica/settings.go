@@ -63,8 +63,8 @@ func (g Settings) Named() Named {
 	return s
 }
 
-// Encode returns what the state machine keeps. It returns nil if that exceeds
-// lockfsm.MaxSettingsBytes, as with many founders with very long names.
+// Encode returns what the state machine keeps. Nil means more than lockfsm.MaxSettingsBytes, as
+// with many founders with very long names.
 func (g Settings) Encode() []byte {
 	b, err := json.Marshal(g)
 	if err != nil || len(b) > lockfsm.MaxSettingsBytes { // strings and numbers always marshal

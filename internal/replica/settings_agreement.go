@@ -13,8 +13,8 @@ import (
 
 // SettingsAgreement is the leader's part in settings agreement. The leader proposes settings once
 // all instances that stay name them, and raises the version of the lock rules once all know it. The
-// cluster's owner goroutine computes it together with the facts for the voters. The zero
-// SettingsAgreement has proposed nothing.
+// cluster's owner goroutine computes it together with the facts for the voters. The zero value has
+// proposed nothing.
 type SettingsAgreement struct { // what was proposed last, and when
 	term  uint64
 	blob  []byte // settings to adopt

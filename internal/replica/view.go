@@ -12,8 +12,7 @@ import (
 )
 
 // View is what the other parts of an instance see of its replica. The log's owner goroutine writes
-// it, in a Core, and any goroutine may read it. An instance without a replica has a nil View, which
-// has no place in any configuration.
+// it, in a Core, and any goroutine may read it. An instance without a replica has a nil View.
 type View struct {
 	Group, ID uint64 // of the replica
 
@@ -123,8 +122,8 @@ func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	return v != nil && Names(v.Configuration(), raft, instance)
 }
 
-// Place returns the place of the instance behind a raft ID: by the address book, or by the
-// configuration for a replica that was added a moment ago.
+// Place returns the instance behind a raft ID: by the address book, or by the configuration for a
+// replica that was added a moment ago.
 func (v *View) Place(book Book, raft uint64) founding.Voter {
 	m, ok := book.Voter(raft)
 	if ok || v == nil {
@@ -141,8 +140,7 @@ func (v *View) Leader(book Book) founding.Voter {
 	return v.Place(book, v.Role().Leader)
 }
 
-// LeaderOr returns the Leader, or attached, the leader of the session here, if the replica knows
-// none.
+// LeaderOr returns the Leader, or attached, the leader of the session here, if none is known.
 func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 	if m := v.Leader(book); !m.Instance.IsZero() {
 		return target(m)
@@ -150,9 +148,9 @@ func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 	return attached
 }
 
-// KnowsLeader reports whether the instance knows a leader, through its replica or through its
-// attached session. A replica that has just been prepared, or was removed, hears of no leader
-// although the group is well.
+// KnowsLeader reports whether the instance knows a leader, through its replica or its attached
+// session. A replica that has just been prepared, or was removed, hears of no leader although the
+// group is well.
 func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
 
 // Targets returns the instances of some replicas as the sessions need them.

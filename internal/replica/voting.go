@@ -10,11 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file translates between the log and package voters: what the log reports of the replicas
-// becomes facts, and a decision becomes a change for the log.
+// This file translates between the log and package voters: the log's view of the replicas becomes
+// facts, and a decision becomes a change for the log.
 
-// Placed decodes the places of a configuration's replicas. A replica whose place cannot be decoded
-// has only its raft ID.
+// Placed decodes the places of a configuration's replicas. One that cannot be decoded has only its
+// raft ID.
 func Placed(c *raftlog.Configuration) []founding.Voter {
 	list := make([]founding.Voter, 0, len(c.Members))
 	for _, m := range c.Members {

@@ -60,7 +60,7 @@ func TestRaiseIsProposed(t *testing.T) {
 	}
 }
 
-// It is lost with the term, and a request for another term is ignored.
+// A change is lost with the term, and a request for another term is ignored.
 func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

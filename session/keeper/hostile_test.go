@@ -82,7 +82,7 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	b.want(nodeidtest.ID(1), "attached 1 done")
 }
 
-// Neither by many requests nor by keeping sessions alive across leaders.
+// One instance cannot use up the sessions of the group, by many requests or across leaders.
 func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

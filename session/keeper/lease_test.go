@@ -299,7 +299,7 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	}
 }
 
-// And would have no effect there.
+// An expiry is not proposed in another term than its own, where it would have no effect.
 func TestExpiryDiesWithItsTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
