@@ -23,19 +23,19 @@ type Config struct {
 	// unique in the cluster. 1 to 128 bytes. Default: the host name.
 	Name string
 
-	// Cluster separates the clusters of one network: an instance talks only to its own. It need not be
-	// secret. 1 to 128 bytes. Default: "mortise".
+	// Cluster separates the clusters of one network: an instance talks only to its own. It need not
+	// be secret. 1 to 128 bytes. Default: "mortise".
 	Cluster string
 
-	// Bind is the address to listen on, host:port. One TCP port carries all traffic. Default: ":7947"
-	// with Join. Without Join the node does not listen unless Bind is set, for example for
-	// cmd/mortise. An address other than a loopback address needs Secret, TLS, TLSFiles or Insecure.
-	// Without them a loopback address is open to every user of this machine.
+	// Bind is the address to listen on, host:port. One TCP port carries all traffic. Default:
+	// ":7947" with Join. Without Join the node does not listen unless Bind is set, for example for
+	// cmd/mortise. An address other than a loopback address needs Secret, TLS, TLSFiles or
+	// Insecure. Without them a loopback address is open to every user of this machine.
 	Bind string
 
 	// Advertise is the address, host:port, at which others reach this instance. Default: Bind if it
-	// names a host. Otherwise an address of this machine with the port of Bind: the source address of
-	// connections to the hosts of Join, or the address of the host name, or the machine's only
+	// names a host. Otherwise an address of this machine with the port of Bind: the source address
+	// of connections to the hosts of Join, or the address of the host name, or the machine's only
 	// address. Start fails rather than guess among several.
 	Advertise string
 
@@ -48,18 +48,19 @@ type Config struct {
 	// A file is read again when it has changed. Replace it by renaming a new one, or a half-written
 	// list may be used for a moment.
 	//
-	// Entries are resolved forever, with jitter: every second without a leader, every ten seconds with
-	// one. The list may contain this instance. An entry without addresses blocks nothing; one that
-	// cannot be resolved blocks the founding of a group. On Kubernetes, set publishNotReadyAddresses
-	// on the headless Service: no pod is ready before the group is founded. With Join or JoinFunc,
-	// exactly one of Replicas and Founders is required. Default: none, a node on its own.
+	// Entries are resolved forever, with jitter: every second without a leader, every ten seconds
+	// with one. The list may contain this instance. An entry without addresses blocks nothing; one
+	// that cannot be resolved blocks the founding of a group. On Kubernetes, set
+	// publishNotReadyAddresses on the headless Service: no pod is ready before the group is
+	// founded. With Join or JoinFunc, exactly one of Replicas and Founders is required. Default:
+	// none, a node on its own.
 	Join []string
 
-	// JoinFunc returns further addresses, host:port each, from a discovery API of your own. It may be
-	// used with Join or instead of it. One goroutine calls it every two seconds without a leader and
-	// every ten seconds with one. It must return when its context ends: after two seconds, or when the
-	// node closes. While it fails or panics, no group is founded, and the addresses of its last
-	// successful call stay in use. Default: none.
+	// JoinFunc returns further addresses, host:port each, from a discovery API of your own. It may
+	// be used with Join or instead of it. One goroutine calls it every two seconds without a leader
+	// and every ten seconds with one. It must return when its context ends: after two seconds, or
+	// when the node closes. While it fails or panics, no group is founded, and the addresses of its
+	// last successful call stay in use. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
 	// Replicas is how many instances you run, all of them, for a fleet of fixed size. A group is
@@ -76,20 +77,20 @@ type Config struct {
 	// loss of a minority of them. Default: 3.
 	Voters int
 
-	// Zone names the failure domain of this instance. Voters are spread over zones. At most 64 bytes.
-	// Default: "".
+	// Zone names the failure domain of this instance. Voters are spread over zones. At most 64
+	// bytes. Default: "".
 	Zone string
 
 	// Dir is a directory for this instance's part of the replicated state: every voter writes each
 	// change there before it counts. So a service survives the loss of a majority of the voters
-	// without a pause. Each instance needs its own directory, on a disk of its own machine. Default:
-	// "", in memory. A voter in memory that restarts is a new instance, which is given the vote of its
-	// former self.
+	// without a pause. Each instance needs its own directory, on a disk of its own machine.
+	// Default: "", in memory. A voter in memory that restarts is a new instance, which is given the
+	// vote of its former self.
 	Dir string
 
-	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status and
-	// in Health. Measured on Linux only. Default: 64 MiB, eight segments of the log. Negative means no
-	// warning.
+	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
+	// and in Health. Measured on Linux only. Default: 64 MiB, eight segments of the log. Negative
+	// means no warning.
 	DirFreeBytes int64
 
 	// SessionTTL is how long the locks of an instance outlive its last renewal. 1 s to 10 min.
@@ -97,65 +98,67 @@ type Config struct {
 	// later with a higher value gets the group's, with a warning.
 	SessionTTL time.Duration
 
-	// Grace is how long a newly founded group only queues requests, so that every hold of an earlier
-	// group is over before the first grant. At least SessionTTL, at most 1 h. Default: 0, the largest
-	// TTL. Negative means none, for tests and for a first deployment.
+	// Grace is how long a newly founded group only queues requests, so that every hold of an
+	// earlier group is over before the first grant. At least SessionTTL, at most 1 h. Default: 0,
+	// the largest TTL. Negative means none, for tests and first deployments, which have no earlier
+	// group.
 	Grace time.Duration
 
-	// MaxSessionBytes bounds the memory of one voter for the locks, waiters and values of one session:
-	// the node's, or one of [Node.NewSession]. Each item is charged its worst case, including its
-	// copies in snapshots and in the log: 608 bytes for a request that holds or waits; another 192 if
-	// it has an owner, a value, labels, several keys or a delay; another 352 and 256 for each further
-	// key; and 6 for each byte of keys, values and labels. A request beyond the budget fails with
-	// ErrNoRoom. 1 MiB to 1 TiB, at most MaxGroupBytes. Default: 64 MiB, about 95,000 locks of 16-byte
-	// keys.
+	// MaxSessionBytes bounds the memory of one voter for the locks, waiters and values of one
+	// session: the node's, or one of [Node.NewSession]. Each item is charged its worst case,
+	// including its copies in snapshots and in the log: 608 bytes for a request that holds or
+	// waits; another 192 if it has an owner, a value, labels, several keys or a delay; another 352
+	// and 256 for each further key; and 6 for each byte of keys, values and labels. A request
+	// beyond the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most MaxGroupBytes. Default: 64
+	// MiB, about 95,000 locks of 16-byte keys.
 	MaxSessionBytes int64
 
-	// MaxGroupBytes bounds the memory of one voter for all sessions, locks, waiters, values and data.
-	// To the charges of MaxSessionBytes it adds 1,024 bytes for a session and 6 for each byte of its
-	// instance's description, and 544 for data and 6 for each of its bytes. A sixteenth is reserved
-	// for sessions, so that an instance that restarts finds room. With the default a voter stays below
-	// 1 GiB in the worst case. Both budgets belong to the group, like SessionTTL: it begins with the
-	// defaults and adopts other values once all its instances name them. 1 MiB to 1 TiB. Default: 256
-	// MiB, about 350,000 locks of 16-byte keys, or MaxSessionBytes if that is more.
+	// MaxGroupBytes bounds the memory of one voter for all sessions, locks, waiters, values and
+	// data. To the charges of MaxSessionBytes it adds 1,024 bytes for a session and 6 for each byte
+	// of its instance's description, and 544 for data and 6 for each of its bytes. A sixteenth is
+	// reserved for sessions, so that an instance that restarts finds room. With the default a voter
+	// stays below 1 GiB in the worst case. Both budgets belong to the group, like SessionTTL: it
+	// begins with the defaults and adopts other values once all its instances name them. 1 MiB to 1
+	// TiB. Default: 256 MiB, about 350,000 locks of 16-byte keys, or MaxSessionBytes if that is
+	// more.
 	MaxGroupBytes int64
 
 	// Secret turns on encryption: every instance derives from it the cluster's own authority and
-	// issues itself a certificate, so every connection is mutual TLS 1.3 without a PKI. Make one with
-	// `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if it is
-	// estimated at 128 bits or more, and costs 40 ms at the start. The root secret is the same on all
-	// instances that found or vote, and its holders are trusted with every lock. A secret derived with
-	// -member starts an instance that may lock everything but never founds, votes or serves. For
-	// secrets with other rights see ErrGuestSecret. Default: none.
+	// issues itself a certificate, so every connection is mutual TLS 1.3 without a PKI. Make one
+	// with `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if it is
+	// estimated at 128 bits or more, and costs 40 ms at the start. The root secret is the same on
+	// all instances that found or vote, and its holders are trusted with every lock. A secret
+	// derived with -member starts an instance that may lock everything but never founds, votes or
+	// serves. For secrets with other rights see ErrGuestSecret. Default: none.
 	Secret string
 
-	// OldSecrets are accepted beside a root Secret while it is changed by rolling deployments: add the
-	// new secret here on all instances, then swap the two, then drop the old one. Secrets derived from
-	// a secret are accepted while it stands in Secret or here. At most 8.
+	// OldSecrets are accepted beside a root Secret while it is changed by rolling deployments: add
+	// the new secret here on all instances, then swap the two, then drop the old one. Secrets
+	// derived from a secret are accepted while it stands in Secret or here. At most 8.
 	OldSecrets []string
 
-	// TLS replaces Secret if you run your own PKI. It needs certificates valid for both sides, and the
-	// authorities (RootCAs and ClientCAs) that issue peers' certificates. TLS 1.3, and a certificate
-	// and a name on both sides, are enforced. Set TLSPeers, or ServerName if all instances'
-	// certificates carry one name, or VerifyConnection, which then alone decides which peers are
-	// instances. Default: none.
+	// TLS replaces Secret if you run your own PKI. It needs certificates valid for both sides, and
+	// the authorities (RootCAs and ClientCAs) that issue peers' certificates. TLS 1.3, and a
+	// certificate and a name on both sides, are enforced. Set TLSPeers, or ServerName if all
+	// instances' certificates carry one name, or VerifyConnection, which then alone decides which
+	// peers are instances. Default: none.
 	TLS *tls.Config
 
-	// TLSFiles is TLS from files, which are read again when they change. It needs TLSPeers or its own
-	// ServerName. Default: none.
+	// TLSFiles is TLS from files, which are read again when they change. It needs TLSPeers or its
+	// own ServerName. Default: none.
 	TLSFiles TLSFiles
 
-	// TLSPeers are the names that only instances' certificates carry, for TLS and TLSFiles: DNS names
-	// or SPIFFE IDs (spiffe://trust.domain/path). The holder of such a certificate is an instance,
-	// trusted with every lock. Both sides refuse a certificate with no name of TLSPeers or TLSGuests.
-	// Names are compared literally: a wildcard in a certificate matches only if it is listed. List two
-	// names during a rename. Default: the ServerName of TLS or TLSFiles.
+	// TLSPeers are the names that only instances' certificates carry, for TLS and TLSFiles: DNS
+	// names or SPIFFE IDs (spiffe://trust.domain/path). The holder of such a certificate is an
+	// instance, trusted with every lock. Both sides refuse a certificate with no name of TLSPeers
+	// or TLSGuests. Names are compared literally: a wildcard in a certificate matches only if it is
+	// listed. List two names during a rename. Default: the ServerName of TLS or TLSFiles.
 	TLSPeers []string
 
 	// TLSGuests are the names in certificates of programs that are not instances, for TLS and
-	// TLSFiles, with their rights: one per line, as in "lock cron/*\nread cron/*", or "member", or a
-	// whole capability text of mortise secret. Such a program only dials. The lists must be equal on
-	// all instances. Default: none.
+	// TLSFiles, with their rights: one per line, as in "lock cron/*\nread cron/*", or "member", or
+	// a whole capability text of mortise secret. Such a program only dials. The lists must be equal
+	// on all instances. Default: none.
 	TLSGuests map[string]string
 
 	// Insecure allows an address other than a loopback address without Secret, TLS or TLSFiles.
@@ -165,14 +168,15 @@ type Config struct {
 	// History receives the record from which the judge decides later whether the cluster kept its
 	// promises: a line of JSON for every call of Lock, TryLock, Do and Unlock here, for every lost
 	// lock, and, while this instance votes, for every lock that the group grants or ends. The lines
-	// contain keys, tokens and instance names in clear. docs/CORRECTNESS.md explains how to judge the
-	// files of all instances. One goroutine writes whole lines in order, and no call waits for it. If
-	// the writer is too slow, lines are dropped: Close then returns an error, and the judge counts the
-	// calls as unknown. The writer is not closed. Recording costs about a microsecond per line and a
-	// goroutine per held lock. Default: nil, no recording.
+	// contain keys, tokens and instance names in clear. docs/CORRECTNESS.md explains how to judge
+	// the files of all instances. One goroutine writes whole lines in order, and no call waits for
+	// it. If the writer is too slow, lines are dropped: Close then returns an error, and the judge
+	// counts the calls as unknown. The writer is not closed. Recording costs about a microsecond
+	// per line and a goroutine per held lock. Default: nil, no recording.
 	History io.Writer
 
-	// Hooks are called for metrics and traces. adapters/mortiseotel has a ready set. Nil means none.
+	// Hooks are called for metrics and traces. adapters/mortiseotel has a ready set. Nil means
+	// none.
 	Hooks *Hooks
 
 	// Logger receives a few lines: changes of state, and what the node waits for. Default:

@@ -62,7 +62,7 @@
 // # Cancellation
 //
 // A context bounds waiting. If it ends, the call returns at once, even without a quorum. The error
-// names what the call waited for, and its place in the queue is given up in the background.
+// names what the call waited for. The place in the queue is given up in the background.
 // [Lock.Unlock] releases even if its context has already ended.
 //
 // # Failure

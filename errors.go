@@ -96,9 +96,9 @@ type HeldError struct {
 	Key     string
 	Holder  string            // Name of the instance that holds it, or its ID if it has given no name
 	Token   Token             // of the present hold
-	Since   time.Time         // when it was granted, by the leader's wall clock; for display, not for comparison
+	Since   time.Time         // when it was granted, by the leader's wall clock; for display only
 	Waiters int               // how many wait behind the holder
-	Value   string            // when it was granted, by the leader's wall clock; for display only
+	Value   string            // Request.Value of the holder
 	Labels  map[string]string // Request.Labels of the holder
 	Session string            // ID of the holder's session: two incarnations of one instance have different ones
 

@@ -41,8 +41,8 @@ type Standing struct {
 
 	Token Token     // of the hold; zero if it waits
 	Since time.Time // when it was granted, by the leader's wall clock; zero if it waits
-	// Left is the time until its session ends if its instance sends nothing more. Zero if the leader
-	// does not know it, for example right after its election.
+	// Left is the time until its session ends if its instance sends nothing more. Zero if the
+	// leader does not know it, for example right after its election.
 	Left time.Duration
 
 	Expired     bool     // its session has expired, and only Request.LockDelay keeps the lock, for Left
@@ -50,8 +50,8 @@ type Standing struct {
 	Permits, Of int      // Request.Permits and Of
 	Keys        []string // all keys of the request, if there are several
 
-	// WaitsFor is the index in Queue of the request directly before it, for which it waits. It is -1
-	// if it holds the lock, or waits for another of its keys, or only for the end of the grace.
+	// WaitsFor is the index in Queue of the request directly before it, for which it waits. It is
+	// -1 if it holds the lock, or waits for another of its keys, or only for the end of the grace.
 	WaitsFor int
 }
 
@@ -129,8 +129,8 @@ type SessionInfo struct {
 	Leaving bool // its instance is about to leave
 	Expired bool // it has expired, and only Request.LockDelay or Lock.Detach keeps locks in it
 
-	// Since is when its instance became a member, or its guest began, by the clock there. Zero if not
-	// reported.
+	// Since is when its instance became a member, or its guest began, by the clock there. Zero if
+	// not reported.
 	Since   time.Time
 	Held    int // how many keys it holds
 	Waiting int // how many keys it waits for
@@ -281,8 +281,8 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // as [Node.Get] or an earlier Put returned it. Revision 0 means that the key has no data. Put
 // returns the new revision. Empty data removes the data; the new revision is 0 then. Put ignores
 // locks. If several callers put at the same revision, exactly one succeeds and the others fail with
-// ErrConflict. Put fails with ErrNoRoom if 16,384 keys have data, or if the group's budget
-// (Config.MaxGroupBytes) has no room.
+// ErrConflict. At most 16,384 keys can have data. Beyond that, or if the group's budget
+// (Config.MaxGroupBytes) has no room, Put fails with ErrNoRoom.
 //
 // After any other error, as when ctx ends, the change may have taken effect, or may take effect
 // later; a Get does not settle that. To settle it, put once more at the same revision, and on

@@ -26,7 +26,7 @@ type Node struct {
 	config Config // without secrets
 
 	engine *instance.Instance
-	// Set after the engine's start, so callbacks of the engine must not use them.
+	// These two are set after the engine's start, so its callbacks must not use them.
 	client *client.Client
 	trace  *trace.Tracer // nil without observers
 
@@ -112,9 +112,9 @@ func (n *Node) Close() error { return n.engine.Close() }
 
 // Recover abandons a group whose majority is lost for good; Status.Group shows its ID. It is
 // manual, because no program can know that the missing voters will not come back. Call it on every
-// remaining instance of that group, which ends its locks and forgets the group. As soon as all
-// instances that Founders or Replicas ask for are reachable (start new instances in the places of
-// the lost ones), they found the next group. Its tokens are above all that any of them has seen,
+// remaining instance of that group. Each of them ends its locks and forgets the group. As soon as
+// all instances that Founders or Replicas ask for are reachable (start new instances in the places
+// of the lost ones), they found the next group. Its tokens are above all that any of them has seen,
 // and it grants nothing until its grace is over. Members of the old group that are met later join
 // it by themselves.
 //

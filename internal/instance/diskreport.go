@@ -24,6 +24,7 @@ import (
 // silence. So it reports the fault to every voter, every two seconds until it is over. Then a new
 // leader knows it at once, and all voters know it while no leader can be elected.
 
+// FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
 	Name     string
 	Instance string

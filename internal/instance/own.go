@@ -27,6 +27,7 @@ func (n *Instance) Open(ttl time.Duration) (*client.Client, error) {
 	return own, nil
 }
 
+// Drop closes a session of the user's own.
 func (n *Instance) Drop(c *client.Client) {
 	n.own.drop(c)
 	c.Close()

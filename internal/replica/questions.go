@@ -25,8 +25,10 @@ type Questions struct {
 	watchers []*Asked     // waiting for an event; owned by the log's owner goroutine
 }
 
+// NewQuestions returns the Questions of the replica with that raft ID.
 func NewQuestions(raft uint64) *Questions { return &Questions{leader: raft, last: raft >> 2} }
 
+// Asked is a question under way. Its asker waits for Done.
 type Asked struct {
 	Number uint64 // of its round, without QuestionRound, or of its command
 

@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// bench is a client core whose clock, shell and group is the test. Three voters are its targets;
-// unless a test changes that, voter 1 leads.
+// bench is a client core. The test is its clock, its shell and its group. Three voters are its
+// targets; unless a test changes that, voter 1 leads.
 type bench struct {
 	t        *testing.T
 	core     *Core

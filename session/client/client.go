@@ -159,6 +159,7 @@ func (c *Client) slot() chan struct{} {
 	return make(chan struct{}, 1)
 }
 
+// Status describes the client. The state of the lease is as of the call.
 func (c *Client) Status() Status {
 	c.mu.Lock()
 	s := c.status

@@ -28,7 +28,7 @@ func TestOpenCountsFromFirstSending(t *testing.T) {
 	}
 }
 
-// Otherwise the client would attach to the wrong instance.
+// From another instance the client would attach to the wrong one.
 func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

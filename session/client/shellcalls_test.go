@@ -314,7 +314,7 @@ func TestShellWaitersEnd(t *testing.T) {
 	})
 }
 
-// Also for a client that has run for a long time.
+// The client may have run for a long time.
 func TestShellWatchIsToldOfJeopardy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, nodeidtest.ID(1))
