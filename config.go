@@ -200,7 +200,6 @@ type TLSFiles struct {
 // defaultPort is next to 7946, the port of other gossip tools.
 const defaultPort = "7947"
 
-// withDefaults returns a copy with every zero value replaced by its default.
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		c.Name, _ = os.Hostname() // validate refuses an empty name

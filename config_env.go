@@ -139,7 +139,6 @@ func (e environment) oldSecrets() []string {
 	return list
 }
 
-// guests reads a file of names and rights.
 func (e environment) guests() map[string]string {
 	path := e.Text("TLS_GUESTS_FILE")
 	if path == "" {

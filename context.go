@@ -104,7 +104,6 @@ func (l *Lock) first() *Lock {
 	return l
 }
 
-// covers reports whether a holder of l has what r asks for.
 func (l *Lock) covers(r *Request) bool {
 	permits, of := l.hold.Terms()
 	if r.Resume != 0 || r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
@@ -132,7 +131,6 @@ func (l *Lock) enter() bool {
 	return true
 }
 
-// The ways in which a handle ended.
 const (
 	handleIsLeft uint32 = iota + 1 // other handles hold the lock
 	handleWasLast

@@ -215,7 +215,6 @@ func deadlockError(e *client.DeadlockError) *DeadlockError {
 	return d
 }
 
-// ownError turns an error about a missing right into one of this package.
 func ownError(err error) error {
 	var denied *session.NotAllowedError
 	if errors.As(err, &denied) {

@@ -208,7 +208,6 @@ func (r *Request) kind() LockKind {
 	return LockExclusive
 }
 
-// first returns the key that names the lock.
 func (r *Request) first() string {
 	key := r.Key
 	for i, k := range r.Keys {

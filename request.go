@@ -227,7 +227,6 @@ func (r *Request) badKeys() error {
 	return nil
 }
 
-// maxMarkBytes bounds a mark of Hooks.Mark.
 const maxMarkBytes = 64
 
 // marked adds the mark to a request. It drops a mark that is too long or does not fit: a trace link

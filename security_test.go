@@ -19,7 +19,6 @@ const (
 	secretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
 )
 
-// derived returns a secret derived from secretA for the label of the tests.
 func derived(t *testing.T, words ...string) string {
 	t.Helper()
 	c, err := capability.Build("cron-host", time.Time{}, words...)

@@ -254,7 +254,6 @@ func (r *Reply) decode(f *fields) {
 	}
 }
 
-// name reads the session and the epoch of an attachment.
 func (r *Reply) name(f *fields) {
 	r.Session, r.Epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
 }

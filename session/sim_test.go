@@ -62,7 +62,6 @@ type sim struct {
 	conns  map[[2]nodeid.ID]*simConn
 	faults bool
 
-	// The log.
 	term    uint64
 	leader  int
 	log     []simEntry
@@ -175,7 +174,6 @@ func (n *simNode) clock() clock.Time {
 	return clock.Time(float64(n.s.now)*n.rate) + clock.Time(n.origin)
 }
 
-// global returns when the node's clock reaches t.
 func (n *simNode) global(t clock.Time) time.Duration {
 	return time.Duration(float64(t-clock.Time(n.origin)) / n.rate)
 }

@@ -48,7 +48,6 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 	})
 }
 
-// learn tells a voter of a term, if the term is new to it.
 func (n *simNode) learn(term uint64, leader int) {
 	role := keeper.Role{Term: term, Leading: n.id == nodeidtest.ID(uint64(leader+1))}
 	if leader >= 0 {

@@ -64,7 +64,6 @@ func (f *fields) uvarint() uint64 {
 	return v
 }
 
-// count reads a number that must fit a positive int64.
 func (f *fields) count() int64 {
 	v := f.uvarint()
 	if v > math.MaxInt64 {
@@ -84,7 +83,7 @@ func (f *fields) octet() byte {
 	return v
 }
 
-// bytes reads n bytes without copying them.
+// bytes does not copy.
 func (f *fields) bytes(n uint64) []byte {
 	if n > uint64(len(f.b)) {
 		f.bad, f.b = true, nil

@@ -95,7 +95,6 @@ func (f *addressFinder) find(ctx context.Context, c *Config) (netip.Addr, error)
 	return f.outward(all)
 }
 
-// usable reports whether others may be able to reach an address.
 func (f *addressFinder) usable(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && (a.Is4() || !f.only4)
 }

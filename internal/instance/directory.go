@@ -113,7 +113,6 @@ func (n *Instance) onlyVoter(c cluster.Status) bool {
 	return !slices.ContainsFunc(c.Voters, other)
 }
 
-// dropLog ends the log of a raft ID that this instance has given up.
 func (n *Instance) dropLog() {
 	if n.dir == nil {
 		return

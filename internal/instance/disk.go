@@ -53,7 +53,6 @@ func DiskWords(state DiskState) string {
 	return "its disk is " + string(state)
 }
 
-// remedy returns what an operator must do about a state.
 func remedy(state DiskState) string {
 	switch state {
 	case DiskFailed:
@@ -100,7 +99,6 @@ func (n *Instance) during(call diskCall, f func() error) error {
 	return f()
 }
 
-// hungFor returns for how long the oldest call under way has not returned.
 func (d *diskWatch) hungFor(now clock.Time) (longest time.Duration) {
 	for i := range d.began {
 		if began := d.began[i].Load(); began != 0 {

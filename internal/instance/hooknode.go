@@ -16,7 +16,6 @@ import (
 // This file turns events of other packages into NodeEvents. It runs on their owner goroutines, so
 // it only queues the hooks.
 
-// tell queues an event for the hook that pick returns, if there is one.
 func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	if n.config.Hooks == nil {
 		return

@@ -194,10 +194,8 @@ func (n *Instance) startCluster() error {
 	return nil
 }
 
-// instance returns the ID of the present incarnation.
 func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 
-// cluster returns the cluster, or nil before it is started.
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
 // spawn runs f on a goroutine that Close waits for. Once the instance is closed it returns false.

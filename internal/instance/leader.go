@@ -23,7 +23,6 @@ type lead struct {
 	term     uint64
 }
 
-// phaseChanged is called by the client when its phase changes.
 func (n *Instance) phaseChanged(phase client.Phase) {
 	n.leading.attached.Store(phase == client.Attached)
 	n.leaderKnown()

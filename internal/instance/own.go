@@ -55,7 +55,6 @@ func (o *ownSessions) list() []*client.Client {
 	return slices.Clone(o.all)
 }
 
-// add adds a new client, and binds it if the node is in a group.
 func (o *ownSessions) add(c *client.Client) error {
 	o.mu.Lock()
 	switch {

@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// record returns the description of this instance with which it opens its session.
 func (n *Instance) record() []byte {
 	instance := n.instance().String()
 	if n.isMember() {

@@ -129,7 +129,6 @@ func (n *Instance) voterIs(from transport.Identity) bool {
 	return c != nil && from.Peer.Tier == capability.Root && n.view().Speaks(c, from.Raft, from.Instance)
 }
 
-// view returns the view of the replica here, or nil if there is none.
 func (n *Instance) view() *replica.View { return n.replica.Load().view() }
 
 func (r *ownReplica) view() *replica.View {
@@ -151,7 +150,6 @@ func (n *Instance) answers() transport.Services {
 	}
 }
 
-// submit sends frames of a client to a voter's keeper.
 func (n *Instance) submit(to nodeid.Endpoint, renewals, commands []byte) error {
 	if to.ID != n.instance() {
 		if len(renewals) > 0 {

@@ -155,7 +155,6 @@ func agree(group, own Settings, registered *census, longest time.Duration) agree
 	return a
 }
 
-// disagree records which instances name another value than the group's.
 func (a *agreement) disagree(i setting, group Settings, registered *census, why string) {
 	d := disagreement{Setting: group.Named().names()[i], Group: group.Named().texts()[i], Why: why}
 	if registered.all(func(c content) bool { return c.settings.texts()[i] == d.Group }) {

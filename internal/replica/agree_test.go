@@ -266,7 +266,6 @@ func TestTheTTLInForceIsTheMachines(t *testing.T) {
 	}
 }
 
-// Founders are equal in any order, and different lists have different fingerprints.
 func TestFoundersGoByTheirNames(t *testing.T) {
 	named := func(names ...string) Named { return Settings{Founders: Unique(names)}.Named() }
 	if named("b", "a") != named("a", "b") || named("a", "b", "a") != named("a", "b") {

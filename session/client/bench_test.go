@@ -191,7 +191,6 @@ func (b *bench) hold(key string) *Request {
 	return r
 }
 
-// outcome checks that the last turn had exactly this outcome.
 func (b *bench) outcome(r *Request, kind OutcomeKind, err error) {
 	b.t.Helper()
 	if len(b.outcomes) != 1 || b.outcomes[0].Request != r || b.outcomes[0].Kind != kind || b.outcomes[0].Err != err {

@@ -322,7 +322,6 @@ func (c outlets) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 	return c.config.Send(to, renewals, commands)
 }
 
-// publish makes the state of the core visible to Status.
 func (c *Client) publish() {
 	status := c.core.Status(c.now)
 	c.mu.Lock()

@@ -218,7 +218,6 @@ func (c *Core) Status(now clock.Time) Status {
 	return s
 }
 
-// answerTime is the time that an unconfirmed target gets to answer.
 func (c *Core) answerTime() time.Duration { return min(answerTime, c.ttl()/answerTTLParts) }
 
 // ttl is the granted TTL, or the TTL to ask for while none is granted.

@@ -99,7 +99,6 @@ func (r *Request) plain() bool {
 	return len(r.Terms.Keys) < lockfsm.MaxKeys
 }
 
-// command returns the request's Acquire, without session, epoch and number.
 func (r *Request) command() lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Acquire, Key: r.Key, Try: r.Try}
 	if t := r.Terms; t != nil {
@@ -114,7 +113,6 @@ func (r *Request) command() lockfsm.Command {
 	return c
 }
 
-// overdue returns the text for the log when a hold has reached its longest duration.
 func (r *Request) overdue() string {
 	return fmt.Sprintf("it was held for %v, the longest that its request allows, and its holder had not unlocked it",
 		r.Terms.Longest)

@@ -23,8 +23,7 @@ type Output struct {
 	// bytes. If the frame cannot be sent, SendFailed must be called.
 	To                 nodeid.Endpoint
 	Renewals, Commands []byte
-	// More reports that another frame is ready to be sent.
-	More bool
+	More               bool
 }
 
 type frame struct {
@@ -61,7 +60,6 @@ func (c *Core) Flush(now clock.Time) Output {
 // maxNonceTo is how many recipients of an Open are remembered.
 const maxNonceTo = 16
 
-// writeQuestion writes the Open or Attach that begins an attachment.
 func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.askDue = false
 	if c.phase == Opening {
@@ -183,7 +181,6 @@ func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command)
 	c.open += size
 }
 
-// answered ends the count of an entry's unanswered bytes.
 func (c *Core) answered(e *entry) {
 	c.open -= e.open
 	e.open = 0

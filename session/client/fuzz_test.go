@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// A record of a kind that a newer build has added is skipped.
 func TestUnknownRepliesAreSkipped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

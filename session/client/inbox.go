@@ -13,7 +13,6 @@ const (
 	inputBytes = 128      // counted for an input, besides its bytes
 )
 
-// maxGathers is how often the goroutine yields before a turn, at most.
 const maxGathers = 3
 
 type inputKind uint8

@@ -63,7 +63,6 @@ func (l *lease) renewed(sent clock.Time) {
 // left returns the rest of the lease. Zero or less means that it is over.
 func (l lease) left(now clock.Time) time.Duration { return l.deadline().Sub(now) }
 
-// short reports whether too little is left for a new grant.
 func (l lease) short(now clock.Time) bool {
 	return l.ttl == 0 || l.left(now) < l.ttl/leaseShortestParts
 }
@@ -80,7 +79,7 @@ func (l lease) state(now clock.Time) LeaseState {
 	return Safe
 }
 
-// renewals numbers the renewals of a client and remembers the unacknowledged ones.
+// renewals numbers a client's renewals and remembers the unacknowledged ones.
 type renewals struct {
 	session.Sent
 	seq   uint64 // of the last one sent, over all sessions

@@ -95,7 +95,6 @@ func TestShorterTTLOfTheGroupHolds(t *testing.T) {
 	}
 }
 
-// Only an acknowledgement of a renewal of this attachment, by its leader, moves the deadline.
 func TestForeignAcknowledgementsMoveNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -170,7 +169,6 @@ func TestLostHoldIsReleasedOnTheAttachment(t *testing.T) {
 	b.empty()
 }
 
-// A renewal acknowledged after the deadline restores the lease and revives nothing.
 func TestLateRenewalRevivesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -131,7 +131,6 @@ func TestOverload(t *testing.T) {
 	b.outcome(over, OutcomeFailed, ErrOverloaded)
 }
 
-// Unanswered requests are bounded; commands that free something are not.
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -40,7 +40,6 @@ func (e SessionEnd) String() string {
 	return [...]string{"", "closed", "expired", "restarted", "stopped", "", "", ""}[e&7]
 }
 
-// loss returns what the end of a session means for its holds.
 func (e SessionEnd) loss() Loss {
 	return [...]Loss{LossExpired, LossExpired, LossExpired, LossRestarted, LossStopped, LossUnknown, LossUnknown,
 		LossUnknown}[e&7]

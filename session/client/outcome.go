@@ -126,7 +126,6 @@ func (c *Core) Stop() {
 	c.finishClose()
 }
 
-// leave removes a waiting request from the counts.
 func (c *Core) leave(r *Request) {
 	c.waiting--
 	c.keyBytes -= r.bytes()
@@ -206,7 +205,6 @@ func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 
 const maxHeldKeys = 10
 
-// heldKeys names the held keys for an error text.
 func (c *Core) heldKeys() (keys []string) {
 	for e := c.sent.head; e != nil; e = e.next {
 		if r := e.req; r != nil && r.stage == stageHeld {
@@ -219,7 +217,6 @@ func (c *Core) heldKeys() (keys []string) {
 	return keys
 }
 
-// heldNoMore removes a held request from the counts.
 func (c *Core) heldNoMore(r *Request) {
 	c.held--
 	if r.until != 0 {

@@ -102,7 +102,6 @@ func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 	c.ask(now, c.find(from), true)
 }
 
-// find returns the peer as a target, with its address if that is known.
 func (c *Core) find(peer nodeid.ID) nodeid.Endpoint {
 	if c.target.ID == peer {
 		return c.target
@@ -267,7 +266,6 @@ func (c *Core) metHolder(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// readHolder reads the holder of the lock that a request waits for.
 func (c *Core) readHolder(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageWaiting {
 		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWaits, Request: e.req, Behind: heldError(e.req.Key, r)})
@@ -338,7 +336,6 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 		return
 	}
 	if e.stays && r.Code == lockfsm.TooManySessions {
-		// There was no room to keep it, so it has ended.
 		c.drop(e, fmt.Errorf("%w: the hold could not be kept and has ended", ErrNoRoom))
 		return
 	}
@@ -363,7 +360,6 @@ func (c *Core) renewed(r *session.Reply) {
 	}
 }
 
-// ended reads the leader's report that this attachment is over.
 func (c *Core) ended(now clock.Time, r *session.Reply) {
 	switch r.Reason {
 	case session.EndNoSession:

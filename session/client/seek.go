@@ -50,7 +50,6 @@ func (c *Core) redirect(now clock.Time, aim nodeid.Endpoint) {
 	c.findLeader(now, now, aim)
 }
 
-// backOff turns to another target after a growing wait.
 func (c *Core) backOff(now clock.Time, aim nodeid.Endpoint) {
 	c.resetBackoff(now)
 	wait := c.wait
@@ -58,7 +57,6 @@ func (c *Core) backOff(now clock.Time, aim nodeid.Endpoint) {
 	c.findLeader(now, now.Add(wait), aim)
 }
 
-// resetBackoff resets the backoff if this attachment was stable.
 func (c *Core) resetBackoff(now clock.Time) {
 	if c.phase == Attached && now.Sub(c.since) >= settled {
 		c.wait, c.moves = waitFirst, 0
@@ -252,7 +250,6 @@ func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	c.renewals.Forget()
 }
 
-// askAgain puts requests back among the unsent, each at its old place.
 func (c *Core) askAgain(again []*entry) {
 	slices.SortFunc(again, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
 	c.unsent.merge(again)

@@ -96,7 +96,6 @@ func TestAttachedClientFollowsOnlyNewerTerms(t *testing.T) {
 	b.want("2: attach 2 live next 1, renew 2")
 }
 
-// Two voters that name each other do not make the client loop.
 func TestCirclesAreDamped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -18,7 +18,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// sends counts the frames that clients send from now on.
 func (w *world) sends() *atomic.Int64 {
 	n := new(atomic.Int64)
 	w.refuse.Store(new(func(what string) bool {
@@ -314,7 +313,6 @@ func TestShellWaitersEnd(t *testing.T) {
 	})
 }
 
-// The client may have run for a long time.
 func TestShellWatchIsToldOfJeopardy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, nodeidtest.ID(1))

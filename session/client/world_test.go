@@ -74,7 +74,6 @@ func newWorld(t *testing.T, clients int, keepers ...nodeid.ID) *world {
 	return w
 }
 
-// bind starts a client in the place of any client with that ID.
 func (w *world) bind(id nodeid.ID, by clock.Clock, targets []nodeid.Endpoint) {
 	c := w.newClient(id, by)
 	c.Rebind([]byte{id[nodeid.Size-1]}, targets)

@@ -68,7 +68,6 @@ func (b *bench) leads() {
 	})
 }
 
-// turn runs a turn of the core alone and collects its output.
 func (b *bench) turn() {
 	b.t.Helper()
 	b.core.Tick(b.now)
@@ -227,7 +226,6 @@ func (b *bench) want(to nodeid.ID, said string) {
 	}
 }
 
-// open opens a session for a peer and attaches it with epoch 1.
 func (b *bench) open(from nodeid.ID) lockfsm.SessionID {
 	b.t.Helper()
 	b.send(from, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{from[nodeid.Size-1], byte(b.index)},

@@ -282,7 +282,6 @@ func (k *Core) Next() clock.Time {
 	return next
 }
 
-// due reports whether a command of the keeper's own is due.
 func (k *Core) due() bool {
 	return k.bornDue() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
 		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born they would be refused and lost

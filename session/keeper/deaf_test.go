@@ -115,7 +115,6 @@ func TestStallIsNoDeafness(t *testing.T) {
 	b.want(nodeidtest.ID(1), "renewed 2")
 }
 
-// What a keeper remembers of a client that never confirms an answer is bounded.
 func TestToldIsBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -30,7 +30,6 @@ func (b *bench) expired(delay time.Duration) lockfsm.Token {
 	return token
 }
 
-// Nothing of a session is left when its last delayed lock was ended by force.
 func TestASessionThatIsEndedByForceIsForgotten(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

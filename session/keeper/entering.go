@@ -65,7 +65,6 @@ func (k *Core) enter(place int) {
 	k.keep(&e.sessions[place], e.since)
 }
 
-// session returns a session of the applied state, or nil.
 func (k *Core) session(id lockfsm.SessionID) *keptSession {
 	if place, found := k.entering.at(id); found {
 		k.enter(place)
@@ -73,7 +72,6 @@ func (k *Core) session(id lockfsm.SessionID) *keptSession {
 	return k.sessions[id]
 }
 
-// step returns the maximum number of sessions that a turn enters or checks.
 func (k *Core) step() int {
 	if k.Step > 0 {
 		return k.Step

@@ -99,7 +99,6 @@ func TestASessionThatIsNotEnteredIsServed(t *testing.T) {
 	}
 }
 
-// A session that ends before its turn is not entered any more.
 func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	t.Parallel()
 	const sessions = 40

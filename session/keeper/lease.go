@@ -29,7 +29,6 @@ type keptSession struct {
 	told  session.Sent
 }
 
-// tells records that an answer to the given renewal is sent now.
 func (k *Core) tells(s *keptSession, seq uint64) { s.told.Note(seq, k.elapsed()) }
 
 // hears reads which answer a renewal confirms. It reports whether the newest confirmed one was sent

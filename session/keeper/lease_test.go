@@ -122,7 +122,6 @@ func TestRenewalBehindAttachWaitsForIt(t *testing.T) {
 	b.want(nodeidtest.ID(1), "renewed 1")
 }
 
-// Renewals are acknowledged on the attachment of the session's current epoch only.
 func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -173,7 +172,6 @@ func TestASessionIsNotStolen(t *testing.T) {
 	b.want(holder, "attached 2 no session")
 }
 
-// The record of an opener is checked before the session is opened.
 func TestARecordIsCheckedAtOpen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -208,7 +208,6 @@ func (k *Core) tell(a *attachment, c *lockfsm.Change) {
 	}
 }
 
-// forget forgets a session that the state no longer has.
 func (k *Core) forget(id lockfsm.SessionID) {
 	if s := k.session(id); s != nil {
 		if s.expiring {

@@ -135,7 +135,6 @@ func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 	}
 }
 
-// Results that come after other inputs are read after them, and none is lost.
 func TestAppliedResultsKeepTheirPlace(t *testing.T) {
 	k := idleKeeper()
 	k.Down(nodeidtest.ID(1))

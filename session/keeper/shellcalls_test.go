@@ -99,7 +99,6 @@ func (o *office) lead(term uint64) {
 	synctest.Wait()
 }
 
-// told returns the kinds of the replies to a peer since the last call.
 func (o *office) told(to nodeid.ID) (kinds []session.ReplyKind) {
 	synctest.Wait()
 	o.mu.Lock()
@@ -116,7 +115,6 @@ func (o *office) send(from nodeid.ID, c lockfsm.Command) {
 	synctest.Wait()
 }
 
-// enter opens a session for a peer and attaches it.
 func (o *office) enter(p nodeid.ID) lockfsm.SessionID {
 	o.t.Helper()
 	o.send(p, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{7}, TTL: benchTTL, Record: []byte("r")})
