@@ -8,7 +8,7 @@
 // mean.
 //
 // A client sends commands, encoded by lockfsm, and renewals ([Renewal]). A keeper answers with
-// records ([Reply]). Either end remembers in a [Sent] when it sent its unacknowledged messages.
+// records ([Reply]). Either end keeps in a [Sent] when it sent its unacknowledged messages.
 //
 // # The trust window
 //
@@ -23,20 +23,19 @@
 // The client's deadline is the time at which it sent the last acknowledged renewal, plus the TTL,
 // less a margin of TTL/50. How long the answer took does not matter. After Open the lease counts
 // from the first sending of the nonce. The keeper's deadline is a TTL after the acknowledgement,
-// which is later than the sending. So the holder's window ends first as long as the two clocks
-// differ in rate by at most 2%. Readings of two clocks are never compared.
+// which is later. So the holder's window ends first as long as the two clocks differ in rate by at
+// most 2%. Readings of two clocks are never compared.
 //
 // A renewal is acknowledged only if, after its arrival, a quorum has confirmed that this keeper
 // leads and everything committed by then is applied. The session must also exist, be at the epoch
 // of this attachment, and not be marked to expire. A new leader gives every session its full TTL.
 //
 // A client that can send but not receive must not be kept alive by its renewals: it could be
-// granted a lock, never learn of it, and keep it. So each renewal names the newest answer of the
-// keeper that has reached the client: an acknowledgement, or the Attached of an attachment. The
-// renewal is acknowledged only if that answer was sent less than a TTL ago by the keeper's clock.
-// So a session is over two TTLs after its client stopped receiving. The record is kept with the
-// session and not with the attachment, because such a client attaches again and again. A client
-// whose lease still runs has received something that was sent less than a TTL ago.
+// granted a lock, never learn of it, and keep it. So each renewal names the newest answer that has
+// reached the client: an acknowledgement, or the Attached of an attachment. The renewal is
+// acknowledged only if that answer was sent less than a TTL ago by the keeper's clock, which is
+// always so while the client's lease runs. So a session is over two TTLs after its client stopped
+// receiving. The record belongs to the session, because such a client attaches again and again.
 //
 // At the deadline every held lock is lost for good, even if the session turns out to live on.
 //
