@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// seldomEvery is the least time between two lines about a repeating condition.
 const seldomEvery = time.Minute
 
 // seldom logs a warning at most once in seldomEvery. The zero value is ready to use. It is safe for
