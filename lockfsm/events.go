@@ -23,6 +23,7 @@ const (
 	Wrote EventKind = 4
 )
 
+// Cause is why a hold ended.
 type Cause uint8
 
 // The values are fixed like those of EventKind.
