@@ -29,6 +29,7 @@ type Campaign struct {
 	Say     func(format string, args ...any)
 }
 
+// Total sums up a campaign.
 type Total struct {
 	Runs    int
 	Settled time.Duration // the longest wait after healing

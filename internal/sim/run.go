@@ -10,6 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
+// Report is the result of a run.
 type Report struct {
 	Config     Config
 	Hash       uint64 // of everything that has happened

@@ -5,6 +5,7 @@ import (
 	"time"
 )
 
+// Stats counts what a run has met.
 type Stats struct {
 	Calls, Granted, Failed, Lost, Cancelled, Released, Refused int
 	Entries, Terms, Groups, Expired, Snapshots, SnapshotsSent  int
@@ -32,6 +33,7 @@ type Stats struct {
 	Leaderless                           time.Duration // the longest time without a leader
 }
 
+// Add adds the counts of another run.
 func (s *Stats) Add(o Stats) {
 	longest := max(s.Leaderless, o.Leaderless)
 	sum, more := reflect.ValueOf(s).Elem(), reflect.ValueOf(o)

@@ -50,7 +50,6 @@ type Event struct {
 	Waiting int               // how many waited before the call; -1 if unknown
 }
 
-// End is the kind of end that an Event reports.
 type End uint8
 
 // The ends of an Acquire, of a release, and of a lock that was not released.
@@ -119,8 +118,8 @@ func (t *Tracer) Dropped() uint64 {
 	return t.queue.lost()
 }
 
-// Close calls the queued hooks. It gives up on an observer that has not returned after 5 s, and
-// returns an error that names it.
+// Close calls the queued hooks. It gives up on an observer that has not returned after 5 s, with an
+// error that names it.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil
