@@ -72,8 +72,8 @@
 //
 // # Refused alternatives
 //
-// Callbacks for start and stop: the stop callback may run beside the work that it should end, and
-// then only exiting the process is safe. Writing the value after the grant: for a moment the new
-// leader has the old value, and a stopped writer can overwrite its successor's. A queue position
-// that outlives a lost session: two instances can then count on it.
+// Callbacks for start and stop: the stop callback may be called without a leadership, or run beside
+// the work that it should end, and then only exiting the process is safe. Writing the value after
+// the grant: for a moment the new leader has the old value, and a stopped writer can overwrite its
+// successor's. A queue position that outlives a lost session: two instances can then count on it.
 package election

@@ -57,8 +57,8 @@
 // # Refused alternatives
 //
 // Asking the lock service whether a token is still valid: the answer is stale when the write
-// happens. Comparing for "not equal to the last" instead of "lower than the highest": it refuses a
-// holder that comes second without having lost its lock. Forgetting the least recently used mark
-// without a floor: it admits exactly the writer that was stopped the longest. Drivers and SDKs:
-// database/sql and two small interfaces are enough.
+// happens, and the resource depends on one more service. Comparing for "not equal to the last"
+// instead of "lower than the highest": it refuses a holder that comes second without having lost
+// its lock. Forgetting the least recently used mark without a floor: it admits exactly the writer
+// that was stopped the longest. Drivers and SDKs: database/sql and two small interfaces are enough.
 package fence

@@ -9,6 +9,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
+// BothConfig configures a Both.
 type BothConfig struct {
 	// First is locked first and unlocked last, and always excludes. Required, and the same on all
 	// instances: see Both.

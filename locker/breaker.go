@@ -14,6 +14,7 @@ import (
 // run, and nothing is held.
 var ErrOpen = errors.New("locker: the breaker is open")
 
+// BreakerConfig configures a Breaker.
 type BreakerConfig struct {
 	Locker Locker
 

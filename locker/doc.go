@@ -23,9 +23,9 @@
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. A call of Do starts no goroutine. Hooks are called on the
-// goroutine of the call that they report, with no mutex of this package held. fn runs there too if
-// the innermost Locker runs it there, as Local and Node do.
+// Everything is safe for concurrent use. A call of Do starts no goroutine, but a wait limit has a
+// timer. Hooks are called on the goroutine of the call that they report, with no mutex of this
+// package held. fn runs there too if the innermost Locker runs it there, as Local and Node do.
 //
 // # Failure
 //

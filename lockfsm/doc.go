@@ -109,9 +109,9 @@
 //
 // A new version may add kinds of commands, state that they need, and meanings that depend on the
 // version in force. Until it is in force, its build must write the same results and snapshots as
-// the build before. A kind that the version in force does not have is malformed to both builds.
-// rules.go holds the places for all that. The build tag nextrules makes a build with one more
-// version, for upgrade tests.
+// the build before. A kind that the version in force does not have is malformed to both builds,
+// since the older one cannot know it. rules.go holds the places for all that. The build tag
+// nextrules makes a build with one more version, for upgrade tests.
 //
 // Version 2 added the Value of a Detach: why a hold ends, or is left for its delay, without a
 // release. Its events have the cause Expired, and the audit log keeps such an end beside the forced

@@ -44,7 +44,8 @@
 // # Refused alternatives
 //
 // FNV instead of SHA-256: its lowest bit is only the parity of its input, so two stripes would
-// split badly. Waiting for all stripes at once in Any: every waiter would stand in n queues, and
-// most grants would be given back. Consistent hashing, so that n can change: during the change two
-// instances would still not exclude each other for some items, too rarely to be noticed.
+// split badly, and a lock takes much longer than either. Waiting for all stripes at once in Any,
+// which would be fair across the set: every waiter would stand in n queues, and most grants would
+// be given back. Consistent hashing, so that n can change: during the change two instances would
+// still not exclude each other for some items, too rarely to be noticed.
 package stripe

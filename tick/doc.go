@@ -20,18 +20,19 @@
 //
 // From T to T+Late an instance waits for the lock of the tick. The instance that gets it runs the
 // job, and keeps the lock until T+Late+Skew, or until the job returns if that is later. At T+Late
-// all other instances give the tick up. If ticks are close together, Skew is at most half the time
-// between the two, and Late what is left. With Every(time.Second) both are 0.5 s.
+// all other instances give the tick up. If ticks are close together both times shrink, so that the
+// lock is free before the next tick: Skew is at most half the time between the two, and Late what
+// is left. With Every(time.Second) both are 0.5 s.
 //
 // # Guarantees
 //
 //   - A tick whose job has returned does not run again; a job that returns an error counts too,
 //     unless its context had ended. The group records the last 16 finished ticks of a job as data
-//     of the key Name/finished, and an instance that gets the lock of a tick reads that first.
-//     Before the record is written, and with a locker that is not a [Store], the lock of the tick
-//     replaces it. That works as long as the wall clocks of any two instances differ by at most
-//     Skew (as shrunk), and the instance that ran the tick neither crashes nor loses its lock
-//     before the end of the tick.
+//     of the key Name/finished, and an instance that gets the lock of a tick reads that first. The
+//     record exists as long as the group. Before it is written, and with a locker that is not a
+//     [Store], the lock of the tick replaces it. That works as long as the wall clocks of any two
+//     instances differ by at most Skew (as shrunk), and the instance that ran the tick neither
+//     crashes nor loses its lock before the end of the tick.
 //   - A running job also holds the lock of its Name, so two runs never hold it at the same time,
 //     whatever the clocks show. Code that locks Name keeps the job from running.
 //   - [Tick.Token] is the token of that lock: it rises from run to run of a job. A resource that

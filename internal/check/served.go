@@ -10,9 +10,10 @@ import (
 
 // Served judges liveness after the faults have ended. A key that a call waits for and no live
 // caller holds is granted within Bound, and every call that needs no lock (a cancelled one, a try,
-// an unlock) is answered within Bound. The run must end the hold of a live holder. If calls wait
-// for several keys, Bound counts from when all keys are free that waiting calls connect, and the
-// run must free these too. Make one with the bound: TTL, one failover and some slack.
+// an unlock) is answered within Bound. A live holder may hold as long as it likes, so the run must
+// end its hold. If calls wait for several keys, Bound counts from when all keys are free that
+// waiting calls connect, and the run must free these too. Make one with the bound: TTL, one
+// failover and some slack.
 type Served struct {
 	Bound time.Duration
 

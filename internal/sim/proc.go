@@ -35,7 +35,7 @@ type proc struct {
 	owner    actor // owns client
 	client   *client.Core
 	phase    client.Phase
-	deadline clock.Time // of all its holds, as published
+	deadline clock.Time // for all its holds, as published
 	expected clock.Time // deadline at which the watch looks again
 	leaving  bool
 

@@ -51,7 +51,7 @@ func (w *world) order(c lockfsm.Command) {
 }
 
 // forceSome ends by force a hold that the leader shows: soon, or so late that it is probably over
-// and the key another's. Its caller may not know of it yet, or only its delay may keep it.
+// and the key another's. Its caller may not have learned it yet, or only its delay may keep it.
 func (w *world) forceSome() {
 	l := w.leader()
 	if l == nil {

@@ -81,7 +81,7 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 }
 
 // parts observes that an instance leaves in good order. If it was told that it may stop, while
-// others stay, the newest applied configuration must not name its replica.
+// others stay, its replica must not vote in the newest configuration that is applied anywhere.
 func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 	if said == nil || said.AllLeaving || !said.MayStop {
 		return

@@ -50,6 +50,7 @@ type Event struct {
 	Waiting int               // how many waited before the call; -1 if unknown
 }
 
+// End is the kind of end that an Event reports.
 type End uint8
 
 // The ends of an Acquire, of a release, and of a lock that was not released.
