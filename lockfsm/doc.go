@@ -35,8 +35,7 @@
 // Changes of holds and data have the same numbers on every replica. The latest are kept for
 // watchers (events.go).
 //
-// An entry belongs to the request of one session and is named by (session, number). The states of a
-// request:
+// An entry is named by (session, number). The states of a request:
 //
 //	             Acquire, others are before it,
 //	             or the grace lasts
@@ -89,8 +88,7 @@
 //     lives, everything else by session, epoch and number. The numbers of a session rise: a command
 //     with a number n >= next sets next = n+1. A number below next is live or finished; if it is
 //     not live, no command can revive it, even if it was never seen.
-//   - A request is given up by number, never by name, so a late Release cannot hit the next hold of
-//     the same lock.
+//   - A request is released by number, never by name, so a late Release cannot hit the next hold.
 //   - Attach synchronizes both ends. Its epoch shuts out everything still under way from earlier
 //     attachments. Entries that it does not name are cancelled. Its result lists every live number;
 //     any other number that it named is finished.
@@ -113,9 +111,7 @@
 // since the older one cannot know it. rules.go holds the places for all that. The build tag
 // nextrules makes a build with one more version, for upgrade tests.
 //
-// Version 2 added the Value of a Detach: why a hold ends, or is left for its delay, without a
-// release. Its events have the cause Expired, and the audit log keeps such an end beside the forced
-// ones. Version 2 also finds circles of requests that lead through permits (circle_permits.go).
+// rules2.go has what version 2 added.
 //
 // # Decisions where the design left room
 //
@@ -124,29 +120,22 @@
 //     nothing at all.
 //   - An Attach that names numbers at or above its own next is malformed: "named and not live is
 //     finished" could not be kept for them.
-//   - A session belongs to its Opener, the instance and the capability that the leader writes into
-//     the Open from the connection. An Open repeated for another Opener is answered with NoSession.
-//     The machine does not see who sent later commands: the leader accepts them only from the
-//     Opener, see package session.
-//   - An Attach must bring the nonce of its session's Open, else it is answered with NoSession.
-//     That stops mistakes. It is no proof of identity: every voter and every snapshot has the
-//     nonce.
-//   - An Open with an all-zero nonce is malformed: two openers that forgot theirs would share a
-//     session.
+//   - An Open repeated for another Opener is answered with NoSession. That only the Opener speaks
+//     for the session later is for the leader to check, see package session.
+//   - An Attach without the nonce of its session's Open is answered with NoSession. That stops
+//     mistakes, and is no proof of identity.
+//   - An Open with an all-zero nonce is malformed, see Nonce.
 //   - Between Open and the first Attach a session's epoch is 0, and a command at epoch 0 applies.
 //   - A Try is answered with InGrace for every key as long as the grace lasts.
-//   - Adopt leaves the TTL of live sessions unchanged, since their clients count on it. So after a
-//     shorter TTL is adopted, older sessions may have a longer one than the group. A leader that
-//     needs the group's TTL to be the longest must wait for them before it adopts.
-//   - The settings are opaque: a later build may put more into them than this one can read. An
-//     Adopt that changes nothing takes no revision, so a leader may repeat it.
-//   - Every Stamp that advances the wall clock takes a revision, so that a revision names one state
-//     exactly.
+//   - After Adopt of a shorter TTL, older sessions keep a longer one than the group's. A leader
+//     that needs the group's TTL to be the longest must wait for them before it adopts.
+//   - The settings are opaque, since a later build may put more into them than this one can read.
+//   - Every Stamp that advances the wall clock takes a revision, so that a revision names one
+//     state.
 //
 // # Concurrency
 //
-// A Machine belongs to one goroutine, and so does a [Capture] until its last Step. What a Result
-// points to is valid until the next Apply.
+// A Machine belongs to one goroutine. What a Result points to is valid until the next Apply.
 //
 // # Failure
 //
@@ -163,9 +152,9 @@
 // entries, plus the sorting of the entries that this wakes. Revisions last for two billion changes
 // a second until the year 2109.
 //
-// While a [Capture] is under way, the first command that changes a lock encodes it, which takes
-// time in proportion to its queue, and so does the step that reaches it. The capture holds the
-// snapshot's bytes once, and once more while AppendTo assembles them.
+// While a [Capture] is under way, the first command that changes a lock takes time in proportion to
+// its queue, and so does the step that reaches it. The capture holds the snapshot's bytes once, and
+// once more during AppendTo.
 //
 // # Refused alternatives
 //
@@ -178,8 +167,8 @@
 // that only rise need one counter per session. The price: a request overtaken by a higher number is
 // lost. That happens only across attachments, where the result of Attach reports it.
 //
-// Release by name, or by name and token. The first hits the wrong hold when it is late. The second
-// cannot name a waiting request.
+// Release by name, which can hit the wrong hold, or by name and token, which cannot name a waiting
+// request.
 //
 // A snapshot from a full copy, which stops grants while it is made, or from persistent data
 // structures, which cost every command an allocation. Copy on write costs only what changes while a

@@ -48,9 +48,9 @@
 // only step 3 excludes the leaked secret.
 //
 // The holder of a derived secret trusts only the authority of its own root secret and names it in
-// the server name (SNI). An instance answers with a certificate of that authority as long as that
-// root secret is in Secret or OldSecrets. So secrets derived from the old secret work until step 3,
-// and those derived from the new one from step 1 on: replace them in between. Equal rights have an
+// the server name (SNI). An instance has a certificate of that authority as long as that root
+// secret is in Secret or OldSecrets. So secrets derived from the old secret work until step 3, and
+// those derived from the new one from step 1 on: replace them in between. Equal rights have an
 // equal hash, before and after.
 //
 // # Guarantees
@@ -97,9 +97,9 @@
 // rules, and derive secrets unnoticed. It cannot claim the ID of another instance.
 //
 // A derived secret can be revoked before its end only by replacing the root secret. A connection
-// does not end by itself when one of its certificates has expired or lost its authority: the caller
-// must call [Source.Recheck]. Go's TLS client sends "bad certificate" to the server for every
-// cause, so only the client's side knows whether it was the secret, the cluster or the clock.
+// outlives its certificates and authorities: the caller must call [Source.Recheck]. Go's TLS client
+// sends "bad certificate" for every cause, so only the client knows whether it was the secret, the
+// cluster or the clock.
 //
 // For dialed connections of FromFiles, and of FromTLS with names, InsecureSkipVerify is set,
 // because crypto/tls can compare only one host name, and no URI. VerifyConnection does everything

@@ -77,8 +77,8 @@
 // core can see, and never ask a core.
 //
 // In every other pair of runs callers also share locks, take permits, want several keys at once and
-// ask for more under a lock that they hold, so that they wait for each other in circles. A call
-// refused for that releases everything and begins again.
+// ask for more under a lock that they hold, so that they wait for each other in circles. A refused
+// call releases everything and begins again.
 //
 // In two runs of every four callers also want a hold that ends by itself, one that leaves a delay
 // when its session expires, and a notice when another call waits. Operators end holds by force,
@@ -91,8 +91,8 @@
 // it. It does not lie to instances without a group and is no candidate for a vote: a process that
 // has the secret is trusted with these two.
 //
-// In eight runs of every sixteen instances sometimes start with other budgets, and after healing
-// the group must have adopted what all name.
+// In eight runs of every sixteen instances may start with other budgets, and after healing the
+// group must have adopted what all name.
 //
 // An instance with a disk leaves a founded group only if operators have given the group up.
 //
