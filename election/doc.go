@@ -63,8 +63,8 @@
 //
 // A name is a key of the node, 1 to 512 bytes: choose one that no other code locks. A value has at
 // most 1,024 bytes and is fixed for a leadership. A value of up to 700 bytes leaves room for the
-// label mortise.purpose, by which the console, mortise doctor and the alerts recognize a lock that
-// is held for long by design.
+// label mortise.purpose. It tells the console, mortise doctor and the alerts that the lock is held
+// for long by design.
 //
 // Observe uses mortise.Node.Watch, and the leader of the group serves at most 1,024 watches: run
 // one observer per instance. It begins with a walk over all keys of the group, and also receives

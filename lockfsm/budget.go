@@ -4,8 +4,8 @@ package lockfsm
 // charter.
 //
 // A charge is what one thing costs one voter in the worst case, not the size of its struct. A byte
-// of a key is in the state, in the last snapshot, twice in the next one while it is taken, and in
-// the log behind them, which is up to one and a half times as long as a snapshot.
+// of a key is in the state, in the last snapshot, and twice in the next one while it is taken. It
+// is also in the log behind the last snapshot, which is up to one and a half times as long as that.
 // TestChargesCoverTheHeap compares the charges with the heap.
 //
 // The group pays for each session, entry, key and value once. A session pays for its record and its

@@ -7,13 +7,13 @@ const circleSteps = 10_000
 // maxLinks bounds the part of a circle that a result reports.
 const maxLinks = 64
 
-// A request waits for every request before it in a queue, and a held lock does not end while a
-// request waits that was made under it, however far below. So a request that waits, through any
-// number of steps, for a lock under which it was made would wait forever. Only a new request adds
-// edges to the wait-for graph, at the ends of its queues. So a circle is found when it is closed,
-// by a backward search from the request that closes it, which is then refused. Requests that
-// several goroutines make side by side under one lock do not wait for each other: each can end
-// before the other.
+// A request waits for every request before it in a queue. A held lock does not end while a request
+// waits that was made under it, however far below. So a request that waits, through any number of
+// steps, for a lock under which it was made would wait forever. Only a new request adds edges to
+// the wait-for graph, at the ends of its queues. So a circle is found when it is closed, by a
+// backward search from the request that closes it, which is then refused. Requests that several
+// goroutines make side by side under one lock do not wait for each other: each can end before the
+// other.
 //
 // An exclusive request waits for all before it. A shared request waits for the exclusive ones
 // before it, and so for all before those. Whether it waits for another shared one is undecided

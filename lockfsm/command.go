@@ -34,9 +34,9 @@ const (
 	Expire Kind = 9
 	// Acquire asks for the lock Key as request Number, or for Key and Keys together. With a Token it
 	// instead resumes the hold that has this token and Key, of any session, with all its keys. With
-	// Try it never queues. Permits and Of define which requests can share the lock, Most how many may
-	// wait before it, Owner under which request it is made, and Value what other requests are shown of
-	// it.
+	// Try it never queues. Permits and Of define which requests can share the lock, and Most how many
+	// may wait before it. Owner is the request under which it is made, and Value is what others are
+	// shown of it.
 	Acquire Kind = 10
 	// Release gives back what request Number holds or waits for.
 	Release Kind = 11

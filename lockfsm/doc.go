@@ -159,9 +159,9 @@
 // # Refused alternatives
 //
 // Clients that infer which request is next. In etcd's recipe a client watches its predecessor's
-// key. Every client must then handle a watch that is armed too late, a predecessor that gives up in
-// the middle of the queue, and a watch that is lost with a leader. Here the machine decides once
-// which request is granted, and the next Attach repeats what a client has missed.
+// key. Then every client must handle watches that are armed too late or lost with a leader, and
+// predecessors that give up in the middle of the queue. Here the machine decides once which request
+// is granted, and the next Attach repeats what a client has missed.
 //
 // A set of finished numbers for deduplication. It grows as long as one old request lives. Numbers
 // that only rise need one counter per session. The price: a request overtaken by a higher number is

@@ -56,10 +56,10 @@
 // When ctx ends or the node leaves, the context of a running job ends. If the job then returns an
 // error, its lock is released at once, and another instance may take the tick over. If the job has
 // returned before and the tick is recorded, Run returns at once. Without a record (the locker is
-// not a [Store], or the data had no room) Run keeps the lock to the end of the tick, or the next in
-// the queue would run it again. Then Run returns up to Late+Skew after the tick, 10 s by default,
-// and Leave waits for that as for any holder. When the time of Leave is over (10 s unless its
-// context says otherwise), the lock is left to expire.
+// not a [Store], or the data had no room) Run keeps the lock to the end of the tick. Otherwise the
+// next in the queue would run it again. So Run returns up to Late+Skew after the tick, 10 s by
+// default, and Leave waits for that as for any holder. When the time of Leave is over (10 s unless
+// its context says otherwise), the lock is left to expire.
 //
 // # Failure
 //

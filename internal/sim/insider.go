@@ -15,11 +15,11 @@ import (
 )
 
 // insider is a process that has the group's secret and an identity of its own, and lies. It reports
-// configurations that do not exist, asks for replicas, redirects clients to itself and serves them
-// from a state of its own in which every key is free, speaks for the sessions of others, whose
-// nonces it knows as a former voter does, reports that replicas are over, and gossips. Two things
-// it does not do, since every holder of the secret is trusted with them: it is no candidate for a
-// vote, and it tells nothing to an instance without a group, which has nothing to compare it with.
+// configurations that do not exist, asks for replicas, reports that replicas are over, and gossips.
+// It redirects clients to itself and serves them from a state in which every key is free. It speaks
+// for the sessions of others, whose nonces it knows as a former voter does. Two things it does not
+// do, since every holder of the secret is trusted with them: it is no candidate for a vote, and it
+// tells nothing to an instance without a group, which has nothing to compare it with.
 type insider struct {
 	w      *world
 	p      *proc
