@@ -120,8 +120,8 @@
 //     nothing at all.
 //   - An Attach that names numbers at or above its own next is malformed: "named and not live is
 //     finished" could not be kept for them.
-//   - An Open repeated for another Opener is answered with NoSession. That only the Opener speaks
-//     for the session later is for the leader to check, see package session.
+//   - An Open repeated for another Opener is answered with NoSession. The leader checks that only
+//     the Opener speaks for the session later, see package session.
 //   - An Attach without the nonce of its session's Open is answered with NoSession. That stops
 //     mistakes, and is no proof of identity.
 //   - An Open with an all-zero nonce is malformed, see Nonce.
