@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestMistakesAtTheCommandLine lists what a new user types, and the whole output. The output names
-// the missing flag and its variable. mistakes_test.go of the root has the list of mistakes.
+// TestMistakesAtTheCommandLine lists what a new user types, and the whole output, which names the
+// missing flag and its variable. mistakes_test.go of the root has the list of mistakes.
 func TestMistakesAtTheCommandLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
