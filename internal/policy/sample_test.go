@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestSample prints sentences for a reader who marks those that must be read twice: 100 of comments
-// and 60 of documents.
+// TestSample prints sentences for a reader who marks those that must be read twice: 100 of comments,
+// 60 of documents, and 40 errors and log messages.
 //
 //	MORTISE_SAMPLE=1 go test -v -run TestSample ./internal/policy     1 is the seed
 func TestSample(t *testing.T) {
@@ -28,7 +28,7 @@ func TestSample(t *testing.T) {
 		of    string
 		all   []string
 		count int
-	}{{"comments", comments, 100}, {"documents", documents, 60}} {
+	}{{"comments", comments, 100}, {"documents", documents, 60}, {"texts", allTexts(t), 40}} {
 		random.Shuffle(len(part.all), func(i, j int) { part.all[i], part.all[j] = part.all[j], part.all[i] })
 		for i, s := range part.all[:part.count] {
 			t.Logf("%s %d: %s", part.of, i+1, s)
@@ -73,6 +73,25 @@ func allSentences(t *testing.T) (comments, documents []string) {
 		t.Fatal(err)
 	}
 	return comments, documents
+}
+
+// allTexts returns the errors and log messages of the table of texts.
+func allTexts(t *testing.T) (texts []string) {
+	t.Helper()
+	table, err := os.ReadFile("testdata/texts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg := ""
+	for line := range strings.Lines(string(table)) {
+		if name, is := strings.CutPrefix(line, "## "); is {
+			pkg = strings.TrimSpace(name)
+		}
+		if kind, text, is := strings.Cut(strings.Trim(line, "| \n"), " | "); is && kind != "kind" && kind != "status" {
+			texts = append(texts, pkg+": "+kind+": "+text)
+		}
+	}
+	return texts
 }
 
 func errorOrSkip(err error) error {
