@@ -91,7 +91,7 @@ func (p *proc) dialed(to nodeid.ID, other *proc) {
 	}
 }
 
-// down reports that no stream leads to an instance any more.
+// down reports that a stream to an instance has ended, or that none could be opened.
 func (p *proc) down(instance nodeid.ID) {
 	if p.insider != nil {
 		return

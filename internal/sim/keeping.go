@@ -43,7 +43,7 @@ func (r *ownReplica) asked(from nodeid.ID, renewals, commands []byte) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Receive(now, from, renewals, commands) })
 }
 
-// down reports that no stream leads to an instance any more.
+// down reports that a stream to an instance has ended, or that none could be opened.
 func (r *ownReplica) down(instance nodeid.ID) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Down(now, instance) })
 	r.peerLost(instance)

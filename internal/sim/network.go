@@ -165,10 +165,9 @@ func (e *end) finish() {
 	}
 }
 
-// lost reports the end of the last stream to a peer.
+// lost reports the end of a stream, as the transport does, even if another one leads to the same
+// peer: what the peer has sent into this one is lost.
 func (p *proc) lost(e *end) {
 	p.links[e.peer] = without(p.links[e.peer], e)
-	if len(p.links[e.peer]) == 0 {
-		p.down(e.peer)
-	}
+	p.down(e.peer)
 }
