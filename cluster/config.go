@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/clock"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 

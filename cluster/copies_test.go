@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 

@@ -151,7 +151,7 @@ func TestAnInquiryFollowsAFew(t *testing.T) {
 	c.Inquire(&Inquiry{Raft: 3})
 	_, acts := turn(c, now)
 	e := queried(t, acts)
-	if e.To != s.leader || *e.Query != (StatusQuery{Group: testGroup, Instance: nodeidtest.ID(1), Raft: 3}) {
+	if e.To != s.leader || *e.Query != (StatusQuery{Group: testGroup, Instance: nodeidtest.ID(1), Raft: 3, At: 1}) {
 		t.Fatalf("it asks %+v", e)
 	}
 	for id := range uint64(queryHops) {

@@ -23,7 +23,8 @@ type VoterStatus = lead.VoterStatus
 type StatusQuery struct {
 	Group    uint64
 	Instance nodeid.ID // the asking one
-	Raft     uint64    // of the replica
+	Raft     nodeid.ReplicaID
+	At       uint64 // newest configuration that the asking instance knows
 }
 
 // StatusReply is the answer to a StatusQuery: the leader's, or which instance leads.
@@ -43,7 +44,7 @@ func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a St
 		if !c.lead.Fresh(now) {
 			c.observe(now, fresh)
 		}
-		if status, leads := c.lead.VoterStatus(q.Raft, q.Instance); leads {
+		if status, leads := c.lead.VoterStatus(q.Raft, q.At, q.Instance); leads {
 			status.Leader = c.Founding.Instance()
 			return StatusReply{VoterStatus: &status}
 		}
@@ -150,7 +151,7 @@ func (c *Core) statusQuery(q *Inquiry) StatusQuery {
 	if q.Own {
 		raft = c.raft
 	}
-	return StatusQuery{Group: c.Founding.Group(), Instance: c.Founding.Instance(), Raft: raft}
+	return StatusQuery{Group: c.Founding.Group(), Instance: c.Founding.Instance(), Raft: raft, At: c.book.At()}
 }
 
 func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {

@@ -12,10 +12,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // fleet is several instances on one fakeNet, with a stand-in for raft.

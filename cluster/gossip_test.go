@@ -10,9 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // memberlist alone never heals this.

@@ -3,7 +3,6 @@ package cluster
 import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 

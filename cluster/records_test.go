@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // disk is a directory in memory. Save takes a while, like a sync. It remembers every claim that was

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 

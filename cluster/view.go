@@ -7,7 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/voters"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 

@@ -2,9 +2,10 @@ package transport
 
 import (
 	"container/list"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"sync"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 const (

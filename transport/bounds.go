@@ -1,8 +1,10 @@
 package transport
 
-import "github.com/mortise-lock/mortise/internal/nodeid"
+import (
+	"time"
 
-import "time"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
 // Limits on what other instances can make this one hold, and for how long.
 const (

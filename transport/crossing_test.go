@@ -3,13 +3,14 @@ package transport
 import (
 	"context"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // lag delays opening a connection and reading from it, each by up to most.

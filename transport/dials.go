@@ -5,9 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"sync"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // dials is the queue of all dials of a port, and remembers which addresses must not be dialed now.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // perSecond is the limit in the package comment.

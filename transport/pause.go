@@ -4,8 +4,9 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 const (

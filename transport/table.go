@@ -3,8 +3,9 @@ package transport
 import (
 	"context"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Send queues f for a peer and returns at once. If there is no link and an address is given, Send

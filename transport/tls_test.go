@@ -9,13 +9,14 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/big"
 	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // static is one configuration for both sides.

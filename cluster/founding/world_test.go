@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // world is a whole fleet on one goroutine: cores, a network that delays, loses and cuts, and

@@ -162,14 +162,14 @@ type VoterStatus struct {
 }
 
 // VoterStatus answers an instance about a replica, from the last look. It reports false if this
-// instance does not lead. The caller sets Leader.
-func (l *Lead) VoterStatus(raft uint64, asker nodeid.ID) (VoterStatus, bool) {
+// instance does not lead. at is that of voters.MayStop. The caller sets Leader.
+func (l *Lead) VoterStatus(raft nodeid.ReplicaID, at uint64, asker nodeid.ID) (VoterStatus, bool) {
 	if !l.leads {
 		return VoterStatus{}, false
 	}
 	report := l.reconciler.Report()
 	return VoterStatus{
-		MayStop: l.reconciler.MayStop(raft), AllLeaving: l.reconciler.AllLeaving(), Due: report.Due,
+		MayStop: l.reconciler.MayStop(raft, at), AllLeaving: l.reconciler.AllLeaving(), Due: report.Due,
 		Known:  l.facts.Knows(asker),
 		Report: report, Remarks: l.facts.Remarks,
 	}, true

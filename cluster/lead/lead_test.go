@@ -117,7 +117,7 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 		t.Error("the end of a life calls for no look")
 	}
 	l.Rest(now)
-	if _, leads := l.VoterStatus(1, nodeidtest.ID(1)); leads || l.Leads() ||
+	if _, leads := l.VoterStatus(1, 0, nodeidtest.ID(1)); leads || l.Leads() ||
 		l.PeerLost(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
 		t.Error("it does not lead, and speaks for the group")
 	}

@@ -21,7 +21,7 @@
 //     directory), or if in memory its life is known to be over.
 //   - Rule 12: a leader that leaves hands the lead to another voter first.
 //   - Rule 13: a leaver may stop once its vote cannot be needed any more (MayStop), or if all
-//     instances leave (AllLeaving).
+//     instances leave (AllLeaving). Only a leader that knows the newest configuration can tell.
 //
 // # What happens to an instance
 //

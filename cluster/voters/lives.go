@@ -2,9 +2,10 @@ package voters
 
 import (
 	"cmp"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // vigil watches a replica that the leader has no stream with, to learn as soon as possible whether

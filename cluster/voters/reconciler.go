@@ -77,8 +77,8 @@ func (s *Reconciler) Report() Report {
 }
 
 // MayStop is MayStop of what the last Look saw. It is false before the first Look of a lead.
-func (s *Reconciler) MayStop(leaver nodeid.ReplicaID) bool {
-	return s.looked && MayStop(s.view, leaver)
+func (s *Reconciler) MayStop(leaver nodeid.ReplicaID, at uint64) bool {
+	return s.looked && MayStop(s.view, leaver, at)
 }
 
 // AllLeaving is AllLeaving of what the last Look saw.

@@ -291,18 +291,18 @@ func TestRemembered(t *testing.T) {
 		t.Errorf("%v are remembered", l.known)
 	}
 	var s Reconciler
-	if s.MayStop(5) || s.MayStop(0) || s.AllLeaving() || !s.Report().Due || s.Probes(0) != nil {
+	if s.MayStop(5, 0) || s.MayStop(0, 0) || s.AllLeaving() || !s.Report().Due || s.Probes(0) != nil {
 		t.Error("something is said before the first look")
 	}
 	l = newLead(t, "a* b c | d |", three)
 	l.look(0)
-	if l.MayStop(2) || !l.MayStop(9) || l.AllLeaving() {
+	if l.MayStop(2, 0) || !l.MayStop(9, 0) || l.AllLeaving() {
 		t.Error("rule 13, by the last look")
 	}
 	l.see("a*/leaving | |", three)
 	l.look(0)
 	all := l.AllLeaving()
-	if l.Begin(); !all || l.AllLeaving() || l.MayStop(9) {
+	if l.Begin(); !all || l.AllLeaving() || l.MayStop(9, 0) {
 		t.Error("rule 13, by a look of an earlier lead")
 	}
 }

@@ -2,7 +2,6 @@ package voters
 
 import (
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 func after(c Config, s Step) Config {

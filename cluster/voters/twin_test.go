@@ -2,9 +2,10 @@ package voters
 
 import (
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // twin is a second, slow implementation of the rules. It enumerates every set of voters that one

@@ -45,6 +45,8 @@ type Settings struct {
 
 // Config is a configuration of raft.
 type Config struct {
+	// At is the index of its entry: a later configuration has a higher one.
+	At uint64
 	// Voters are those of the (incoming) majority.
 	Voters []nodeid.ReplicaID
 	// Outgoing are the voters of the other majority while the configuration is joint. Otherwise empty.

@@ -2,9 +2,10 @@ package voters
 
 import (
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 func (w *world) step() {
@@ -88,7 +89,7 @@ func (w *world) leave(st *Reconciler) {
 		}
 		may := st != nil && !p.cut
 		for id, r := range w.replicas {
-			may = may && (r.of != p || !w.used[id] || st.MayStop(id))
+			may = may && (r.of != p || !w.used[id] || st.MayStop(id, 0))
 		}
 		if may && w.replicas[w.leader].of == p {
 			w.fail("the leader %d may stop, as it says itself", w.leader)

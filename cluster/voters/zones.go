@@ -1,8 +1,10 @@
 package voters
 
-import "github.com/mortise-lock/mortise/internal/nodeid"
+import (
+	"slices"
 
-import "slices"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
 // Voters are spread better if fewer pairs of them share a zone. A replica of unknown registration
 // shares none: missing information is no reason for a change.

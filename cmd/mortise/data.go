@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 
-	"errors"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"

@@ -31,6 +31,8 @@ func voting() []Bug {
 			Breaks: "a raft ID gets a second stay in the configuration, without its data"},
 		{Name: "leader-removes-itself", Package: "cluster/voters", Seeds: 20, Hazard: "A5, 41", Some: true,
 			Breaks: "a leader that leaves takes its own vote and strands the others"},
+		{Name: "replaced-leader-lets-go", Package: "cluster/voters", Hazard: "A5", Some: true,
+			Breaks: "a leader that was replaced lets a replica stop that it has never heard of, and which votes"},
 		{Name: "leaver-stops-early", Package: "cluster/voters", Hazard: "A5",
 			Breaks: "a leaver stops while a joint configuration counts its vote, or on its own word"},
 		{Name: "alone-is-enough", Package: "cluster/voters", Hazard: "A5",

@@ -73,7 +73,8 @@ func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (
 	linked func(nodeid.ID) bool) voters.Facts {
 	f := voters.Facts{
 		Self: s.Self, Pending: s.Pending, Settings: settings,
-		Config: voters.Config{Voters: s.Config.Voters, Outgoing: s.Config.Outgoing, Learners: s.Config.Learners},
+		Config: voters.Config{At: s.Config.Index, Voters: s.Config.Voters, Outgoing: s.Config.Outgoing,
+			Learners: s.Config.Learners},
 	}
 	where := map[uint64]founding.Voter{}
 	for _, v := range Placed(&s.Config) {
