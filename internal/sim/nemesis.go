@@ -197,6 +197,8 @@ func (n *nemesis) voters() {
 	}
 }
 
+// heal ends all trouble for good. A machine that stands still wakes at its time: what was due on it
+// is put off until then.
 func (w *world) heal() {
 	w.note("all trouble is over")
 	w.calm = true
@@ -204,7 +206,6 @@ func (w *world) heal() {
 	w.net.jitter, w.net.repeat, w.net.drop = 0, 0, 0
 	clear(w.net.cut)
 	for _, m := range w.machines {
-		m.pausedUntil = 0
 		if len(w.cfg.Founders) == 0 {
 			m.gone = false // all are needed if a new group has to be founded
 		}
